@@ -1,4 +1,4 @@
-"""Does it fit? The question that conflicts and remedies ask over and over, answered exactly."""
+"""Does it fit? The question behind conflicts and remedies, decided exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOREVER = float("inf")
 
 @dataclass(frozen=True)
 class Fit:
-    """A way to run: what is asked, with how many workers, and how many of them on which node."""
+    """A way to run: the requirement, the number of workers, and how many of them on which node."""
 
     requirement: Requirement
     workers: int
@@ -56,8 +56,7 @@ def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], d
 
 def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: float = FOREVER) -> int | None:
     """
-    Return the most workers, from ``requirement.fewest`` to ``requirement.most``, with which it fits; None if with none
-    of them.
+    Return the most workers, from ``requirement.fewest`` to ``requirement.most``, with which it fits; None without any.
     """
     per_node = free_capacity.workers(requirement)
 
@@ -103,7 +102,7 @@ def _can_shrink(requirement: Requirement) -> bool:
 
 
 def ceiling(free_capacity: FreeCapacity, requirement: Requirement, per_node: IntArray) -> int:
-    """More workers than that cannot run, wherever they lie."""
+    """Upper bound on the number of workers that can run, wherever they are."""
     if not requirement.useful:
         return 0
     return min(

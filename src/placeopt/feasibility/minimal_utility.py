@@ -1,4 +1,4 @@
-"""Does it reach its minimal utility? Every place of one job tried, beside all else as it stands."""
+"""Whether a job reaches its minimal utility: every place of one job tried, beside all else as it stands."""
 
 from __future__ import annotations
 
@@ -53,12 +53,8 @@ def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None
     """
     Return the best place of a job that is not placed in ``free`` (``without_minima``); None if there is no room for it.
 
-    Exact: all places are tried, until one keeps all minima and is worth something.
-
-    Raises
-    ------
-    OutOfTime
-        When the deadline passes.
+    Exact: all places are tried, until one keeps all minima and is worth something. Raises ``OutOfTime`` at the
+    deadline.
     """
     best: Reach | None = None
     least = free.problem.instance.jobs[job].utility_min_thousandths or 0
@@ -101,7 +97,7 @@ def _rank(one: Reach) -> tuple[bool, bool, bool, int]:
 
 
 def _deals(most: Sequence[tuple[int, int]], workers: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield all ways to deal workers to nodes of which each takes so many."""
+    """Yield all ways to deal workers to nodes, each of which takes at most its number."""
     if not workers:
         yield []
         return
@@ -114,7 +110,7 @@ def _deals(most: Sequence[tuple[int, int]], workers: int) -> Iterator[list[tuple
 
 
 def _choices(sets: Sequence[tuple[Sequence[int], int]]) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to take so many of each set."""
+    """Yield all ways to choose the given number from each set."""
     if not sets:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""What a job asks for, taken apart: one record an option, and groups of constraints that can be dropped from it."""
+"""The requirements of a job: one record an option, and groups of constraints that can be dropped from it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Requirement:
 
     def without(self, group: str) -> Requirement:
         """
-        Return what is asked once a group is dropped: never more, and possible as a job's record of its own.
+        Return the requirement without a group: never more demanding, and possible as a job's record of its own.
 
         ``gpu_count``: no GPUs at all; ``gpu_share``: 1/1000 of the GPU; ``gang``: any smaller number of workers.
         """
@@ -152,7 +152,7 @@ class Requirement:
 
 
 def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
-    """Return what the options of ``job`` ask for, the most valuable first."""
+    """Return the requirements of the options of ``job``, the most valuable first."""
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
     requirements = [_requirement(problem, job, option, queue) for option in job.options]

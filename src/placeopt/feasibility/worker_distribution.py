@@ -1,10 +1,10 @@
 """
 How workers can lie over nodes and network domains: every way at once, exactly, without a solver.
 
-One job in fixed surroundings is small: a node takes so many workers, its uplink and those of the domains above it bound
-how they divide, splits count the domains in use. Going up the tree of domains it is enough to know, for each domain,
-which numbers of workers it can hold with which numbers of domains in use below. The numbers of workers are the bits of
-a Python integer, so a domain of hundreds of nodes is merged in microseconds.
+One job in fixed surroundings is small: a node takes some number of workers, its uplink and those of the domains above
+it bound how they divide, splits count the domains in use. Going up the tree of domains it is enough to compute, for
+each domain, which numbers of workers it can hold with which numbers of domains in use below. The numbers of workers are
+the bits of a Python integer, so a domain of hundreds of nodes is merged in microseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NETWORK = -1
 
 @dataclass
 class _Part:
-    """What hangs on a vertex: a pile of nodes that nothing tells apart, a single node, or a domain."""
+    """What hangs on a vertex: a pile of alike nodes, a single node, or a domain."""
 
     table: Table
     nodes: tuple[int, ...] = ()
@@ -40,25 +40,11 @@ class _Part:
 
 class WorkerDistribution:
     """
-    All ways to lay ``workers`` workers.
+    All ways to lay ``workers`` workers; raises ``OutOfTime`` at the deadline.
 
-    Parameters
-    ----------
-    room, ask
-        Where, and how: single node, splits, bandwidth. A split that states its workers takes ``workers / domains``.
-    workers
-        k, how many.
-    per_node
-        Shape (N,): most workers that each node takes (``FreeCapacity.workers``).
-    most_domains
-        Level -> most domains in use, where it is not the splits' own number that is of interest.
-    deadline
-        Of ``time.monotonic()``.
-
-    Raises
-    ------
-    OutOfTime
-        When the deadline passes.
+    ``requirement`` states single node, splits and bandwidth; a split that states its workers takes ``workers /
+    domains``. ``per_node``, (N,), are the most workers that each node takes (``FreeCapacity.workers``).
+    ``most_domains``: level -> most domains in use, instead of the splits' own number.
     """
 
     def __init__(
@@ -139,7 +125,7 @@ class WorkerDistribution:
         return self._merged(self._parts.get(NETWORK, []))
 
     def _add_nodes(self) -> None:
-        """Hang the nodes below their domains: one by one where they must be told apart, else piled up."""
+        """Hang the nodes below their domains: one by one where they differ, else piled up."""
         requirement, k = self._requirement, self._workers
         node_domain = self._free_capacity.problem.topology.node_domain
         at_node = tuple(int(split.level == "node") for split in requirement.splits)
@@ -181,7 +167,7 @@ class WorkerDistribution:
         return table
 
     def _close(self, domain: int, table: Table) -> Table:
-        """Apply what holds for the domain as a whole: its uplink, and that it counts once it is in use."""
+        """Apply the constraints on the domain as a whole: its uplink, and that it counts once it is in use."""
         counted = self._counted(domain)
         allowed = self._link(int(self._free_capacity.domain_room[domain, self._requirement.link_part]))
         allowed &= self._sizes_at(self._free_capacity.problem.topology.domain_level[domain])

@@ -10,8 +10,9 @@ from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, classes_by_view, job_classes, views
-from placeopt.problem.compile import Classes, Jobs, assemble, compile_classes, may_change
-from placeopt.problem.hardware import Hardware, compile_hardware
+from placeopt.problem.compile import assemble, compile_classes, may_change
+from placeopt.problem.hardware import compile_hardware
+from placeopt.problem.problem import Classes, Hardware, Jobs
 from placeopt.problem.running import find_lost
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
@@ -223,7 +224,8 @@ class Parts:
         numbers = np.arange(len(members))
         classes = self._compiled("classes", instance, members, numbers)
         zero = np.zeros(len(members), dtype=np.int64)
-        jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero)
+        none = frozenset[int]()
+        jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero, none, none, none)
         return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given, lost=self.lost)
 
     def whole(self, instance: Instance, class_problem: Problem) -> Problem:

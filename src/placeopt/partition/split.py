@@ -1,4 +1,6 @@
-"""How a round is split: nodes into parts of like worth, and waiting jobs over the parts."""
+"""
+How a round is split: nodes that must stay together, parts of like worth made of them, and waiting jobs over the parts.
+"""
 
 from __future__ import annotations
 
@@ -41,21 +43,10 @@ def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
 
 def deal(groups: Iterable[Group], weight: np.ndarray, parts: int) -> list[list[int]]:
     """
-    Deal groups one by one, in their order, to the part that weighs least so far.
+    Deal groups one by one, in their order, to the part that weighs least so far; return the nodes of every part,
+    ascending.
 
-    Parameters
-    ----------
-    groups
-        The first are dealt first; large groups should be.
-    weight
-        Shape (N,): of each node.
-    parts
-        How many; those that would stay empty are left out.
-
-    Returns
-    -------
-    list of list of int
-        Nodes of every part, ascending.
+    Large groups should come first. ``weight``, (N,), is of each node; parts that would stay empty are left out.
     """
     heap: list[tuple[float, int]] = [(0.0, p) for p in range(parts)]
     dealt: list[list[int]] = [[] for _ in range(parts)]
@@ -75,37 +66,19 @@ LEAST_WORTH = 1e-9
 @checked
 def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> list[Instance]:
     """
-    Split a round into rounds over disjoint parts of its nodes; every job goes to one of them.
+    Split a round, policy included, into rounds over disjoint parts of its nodes; every job goes to one of them.
 
-    Parameters
-    ----------
-    instance
-        The round, policy included.
-    parts
-        At most so many; fewer where running jobs, or racks, tie nodes together.
-    by
-        ``random``: nodes and jobs are drawn. ``rack``: racks stay whole. ``price``: parts have like priced capacity and
-        jobs of like priced demand, the price of a type of GPU being its load if demand spread evenly over all GPUs that
-        it may take (``heuristics.prices``).
-    seed
-        Of what is drawn.
+    There are at most ``parts``, fewer where running jobs, or racks, tie nodes together. ``by`` is ``random``: nodes and
+    jobs are drawn, by ``seed``; ``rack``: racks stay whole; or ``price``: parts have like priced capacity and jobs of
+    like priced demand, the price of a type of GPU being its load if demand spread evenly over all GPUs that it may take
+    (``heuristics.prices``).
 
-    Returns
-    -------
-    list of Instance
-        Running jobs lie in the part of their nodes, and stay as they are: no part may change them. A waiting job goes
-        where most of its demand is free beside what was dealt before, among the parts that have a node it may run on;
-        a job that may run nowhere, to the first part.
+    Running jobs are in the part of their nodes, and stay as they are: no part may change them. A waiting job goes where
+    most of its demand is free beside what was dealt before, among the parts that have a node it may run on; a job that
+    may run nowhere, to the first part. Quotas and shares of queues, and uplinks, that several parts share are whole in
+    each: the joined plan may break them, and is repaired by the caller.
 
-    Raises
-    ------
-    BadInput
-        If ``parts`` is below 1 or ``by`` is none of ``WAYS``.
-
-    Notes
-    -----
-    Quotas and shares of queues, and uplinks, that several parts share are whole in each: what is put together may break
-    them, and is mended by the caller.
+    Raises ``BadInput`` if ``parts`` is below 1 or ``by`` is none of ``WAYS``.
     """
     if parts < 1:
         raise BadInput(f"parts: {parts}; expected 1 or more")

@@ -4,12 +4,11 @@ What a plan does to the running jobs: kept, shrunk, moved or preempted, and at w
 ``kept``: the placement is the one that runs. ``shrunk``: the same option with fewer workers, each of them a former one
 on its former GPUs, the chief (rank 0) still the chief and the others in their former order. ``moved``: any other
 placement in any option of the job, with any number of workers that it allows: a checkpoint and a restart, so an elastic
-job may grow as well, or restart on a part of its own GPUs. ``preempted``: not placed. What is granted above the request
-(``grants``) may be more or less after any round; that is no change.
+job may grow as well, or restart on a part of its own GPUs. ``preempted``: not placed. Other shares above the request
+(``grants``) are no change.
 
-Only a moved job must stand where work may start: selectors, taints and drained nodes do not drive out what runs.
-
-Policy and job must both allow a change. Its price is the policy's: ``move_price``, ``preemption_price``,
+Only a moved job must be where work may start: selectors, taints and drained nodes do not drive out what runs. Policy
+and job must both allow a change. Its price is the policy's: ``move_price``, ``preemption_price``,
 ``shrink_price_per_worker`` x workers taken. Every kind has a limit in jobs. With ``last_submitted_first`` a job is
 shrunk or preempted only if those of its queue that arrived later, and could be, are as well (SODA V-D).
 """
@@ -58,16 +57,15 @@ def price_of(problem: Problem, job: int, placement: Placement | None) -> int:
 
 
 def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
-    """Return whether policy and job allow this to be done to a running job; how many there may be is another matter."""
+    """
+    Return whether policy and job allow this change of a running job; limits on the number of changes are not checked.
+    """
     change = change_of(problem, job, placement)
     return change == "kept" or job in _allowed(problem)[change]
 
 
 def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
-    """
-    Return whether a whole allocation does to running jobs only what policy and jobs allow, and nothing beyond the
-    limits.
-    """
+    """Return whether a whole allocation changes running jobs only as policy and jobs allow, within the limits."""
     found = {job: change_of(problem, job, allocation[job]) for job in problem.running}
     allowed = _allowed(problem)
     if any(change != "kept" and job not in allowed[change] for job, change in found.items()):
@@ -93,8 +91,8 @@ def submission_order(problem: Problem) -> list[list[list[int]]]:
     """
     Running jobs that may be shrunk or preempted: by queue, those that arrived together, in order of arrival.
 
-    Nothing may be taken from one group unless it is from all of the next. Jobs without a queue count as one queue.
-    Empty unless the policy asks for ``last_submitted_first``.
+    Workers may be taken from one group only if they are from all of the next. Jobs without a queue count as one queue.
+    Empty unless the policy sets ``last_submitted_first``.
     """
     if not problem.policy.changes.last_submitted_first:
         return []
@@ -160,7 +158,7 @@ def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozense
 
 def without_fixed(problem: Problem) -> Problem:
     """
-    Return the problem in which running jobs that stand in a way no option allows may not be changed.
+    Return the problem in which running jobs whose placement no option allows may not be changed.
 
     These are jobs of single-node options on several nodes, and jobs on GPUs that more jobs hold than the policy lets
     share one: the linear models have no form for leaving such a place, and what they would leave takes nothing new.

@@ -1,8 +1,8 @@
 """
 Shares of GPUs: what is granted above the requests (DynamoML 3.1), and whether those that a file states can be.
 
-The engine counts requests only. Shares are worked out last, when placements are written: in a plan, in the snapshot of
-a resident cluster, in the moments of a simulation.
+The engine counts requests only. Shares are computed last, when placements are written: in a plan, in the snapshot of a
+live cluster, in the snapshots of a simulation.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def grants(bounds: Mapping[str, Bounds]) -> dict[str, int]:
     """
     Return the share of each job on one GPU; ``bounds`` has all jobs on it, by id.
 
-    With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request +
-    min(w, floor(R w / sum of w)). What is left of R goes out one thousandth each to the jobs below their limits, in
-    ascending order of their ids.
+    With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request + min(w,
+    floor(R w / sum of w)). The rest of R goes out one thousandth each to the jobs below their limits, in ascending
+    order of their ids.
     """
     rest = max(0, 1000 - sum(request for request, _ in bounds.values()))
     weights = sum(limit - request for request, limit in bounds.values())
@@ -46,12 +46,8 @@ def with_grants(
     """
     Return ``placements`` with the shares that are granted; one whose shares are these already is the same object.
 
-    Parameters
-    ----------
-    bounds
-        Of the job of each placement.
-    beside
-        Placements of other jobs with their bounds. All jobs on the GPUs concerned are in one list or the other.
+    ``bounds`` are of the job of each placement, ``beside`` the placements of other jobs with their bounds: all jobs on
+    the GPUs concerned are in one list or the other.
     """
     flexible = [placement for placement, (low, high) in zip(placements, bounds, strict=True) if low < high]
     if not flexible:
@@ -84,9 +80,9 @@ def granted(
 
 def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) -> Bounds:
     """
-    Return request and limit of a placed job. Only under ``fraction`` anything is granted above the request.
+    Return request and limit of a placed job, (0, 0) without such a job or option, which the referee refuses.
 
-    (0, 0) where there is no such job or option, which the referee refuses.
+    Only under ``fraction`` is anything granted above the request.
     """
     job = jobs.get(placement.job)
     demand = None if job is None else next((one.demand for one in job.options if one.id == placement.option), None)
@@ -112,7 +108,7 @@ def with_shares(placement: Record, shares: Sequence[Mapping[str, int]]) -> Recor
 
 def refuse_overfull(running: Iterable[Placement]) -> None:
     """
-    Raise ``BadInput`` where running jobs are said to hold more than all of a GPU together; a matter of ``fraction``.
+    Raise ``BadInput`` where running jobs are stated to hold more than all of a GPU together; a matter of ``fraction``.
 
     Only requests count in a round, but a file that states more than there is contradicts itself.
     """

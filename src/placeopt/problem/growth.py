@@ -25,20 +25,9 @@ def grown_sets(distance: IntArray, size: int, first: IntArray) -> tuple[IntArray
     """
     Grow sets of GPUs, each by the GPU whose distances to those in it sum to least; of equals the one listed first.
 
-    Parameters
-    ----------
-    distance
-        Shape ``(g, g)``, symmetric, in link-cost units.
-    size
-        GPUs of each set at its end, 1 to ``g``.
-    first
-        Shape ``(s,)``: the GPU that each set begins with.
-
-    Returns
-    -------
-    tuple of two IntArray
-        Members in the order in which they were taken, and the path length between all pairs of the first 1, 2, ...
-        members; both of shape ``(s, size)``. Cost ``O(s g size)``.
+    ``distance``, (g, g), is symmetric, in link-cost units; ``first``, (s,), are the GPUs that the sets begin with.
+    Returns, both of shape (s, size): the members in the order in which they were taken, and the path length between all
+    pairs of the first 1, 2, ... members. Cost ``O(s g size)``.
     """
     each = np.arange(len(first))
     members, path = np.empty((2, len(first), size), dtype=np.int64)
@@ -63,10 +52,10 @@ def best_paths(topology: ClusterTopology, options: Options, gpu_type: IntArray) 
     Shape (O,): path length between all pairs of an option's GPUs, each pair once, where nothing else runs.
 
     On one machine: grown from each GPU in turn (of more than 256, from evenly spaced ones: `grown_paths`) by always
-    taking the one nearest to those taken, the best of these; it is the least where distances form levels and each GPU
-    is tried. Over several nodes: the least over ways to deal the workers out to nodes,
-    each part as good as any machine can have it, all pairs across as near as two nodes are anywhere. Only GPUs that
-    the option may hold count; node selectors, splits and what else may keep it off do not.
+    taking the nearest one, the best of these; it is the least where distances form levels and each GPU is tried. Over
+    several nodes: the least over ways to divide the workers over nodes, each part as good as any machine can have it,
+    all pairs across as near as two nodes are anywhere. Only GPUs that the option may hold count; node selectors, splits
+    and other constraints do not.
     """
     known: dict[tuple[object, ...], int] = {}
     out = np.zeros(len(options), dtype=np.int64)

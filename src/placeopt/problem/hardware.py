@@ -1,15 +1,17 @@
-"""The part of a problem that only the cluster and the policy decide: capacities, GPU types, parts, links."""
+"""
+Hardware compiled: capacities, GPU types and links, and the domain of the machine or network that each GPU and node is
+in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.model import Instance, Policy
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, Frozen, IntArray
-from placeopt.problem.problem import Level
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray
+from placeopt.problem.problem import Hardware, Level
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
@@ -62,25 +64,6 @@ def node_domains(instance: Instance, level: str) -> IntArray:
     return np.array([of_domain[node.domain] for node in instance.cluster.nodes], dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Hardware(Frozen):
-    """The fields of ``Problem`` of the same names; jobs come and go without changing any of them."""
-
-    topology: ClusterTopology
-    node_ids: tuple[str, ...]
-    node_capacity: IntArray
-    gpu_type: IntArray
-    gpu_memory_mib: IntArray
-    type_model: tuple[str, ...]
-    type_memory_mib: IntArray
-    type_lost: BoolArray
-    gpu_switch: IntArray
-    gpu_socket: IntArray
-    levels: tuple[Level, ...]
-    machine_link_mbps: IntArray
-    domain_link_mbps: IntArray
-
-
 def compile_hardware(
     instance: Instance,
     policy: Policy,
@@ -90,17 +73,11 @@ def compile_hardware(
     deadline: float = float("inf"),
 ) -> Hardware:
     """
-    Compile the cluster.
+    Compile the cluster; ``deadline`` as in ``compile_problem``.
 
-    Parameters
-    ----------
-    before
-        The topology of an earlier state of the same cluster, if there is one: distances inside machines are taken over
-        where the machine types are the same.
-    listed
-        Of machine types that stand in for what is lost (``lost.Lost.listed``): how many of their GPUs are not.
-    deadline
-        As in ``compile_problem``.
+    ``before`` is the topology of an earlier state of the same cluster: distances inside machines are taken over where
+    the machine types are the same. ``listed``: of machine types that stand in for lost hardware (``Lost.listed``), how
+    many of their GPUs are not lost.
     """
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before, deadline=deadline)

@@ -27,26 +27,12 @@ class Level(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Frozen):
-    """
-    One round, compiled. N nodes, G GPUs, J jobs, K job classes, O options, C node classes, T GPU types, D domains.
+class Hardware(Frozen):
+    """The part of a problem that only cluster and policy decide. N nodes, G GPUs, T GPU types, D domains."""
 
-    Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
-    same while idle. ``state.State`` holds what is used.
-    """
-
-    instance: Instance
-    """What is compiled: ``given``, with stand-ins for what jobs run on and the cluster does not list (`find_lost`)."""
-    given: Instance
-    lost_gpu: Mapping[int, Mapping[int, int]]  # node -> index of a lost GPU in the file -> its index in the stand-in
-    policy: Policy
     topology: ClusterTopology
-
     node_ids: tuple[str, ...]
-    node_class: IntArray  # (N,)
     node_capacity: IntArray  # (N, R) usable
-    node_schedulable: BoolArray  # (N,) not drained
-
     gpu_type: IntArray  # (G,)
     gpu_memory_mib: IntArray  # (G,)
     type_model: tuple[str, ...]  # (T,)
@@ -55,12 +41,20 @@ class Problem(Frozen):
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[Level, ...]
-    target: Target  # the workload that fragmentation ``fgd`` is measured against
+    machine_link_mbps: IntArray  # (N,) uplink of the node
+    domain_link_mbps: IntArray  # (D,)
 
-    job_ids: tuple[str, ...]
-    job_class: IntArray  # (J,)
-    job_arrival_ms: IntArray  # (J,)
-    job_priority: IntArray  # (J,)
+
+@dataclass(frozen=True, eq=False)
+class Classes(Frozen):
+    """
+    What is asked for, whatever job asks, and which nodes may serve it. K job classes, P profiles.
+
+    Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
+    same while idle.
+    """
+
+    node_class: IntArray  # (N,)
     class_option_start: IntArray  # (K + 1,) options of class k are class_option_start[k] up to [k + 1]
     class_communication: tuple[Communication, ...]  # (K,)
     class_profile: IntArray  # (K,) row in the slowdown table, -1 without
@@ -68,14 +62,34 @@ class Problem(Frozen):
     class_utility_min: IntArray  # (K,) thousandths, -1 without
     options: Options
     slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
-
-    machine_link_mbps: IntArray  # (N,) uplink of the node
-    domain_link_mbps: IntArray  # (D,)
     split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs(Frozen):
+    """The J jobs, and the changes of running ones that policy and job allow."""
+
+    job_ids: tuple[str, ...]
+    job_class: IntArray  # (J,)
+    job_arrival_ms: IntArray  # (J,)
+    job_priority: IntArray  # (J,)
+    may_move: frozenset[int]
+    may_shrink: frozenset[int]  # those above the minimum of their option
+    may_preempt: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Hardware, Classes, Jobs):
+    """One round, compiled: hardware, classes, jobs, and what runs. ``state.State`` holds what is used."""
+
+    instance: Instance
+    """What is compiled: ``given``, with stand-ins for what jobs run on and the cluster does not list (`find_lost`)."""
+    given: Instance
+    lost_gpu: Mapping[int, Mapping[int, int]]  # node -> index of a lost GPU in the file -> its index in the stand-in
+    policy: Policy
+    node_schedulable: BoolArray  # (N,) not drained
+    target: Target  # the workload that fragmentation ``fgd`` is measured against
     running: dict[int, Placement]  # job -> where it runs now
-    may_move: frozenset[int]  # running jobs that policy and job allow to be moved
-    may_shrink: frozenset[int]  # likewise to be shrunk; those above the minimum of their option
-    may_preempt: frozenset[int]  # likewise to be preempted
 
     @cached_property
     def changeable(self) -> frozenset[int]:

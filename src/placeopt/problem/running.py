@@ -18,31 +18,23 @@ LOST_MODEL = "lost"
 
 @dataclass(frozen=True)
 class Lost:
-    """
-    What runs where the cluster lists nothing.
-
-    Attributes
-    ----------
-    instance
-        The round with a stand-in for every lost node, drained, and one for every lost GPU, after those of its node. A
-        node that is there but lost GPUs has a machine type of its own.
-    gpu_index
-        By id of the node: index of a lost GPU as the file has it -> its index in the stand-in.
-    listed
-        By id of the machine type of a stand-in: how many of its GPUs the cluster lists; the others are lost.
-    """
+    """What runs where the cluster lists nothing."""
 
     instance: Instance
-    gpu_index: Mapping[str, Mapping[int, int]]
-    listed: Mapping[str, int]
+    """
+    The round with a drained stand-in for every lost node, and one for every lost GPU, after those of its node. A node
+    that is there but lost GPUs has a machine type of its own.
+    """
+    gpu_index: Mapping[str, Mapping[int, int]]  # id of the node -> index of a lost GPU in the file -> in the stand-in
+    listed: Mapping[str, int]  # id of a stand-in's machine type -> number of its GPUs that the cluster lists
 
 
 def find_lost(instance: Instance) -> Lost | None:
     """
     Return the round with stand-ins for what running jobs hold and the cluster does not list, None if it lists all.
 
-    A stand-in has just the GPUs that are held, and no CPU or memory to speak of: its limits are broken by what runs
-    there, which is exempt (``placeopt.check``), and nothing starts there. Its distance to other GPUs is the default.
+    A stand-in has just the GPUs that are held, and no CPU or memory: its limits are broken by what runs there, which is
+    exempt (``placeopt.check``), and nothing starts there. Its distance to other GPUs is the default.
     """
     missing = _missing(instance)
     if not missing:
@@ -88,7 +80,7 @@ def _missing(instance: Instance) -> dict[str, set[int]]:
 
 
 def _stand_in(name: str, own: Machine | None, lost: int) -> Machine:
-    """Return a machine with so many lost GPUs after its own."""
+    """Return a machine with ``lost`` GPUs after its own."""
     if own is None:
         return Machine(id=name, cpu_millicores=0, memory_mib=0, gpus=(Gpu(model=LOST_MODEL),) * lost)
     update: dict[str, object] = {"id": name, "gpus": (*own.gpus, *(Gpu(model=LOST_MODEL),) * lost)}
@@ -116,10 +108,7 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
     """
     Return a placement of the file's form in indices; ``nodes`` maps node ids to numbers.
 
-    Raises
-    ------
-    BadInput
-        If it does not agree with an option of the job, or names a GPU that the node lacks.
+    Raises ``BadInput`` if it does not agree with an option of the job, or names a GPU that the node lacks.
     """
     workers: list[tuple[int, int, list[int]]] = []  # rank, node, GPUs
     for assignment in running.assignments:

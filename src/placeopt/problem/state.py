@@ -83,7 +83,7 @@ class State:
             self._begin([(job, placement) for job, placement in enumerate(allocation) if placement is not None])
 
     def _begin(self, placed: list[tuple[int, Placement]]) -> None:
-        """Put jobs in place while nothing is yet: as ``apply`` would one by one, but all at once."""
+        """Place jobs in an empty state: as ``apply`` would one by one, but all at once."""
         problem, options = self.problem, self.problem.options
         held = holdings(problem, placed)
         np.subtract.at(self.node_free, held.worker_node, options.demand[held.worker_option])
@@ -130,7 +130,7 @@ class State:
                 self.apply(Move(job, placement))
 
     def take(self, job: int, placement: Placement, sign: int = 1) -> None:
-        """Take from what is free what a job alike to ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
+        """Take from what is free what a job like ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
         options, option = self.problem.options, placement.option
         demand = options.demand[option]
         for node in placement.nodes:
@@ -166,7 +166,7 @@ class State:
         """
         On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs.
 
-        Followed from the first time that somebody asks: until then whatever is taken must be in ``placements``.
+        Followed from the first read on: until then whatever is taken must be in ``placements``.
         """
         if self._tenants is None:
             self._tenants = [{} for _ in range(self.problem.num_nodes if self.problem.slowdown.any() else 0)]

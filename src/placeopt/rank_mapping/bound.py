@@ -17,10 +17,9 @@ def least_assignment(costs: FloatArray, deadline: float = np.inf) -> float:
     """
     Least sum of one entry per row, no column twice; ``costs`` has shape (n, n), entries >= 0.
 
-    Stopped by the deadline it returns the dual variables so far, which bound the sum too.
-
-    Exact where entries are multiples of 1/2, as there. Shortest augmenting paths (Jonker and
-    Volgenant 1987, without their start), one row after the other: n^2 array operations of length n at worst.
+    At the deadline the dual variables so far, which bound the sum too, are returned. Exact where entries are multiples
+    of 1/2, as here. Shortest augmenting paths (Jonker and Volgenant 1987, without their start), one row after the
+    other: n^2 array operations of length n at worst.
     """
     n = len(costs)
     u, v = np.zeros(n + 1), np.zeros(n + 1)
@@ -56,7 +55,7 @@ MAX_ASSIGNMENT = 128
 
 
 def lower_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> int:
-    """Return the larger of both bounds, rounded up; after the deadline what is still to do is left out."""
+    """Return the larger of both bounds, rounded up; what is not computed by the deadline is left out."""
     bounds = [cut_bound(case, root, order, deadline)]
     if case.num_tasks <= MAX_ASSIGNMENT and time.monotonic() < deadline:
         bounds.append(gilmore_lawler(case, deadline))
@@ -65,12 +64,12 @@ def lower_bound(case: MappingProblem, root: Block, order: IntArray, deadline: fl
 
 def cut_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> float:
     """
-    Sum over the hierarchy's edges of weight x least traffic that leaves so many tasks.
+    Sum over the hierarchy's edges of weight x least traffic that leaves a set of the block's size.
 
     Tables are first replaced by the largest ultrametric below them, which is a tree; so distances only shrink. Blocks
     of one size that together hold all tasks are also bounded as a partition. Edges above single GPUs are exact: traffic
-    of tasks and weights of edges, one falling, one rising. ``order`` is any order, the better the quicker: a level that
-    is bounded by what it costs there needs no dearer bound.
+    of tasks and weights of edges, one falling, one rising. ``order`` is any order, the better the quicker: a level
+    whose bound equals its cost there needs no dearer bound.
     """
     edges = [(block, weight) for block, weight in _edges(root, case.distances) if len(block.members) < case.num_tasks]
     levels: dict[tuple[int, bool], list[float]] = defaultdict(list)

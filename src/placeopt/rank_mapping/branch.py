@@ -85,21 +85,13 @@ def branch(case: MappingProblem, order: IntArray, *, deadline: float, lower: flo
     """
     Search all orders; return the best one and a proven lower bound, which is its cost unless the deadline came first.
 
-    Parameters
-    ----------
-    order
-        A known order.
-    lower
-        A proven bound: reaching it ends the search.
-
-    Notes
-    -----
-    Tasks are placed in a fixed order, each the one with the most traffic to those before. A partial order is bounded by
-    Gilmore (1962) and Lawler (1963): an assignment problem whose entry (task, GPU) is the cost to what is placed plus
-    half the product of the task's weights, falling, and the GPU's distances, rising. The assignment is itself bounded
-    by reduction of rows, then columns, which arrays do for a batch at once; exact duals would prune more and cost 100
-    times as much in Python. Ranks of one GPU: the first is tried on one GPU of each orbit of the distances' symmetries.
-    Ranks of several: their GPUs ascend.
+    ``order`` is a known order; reaching the proven bound ``lower`` ends the search. Tasks are placed in a fixed order,
+    each the one with the most traffic to those before. A partial order is bounded by Gilmore (1962) and Lawler (1963):
+    an assignment problem whose entry (task, GPU) is the cost to what is placed plus half the product of the task's
+    weights, falling, and the GPU's distances, rising. The assignment is itself bounded by reduction of rows, then
+    columns, which arrays do for a batch at once; exact duals would prune more and cost 100 times as much in Python.
+    Ranks of one GPU: the first is tried on one GPU of each orbit of the distances' symmetries. Ranks of several: their
+    GPUs ascend.
     """
     search = _Search(case, order)
     stack = [_Open(np.empty((1, 0), dtype=np.int64), np.zeros(1))]

@@ -1,4 +1,4 @@
-"""Proven lower bounds on the traffic that leaves a set of so many vertices, or a partition into sets of one size."""
+"""Proven lower bounds on the traffic that leaves a set of given size, or a partition into sets of one size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def congestion(weights: FloatArray, deadline: float = np.inf) -> float:
 
 
 def _send(length: FloatArray) -> FloatArray | None:
-    """Shape (n, n): units over each edge, direction told, when every unordered pair sends one along a shortest path."""
+    """Shape (n, n): units over each directed edge when every unordered pair sends one along a shortest path."""
     n = len(length)
     distance = length.copy()
     np.fill_diagonal(distance, 0)
@@ -74,9 +74,9 @@ def partition_bound(weights: FloatArray, size: int, deadline: float = np.inf) ->
     """
     At least this much traffic leaves the sets of a partition into sets of ``size``, summed over the sets.
 
-    With X the sets' indicator columns, L the Laplacian and d numbers that sum to 0, the sum of cuts is tr X'LX =
-    tr X'(L + diag d)X; off the constant vector X spans k - 1 directions of norm ``size``, so it is at least ``size`` x
-    the k - 1 smallest eigenvalues of L + diag d there (Donath and Hoffman 1973; the projection by Rendl and Wolkowicz
+    With X the sets' indicator columns, L the Laplacian and d numbers that sum to 0, the sum of cuts is tr X'LX = tr
+    X'(L + diag d)X; off the constant vector X spans k - 1 directions of norm ``size``, so it is at least ``size`` x the
+    k - 1 smallest eigenvalues of L + diag d there (Donath and Hoffman 1973; the projection by Rendl and Wolkowicz
     1995). d is improved by a few steps of subgradient ascent; every d gives a bound.
     """
     n = len(weights)
@@ -109,8 +109,8 @@ def least_cut(weights: FloatArray, deadline: float = np.inf) -> float:
     Least traffic between any set of vertices, neither empty nor all, and the rest. At least two vertices.
 
     Stoer and Wagner (1997): in an order where each vertex has the most weight to those before, the last one alone is a
-    least cut between itself and the one before; merge the two and repeat. ``O(n^2)`` array operations of length n. 0 if
-    the deadline comes first.
+    least cut between itself and the one before; merge the two and repeat. ``O(n^2)`` array operations of length n
+    (networkx's takes 20 s for a dense graph of 300 vertices). 0 if the deadline comes first.
     """
     matrix = weights.copy()
     best = np.inf
@@ -148,9 +148,9 @@ MAX_GLOBAL = 300
 @dataclass(frozen=True, eq=False)
 class CutBounds:
     """
-    Bounds for one graph, each computed when first asked for; the largest wins.
+    Bounds for one graph, each computed when first read; the largest counts.
 
-    ``weights`` has shape (n, n): integers, symmetric, zero diagonal. ``sizes`` are those that will be asked for. After
+    ``weights`` has shape (n, n): integers, symmetric, zero diagonal. ``sizes`` are those that will be read. After
     ``deadline``, of ``time.monotonic()``, what is not computed counts as 0.
     """
 

@@ -13,31 +13,19 @@ from placeopt.rank_mapping.case import FloatArray
 @dataclass(frozen=True)
 class Block:
     """
-    A set of GPUs that look alike from outside: for p in the block and q not, d(p, q) = ``outside[p]`` + something of q.
+    A set of GPUs that look alike from outside: d(p, q) = ``outside[p]`` + f(q) for p in the block and q not.
 
     Three kinds: a single GPU; a *star*, whose children are ``weight`` away from its centre, so that two GPUs of
     different children are apart by the path through it; a *table*, whose distances inside follow no tree (a cube mesh).
-
-    Attributes
-    ----------
-    members
-        GPUs, ascending within a leaf or table.
-    children
-        Blocks of a star, else empty.
-    weight
-        Path weight from this block to the centre of the star above. A multiple of 1/2 on trees with integer edges; may
-        be below 0 where distances break the triangle inequality.
-    outside
-        Of a table: what each member adds to its way out; the least is 0.
-    closed
-        Whether the block is made of whole groups, so that no rank lies across its border.
     """
 
-    members: tuple[int, ...]
-    children: tuple[Block, ...] = ()
+    members: tuple[int, ...]  # GPUs, ascending within a leaf or table
+    children: tuple[Block, ...] = ()  # of a star, else empty
     weight: float = 0.0
-    outside: tuple[float, ...] = ()
-    closed: bool = False
+    """Path weight to the centre of the star above: a multiple of 1/2 on trees with integer edges; below 0 only where
+    distances break the triangle inequality."""
+    outside: tuple[float, ...] = ()  # of a table: what each member adds to its way out; the least is 0
+    closed: bool = False  # whether it is made of whole groups, so that no rank lies across its border
 
     @property
     def is_table(self) -> bool:
@@ -47,28 +35,14 @@ class Block:
 
 def hierarchy(distances: FloatArray, groups: IntArray) -> Block:
     """
-    Decompose distances into stars and tables; groups (nodes) become blocks first.
+    Decompose ``distances``, (n, n), into stars and tables; groups (nodes), numbers (n,), become blocks first.
 
-    Two items are *twins* if their distances to all others differ by a constant: then they hang on one star. Twins are
-    gathered as long as there are any; where there are none, the smallest set of items that are near each other and
-    look alike from outside becomes a table. On the metric of a tree this finds the tree (as in the reconstruction of
-    evolutionary trees, by the four-point condition); whatever the matrix is, the blocks found are exact.
-
-    Parameters
-    ----------
-    distances
-        Shape ``(n, n)``, n >= 1.
-    groups
-        Shape ``(n,)``, numbers of groups from 0.
-
-    Returns
-    -------
-    Block
-        The root, which holds all GPUs and has weight 0. At worst one table.
-
-    Notes
-    -----
-    Cost ``O(c n^2)`` with c classes of twins; 0.05 s for 64 GPUs, about 1 s for 512 without structure.
+    Returns the root, which holds all GPUs and has weight 0; at worst one table. Two items are *twins* if their
+    distances to all others differ by a constant: then they hang on one star. Twins are gathered as long as there are
+    any; where there are none, the smallest set of items that are near each other and look alike from outside becomes a
+    table. On the metric of a tree this finds the tree (as in the reconstruction of evolutionary trees, by the
+    four-point condition); whatever the matrix is, the blocks are exact. Cost ``O(c n^2)`` with c classes of twins; 0.05
+    s for 64 GPUs, about 1 s for 512 without structure.
     """
     gathering = _Gathering(distances, groups)
     for labels in (groups, np.zeros(len(groups), dtype=np.int64)):

@@ -17,19 +17,8 @@ def improve(
     """
     Improve an order by swaps of ranks and, for ranks of several GPUs, by swaps of GPUs inside their nodes.
 
-    Parameters
-    ----------
-    steps
-        Swaps of ranks to make.
-    deadline
-        Of ``time.monotonic()``.
-    target
-        Cost at which to stop: a proven bound.
-
-    Returns
-    -------
-    tuple
-        Cost and order, never worse than what was given.
+    Returns cost and order, never worse than what was given. ``steps`` swaps of ranks are made; the search stops at the
+    cost ``target``, a proven bound.
     """
     while True:
         cost, order = _swap_ranks(case, order, rng, steps, deadline, target)
@@ -85,19 +74,12 @@ def tabu(
     """
     Minimise the sum of ``weights[i, j] * distances[p[i], p[j]] / 2`` over permutations p, from the identity.
 
-    With A = W D_p the swap of i and j changes the cost by A_ij + A_ji - A_ii - A_jj + 2 W_ij D_p(i, j); after a swap A
-    changes by an outer product and two exchanged columns. Each step makes the best swap that does not put both back to
-    where they were a short while ago, or the best of all if that beats everything so far.
-
-    Returns
-    -------
-    tuple
-        Permutation of least cost met, and its cost.
-
-    Notes
-    -----
-    Taillard's robust tabu search (1991), tenures from 0.9 n to 1.1 n as there, without his aspiration by age.
-    ``allowed`` (n, n) limits the pairs that may be swapped, ``apart`` leaves out pairs at distance 0.
+    Returns the permutation of least cost met, and its cost. With A = W D_p the swap of i and j changes the cost by A_ij
+    + A_ji - A_ii - A_jj + 2 W_ij D_p(i, j); after a swap A changes by an outer product and two exchanged columns. Each
+    step makes the best swap that does not put both back to where they were a short while ago, or the best of all if
+    that beats everything so far. Taillard's robust tabu search (1991), tenures from 0.9 n to 1.1 n as there, without
+    his aspiration by age. ``allowed`` (n, n) limits the pairs that may be swapped, ``apart`` leaves out pairs at
+    distance 0.
     """
     n = len(weights)
     p = np.arange(n)
@@ -145,7 +127,7 @@ GREEDS = (1.0, 0.5, 0.1, 0.0)
 
 
 def in_sequence(case: MappingProblem, root: Block) -> IntArray:
-    """Ranks in their own order along the hierarchy's leaves: for rings and grids numbered row by row hard to beat."""
+    """Ranks in their own order along the hierarchy's leaves: hard to beat for rings and grids numbered row by row."""
     by_node: dict[int, list[int]] = {}
     for gpu in _leaves(root):
         by_node.setdefault(int(case.groups[gpu]), []).append(gpu)
@@ -157,15 +139,9 @@ def grown(case: MappingProblem, root: Block, rng: np.random.Generator, greed: fl
     Recursive partition: the tasks of a star are dealt to its children by greedy growth, and swapped between them.
 
     Down to the nodes whole ranks are dealt, inside them tasks. Swaps by a short tabu search (ours; Kernighan and Lin
-    1970 have the two-way case) that sees only the ways between the children.
-
-    Parameters
-    ----------
-    greed
-        What traffic to tasks not dealt counts against traffic to the child's own, when the next is chosen: 1 keeps the
-        cut of the child least, 0 its inside most.
-    deadline
-        Of ``time.monotonic()``: what is not dealt by then is dealt in sequence.
+    1970 have the two-way case) that considers only the ways between the children. ``greed`` is the weight of traffic to
+    tasks not dealt against traffic to the child's own, when the next is chosen: 1 keeps the cut of the child least, 0
+    its inside most. What is not dealt by the deadline is dealt in sequence.
     """
     out = np.full(case.num_tasks, -1, dtype=np.int64)
 

@@ -1,4 +1,6 @@
-"""Exact mapping by dynamic programming over sets of tasks: which set goes into which block."""
+"""
+Exact mapping by dynamic programming over sets of tasks: which set goes into which block, and how it lies on a table.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,8 @@ def cheapest(case: MappingProblem, block: Block, sets: IntArray, deadline: float
     """
     Shape (sets,): least cost of each set of tasks on the table, its members' own ways out included.
 
-    One matrix product: (arrangements x pairs of GPUs) @ (pairs of tasks x sets), some sets at a time.
-
-    Raises
-    ------
-    TimeoutError
-        If the deadline, of ``time.monotonic()``, comes first.
+    One matrix product: (arrangements x pairs of GPUs) @ (pairs of tasks x sets), some sets at a time. Raises
+    ``TimeoutError`` at the deadline.
     """
     distances, _ = _of_block(case, block)
     step = max(1, CHUNK // len(distances))
@@ -101,18 +99,10 @@ def map_by_subsets(
     Return an order of least cost, or None if the deadline comes first.
 
     Distances in a hierarchy are sums over its edges, so an order costs the sum over blocks of edge weight x traffic
-    that leaves the set of tasks in the block, plus what tables cost inside. Both depend on the set alone: F(block, set)
-    is the least over ways to split the set among the block's children. Blocks of equal shape share their F.
+    that leaves the set of tasks in the block, plus the cost inside tables. Both depend on the set alone: F(block, set)
+    is the least over ways to split the set among the block's children. Blocks of equal shape share their F. ``upper``
+    is the cost of a known order: sets in tables that cannot lead to it or below are left out.
 
-    Parameters
-    ----------
-    upper
-        Cost of a known order: sets in tables that cannot lead below or to it are left out.
-    deadline
-        Of ``time.monotonic()``.
-
-    Notes
-    -----
     A merge of blocks of a and b GPUs looks at C(n, a + b) C(a + b, a) pairs, at most 2 million for 16 tasks; twins
     halve that. The recursion over subsets of a tree is ours; the idea is Held and Karp's (1962).
     """

@@ -8,7 +8,6 @@ import numpy as np
 
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.problem.compile import hardware_of
 from placeopt.terms.costs.run_time import longest_run_ms
 
 FOREVER = np.iinfo(np.int64).max
@@ -25,7 +24,7 @@ def hold_back(problem: Problem, ahead: LookaheadDecision) -> Problem:
         nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
         records[job] = records[job].model_copy(update={"nodes_allowed": nodes})
     instance = problem.given.model_copy(update={"jobs": tuple(records)})
-    narrowed = compile_problem(instance, problem.policy, hardware_of(problem))
+    narrowed = compile_problem(instance, problem.policy, problem)
     return _close_gpus(narrowed, ahead.needed, _pinned_gpus(narrowed, pinned))
 
 

@@ -145,25 +145,9 @@ def gpu_distances(machine: Machine, deadline: float = float("inf")) -> IntArray:
     """
     Distance between all GPUs of a machine: the stated matrix, or shortest paths over the tree and the direct links.
 
-    Parameters
-    ----------
-    machine
-        ``V`` vertices: the machine, its parts, its ``g`` GPUs.
-    deadline
-        Of ``time.monotonic()``, asked where there are direct links.
+    Shape ``(g, g)``, symmetric, zero diagonal, read-only, in link-cost units. Raises ``OutOfTime`` at the deadline, of
+    ``time.monotonic()``, which is checked where there are direct links.
 
-    Returns
-    -------
-    IntArray
-        Shape ``(g, g)``, symmetric, zero diagonal, read-only, in link-cost units.
-
-    Raises
-    ------
-    OutOfTime
-        At the deadline.
-
-    Notes
-    -----
     Amaral et al. (SC'17, section 4.1.2): the distance is the sum of the weights on the shortest path. A path may pass
     through other GPUs: on a DGX-1, GPUs 0 and 5 have no link, but 0-1-5 costs 2. That is the paper's graph; hardware
     does not forward by itself, a library that builds rings does. A tree alone takes ``O(V^2)``; with direct links,
@@ -186,13 +170,9 @@ def gpu_distances(machine: Machine, deadline: float = float("inf")) -> IntArray:
 
 def root_distances(machine: Machine) -> IntArray:
     """
-    Path weight from each GPU up the tree to the machine's own vertex.
+    Shape ``(g,)``: path weight from each GPU up the tree to the machine's own vertex, read-only.
 
-    Returns
-    -------
-    IntArray
-        Shape ``(g,)``, read-only. Through the tree only, also where a matrix is stated: a matrix tells nothing about
-        the way out of the machine.
+    Through the tree only, also where a matrix is stated: a matrix states nothing about the way out of the machine.
     """
     parent, weight = _tree(machine)
     to_root = np.zeros(len(parent), dtype=np.int64)
