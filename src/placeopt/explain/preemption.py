@@ -2,8 +2,8 @@
 The least that others would have to give up for a job to fit: an integer model of one job and of what can be given up.
 
 Things to give up are *items*: a job that leaves, or a GPU that is freed. The model lays the job's workers on nodes as
-`placeopt.feasibility.worker_distribution` does, with the items' amounts added to the room. The result
-is verified there.
+`placeopt.feasibility.worker_distribution` does, with the items' amounts added to the room. The result is verified
+there.
 """
 
 from __future__ import annotations
@@ -24,11 +24,7 @@ Gain = tuple[int, int]
 
 @dataclass
 class Items:
-    """
-    What may be given up.
-
-    ``later`` holds pairs (i, j): i may only be given up if j is.
-    """
+    """What may be given up; ``later`` holds pairs (i, j): i may only be given up if j is."""
 
     prices: list[int]
     most: list[int]
@@ -64,19 +60,10 @@ def making_room(
     deadline: float = float("inf"),
 ) -> tuple[LinearModel, IntArray]:
     """
-    Build the model.
+    Return the model of least total price; its columns, shape (items,), are how many of each item are given up.
 
-    Parameters
-    ----------
-    now, free
-        The room as it is, and with all items given up: in that one ``requirement`` fits with that many ``workers``.
-    items
-        What may be given up, at which price; the total price is minimised.
-
-    Returns
-    -------
-    LinearModel and IntArray
-        The columns, shape (items,), tell how many of each are given up.
+    ``now`` and ``free`` are the room as it is, and with all items given up: in that one ``requirement`` fits with that
+    many ``workers``.
     """
     builder, rows = ModelBuilder(deadline), _Rows()
     given = builder.add_variables(0, np.array(items.most, dtype=np.int64))
@@ -114,7 +101,7 @@ def making_room(
 
 
 class _Rows:
-    """Rows as lists, handed to the builder at once: one call for each of thousands takes seconds."""
+    """Rows as lists, passed to the builder at once: one call for each of thousands takes seconds."""
 
     def __init__(self) -> None:
         self.given: list[int] = []

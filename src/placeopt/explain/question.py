@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -10,6 +11,7 @@ from placeopt.check import violations
 from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.model import Instance, Job, Plan
+from placeopt.model.plan import Unplaced
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
 from placeopt.problem.running import find_lost, running_placement
@@ -50,10 +52,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     """
     Compile what an explanation of ``job_id`` needs.
 
-    Raises
-    ------
-    BadInput
-        If there is no such job, or the plan is not of this round or breaks its rules.
+    Raises ``BadInput`` if there is no such job, or the plan is not of this round or breaks its rules.
     """
     jobs = {job.id: job for job in instance.jobs}
     if job_id not in jobs:
@@ -96,19 +95,31 @@ def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:
 
 @dataclass
 class Question:
-    """What every part of the answer needs. ``open`` collects the parts that could not be finished, with the cause."""
+    """What every part of the answer needs."""
 
     instance: Instance
     plan: Plan
     case: ExplainCase
     solve: Solve
+    started: float
     deadline: float
     requirements: tuple[Requirement, ...] = field(init=False)
+    planned: Unplaced | None = field(init=False)
+    """Why the job waits by the plan; None where the plan does not list it."""
     open: dict[str, str] = field(default_factory=dict)
+    """Parts that could not be finished, with the cause."""
+    none: dict[str, str] = field(default_factory=dict)
+    """Remedies that there are none of, with the reason."""
 
     def __post_init__(self) -> None:
-        """Take the job's options apart."""
-        self.requirements = requirements_of(self.case.problem, self.case.job)
+        """Divide the job's record into options."""
+        job = self.case.job
+        self.requirements = requirements_of(self.case.problem, job)
+        self.planned = next((unplaced for unplaced in self.plan.unplaced if unplaced.job == job.id), None)
+
+    def seconds(self) -> float:
+        """Return the seconds since the call began."""
+        return round(time.monotonic() - self.started, 4)
 
     def within(self, part: str, work: Callable[[], T]) -> T | None:
         """Return the result of ``work``; None, with the cause noted under ``part``, where it could not be finished."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from placeopt.errors import InternalFault
+from placeopt.explain.records import DomainsMin, WorkersMax
 from placeopt.feasibility.fit import FOREVER, ceiling, fit, largest, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import DROP_ORDER, Requirement
@@ -17,19 +18,9 @@ def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: 
     """
     Return groups of constraints that cannot hold together, while without any one of them the job fits.
 
-    A group is dropped from all options at once. Groups outside the set may be dropped: it is infeasible by itself.
-    fit by deletion: one group after the other is dropped for good if the job still does not fit. Both halves of the
-    promise are then verified anew.
-
-    Parameters
-    ----------
-    room
-        In which none of ``requirements`` fits.
-
-    Raises
-    ------
-    InternalFault
-        If the result is not what it should be, for instance because the job fits after all.
+    None of ``requirements`` fits in ``room``. A group is dropped from all options at once. Groups outside the set may
+    be dropped: it is infeasible by itself. Found by deletion: one group after the other is dropped for good if the job
+    still does not fit. Both halves of the promise are then verified anew; ``InternalFault`` if one fails.
     """
     order = [group.split(":")[0] for group in dict.fromkeys(DROP_ORDER)]
     groups = {group for requirement in requirements for group in requirement.groups()}
@@ -48,7 +39,7 @@ def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: 
 
 
 def without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list[Requirement]:
-    """Return what is asked without these groups."""
+    """Return the requirements without these groups."""
     out = []
     for requirement in requirements:
         for group in groups:
@@ -57,52 +48,32 @@ def without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list[
     return out
 
 
-@dataclass(frozen=True)
-class Smaller:
-    """The most workers that would fit, and in which option."""
-
-    option: str
-    workers: int
-    asked: int
-
-
-@dataclass(frozen=True)
-class Wider:
-    """The fewest domains of a level over which it would fit, all else as asked."""
-
-    option: str
-    level: str
-    domains: int
-    asked: int
-
-
-def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> Smaller | None:
+def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float) -> WorkersMax | None:
     """
     Return the largest gang below the fewest workers asked for that fits, of all options; None if no smaller one does.
 
     A split that states its workers stays a split into as many equal parts.
     """
-    best: Smaller | None = None
+    best: WorkersMax | None = None
     for requirement in requirements:
         if requirement.fewest > 1:
             smaller = replace(requirement, fewest=1, most=requirement.fewest - 1)
             workers = largest(room, smaller, deadline)
             if workers is not None and (best is None or workers > best.workers):
-                best = Smaller(requirement.option, workers, requirement.fewest)
+                best = WorkersMax(option=requirement.option, workers=workers, asked=requirement.fewest)
     return best
 
 
 def fewest_domains(
-    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: float = FOREVER
-) -> Wider | None:
-    """Return the fewest domains of ``level`` over which it fits, of all options that split over it."""
-    best: Wider | None = None
+    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: float
+) -> DomainsMin | None:
+    """Return the fewest domains of ``level`` over which it fits, all else as asked, of options that split over it."""
+    best: DomainsMin | None = None
     for requirement in requirements:
         asked = [split.domains for split in requirement.splits if split.level == level]
-        if asked:
-            domains = _fewest(room, requirement, level, deadline)
-            if domains is not None and (best is None or domains < best.domains):
-                best = Wider(requirement.option, level, domains, asked[0])
+        domains = _fewest(room, requirement, level, deadline) if asked else None
+        if domains is not None and (best is None or domains < best.domains):
+            best = DomainsMin(option=requirement.option, level=level, domains=domains, asked=asked[0])
     return best
 
 

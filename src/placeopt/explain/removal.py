@@ -58,6 +58,10 @@ class Jobs:
             self.state.apply(move)
         return room
 
+    def leaving(self, given_up: GivenUp) -> list[int]:
+        """Return the jobs that leave."""
+        return [job for job, gone in zip(self.jobs, given_up.given, strict=True) if gone]
+
     def items(self, now: FreeCapacity, requirement: Requirement) -> Items:
         """Return what each job gives back of what ``requirement`` needs."""
         problem, options = self.case.problem, self.case.problem.options
@@ -211,17 +215,11 @@ def least_given_up(
     givers: Jobs | Gpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
 ) -> GivenUp | None:
     """
-    Return the cheapest that lets one of ``requirements`` in; None if all of it together would not.
+    Return the cheapest set that lets one of ``requirements`` in; None if all of it together would not.
 
     `placeopt.feasibility.fit` verifies that it suffices, and that nothing of it can be kept. That no cheaper set does
-    rests on the solver's proof.
-
-    Raises
-    ------
-    OutOfTime
-        If the solver found nothing by the deadline.
-    SolverFault
-        If what it returned does not make room.
+    rests on the solver's proof. Raises ``OutOfTime`` if the solver found nothing by the deadline, ``SolverFault`` if
+    its result does not make room.
     """
     now = givers.room([0] * givers.count)
     free = givers.room(givers.most)
@@ -270,7 +268,7 @@ def _least(
 def _pruned(
     givers: Jobs | Gpus, requirement: Requirement, items: Items, given: list[int], deadline: float
 ) -> list[int]:
-    """Keep what need not be given up; with a proven optimum there is no such thing."""
+    """Keep what need not be given up; a proven optimum has no such item."""
     for item in range(len(given)):
         while given[item] and not any(given[i] and j == item for i, j in items.later):
             given[item] -= 1
@@ -295,7 +293,5 @@ def rivals(q: Question, candidates: Jobs, given_up: GivenUp, values: Mapping[int
     """Name the jobs that would leave, with what they are worth."""
     ids = q.case.problem.job_ids
     return tuple(
-        Rival(job=ids[job], value=values[job], running=job in q.case.running)
-        for job, gone in zip(candidates.jobs, given_up.given, strict=True)
-        if gone
+        Rival(job=ids[job], value=values[job], running=job in q.case.running) for job in candidates.leaving(given_up)
     )

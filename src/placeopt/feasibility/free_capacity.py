@@ -18,7 +18,7 @@ from placeopt.terms.standing import link_room
 
 @dataclass(frozen=True, eq=False)
 class FreeCapacity:
-    """Free capacity for one job that is not placed yet, and the nodes that it may use."""
+    """Free capacity for one job that is not placed yet. ``open``: barrier -> mask of the nodes that satisfy it."""
 
     problem: Problem
     node_free: IntArray  # (N, R)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from placeopt.model import Job, Option, Split
 from placeopt.problem import RESOURCES, Problem
@@ -34,6 +35,21 @@ DROP_ORDER = (
 Groups in the order in which a conflict tries to do without them. Of several irreducible sets the one stays that is made
 of the last ones: what a job is, rather than what happens to be said about it.
 """
+
+WITHOUT: dict[str, dict[str, Any]] = {
+    "utility": {"useful": True},
+    "queue": {"queue": -1},
+    "network_bandwidth": {"network_mbps": 0},
+    "jobs_per_gpu": {"jobs_per_gpu": None},
+    "gpu_memory": {"gpu_memory_mib": 0},
+    "gpu_model": {"gpu_models": ()},
+    "gpu_share": {"milli": 1},
+    "workers_per_node": {"workers_per_node": None},
+    "single_node": {"single_node": False},
+    "gang": {"fewest": 1},
+    "gpu_count": {"gpus": 0, "milli": 1000, "gpu_memory_mib": 0, "gpu_models": ()},
+}
+"""Group -> fields of a requirement that is free of it; of the other groups `Requirement.without` computes them."""
 
 
 @dataclass(frozen=True)
@@ -110,27 +126,9 @@ class Requirement:
         if group in RESOURCE_GROUPS:
             dropped = RESOURCE_GROUPS.index(group)
             return replace(self, demand=tuple(0 if r == dropped else a for r, a in enumerate(self.demand)))
-        if group == "gang":
-            return replace(self, fewest=1)
-        if group == "gpu_count":
-            return replace(self, gpus=0, milli=1000, gpu_memory_mib=0, gpu_models=())
-        if group == "gpu_share":
-            return replace(self, milli=1) if self.gpus == 1 else self
-        if group == "gpu_model":
-            return replace(self, gpu_models=())
-        if group == "gpu_memory":
-            return replace(self, gpu_memory_mib=0)
-        if group == "jobs_per_gpu":
-            return replace(self, jobs_per_gpu=None)
-        if group == "network_bandwidth":
-            return replace(self, network_mbps=0)
-        if group == "workers_per_node":
-            return replace(self, workers_per_node=None)
-        if group == "single_node":
-            return replace(self, single_node=False)
-        if group == "queue":
-            return replace(self, queue=-1)
-        return replace(self, useful=True)
+        if group == "gpu_share" and self.gpus != 1:
+            return self
+        return replace(self, **WITHOUT[group])
 
     def resized(self, workers: int) -> Requirement:
         """Return the same as a gang of that many workers."""

@@ -44,8 +44,8 @@ class ClusterRecord:
     """
     The records of a cluster, changed one revision at a time. Refuses what an instance would refuse.
 
-    ``name``, ``revision`` and ``digest`` (None: not known without reading everything) are what a plan for some jobs
-    states of its instance.
+    A plan for some jobs states ``name``, ``revision`` and ``digest`` (None: not known without reading everything) of
+    it.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
@@ -79,7 +79,7 @@ class ClusterRecord:
         return self.ledger.directory.running
 
     def note(self, text: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
-        """Go on to the next revision."""
+        """Begin the next revision."""
         self.revision += 1
         self._changes.append(Change(self.revision, text, tuple(jobs), tuple(nodes)))
         self._snapshot = None
@@ -141,14 +141,9 @@ class ClusterRecord:
 
     def refuse_stale(self, planned: int) -> None:
         """
-        Raise unless ``planned`` is the present revision.
+        Raise ``StaleSnapshot``, which names what changed since, unless ``planned`` is the present revision.
 
-        Raises
-        ------
-        StaleSnapshot
-            Naming what changed since.
-        BadInput
-            If there has been no such revision.
+        Raises ``BadInput`` if there has been no such revision.
         """
         if planned == self.revision:
             return
@@ -197,7 +192,7 @@ class ClusterRecord:
                     raise BadInput(f"add_jobs: job {job.id!r}: {fault}")
 
     def check_nodes(self, nodes: Mapping[str, NodeChange]) -> dict[str, Node | None]:
-        """Return the records that ``nodes`` mean, or raise ``BadInput`` unless they can come, go and change."""
+        """Return the new records by node id, or raise ``BadInput`` unless they can come, go and change."""
         records: dict[str, Node | None] = {}
         for name, change in nodes.items():
             if name not in self.nodes and not isinstance(change, Node):

@@ -57,10 +57,9 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
 
 def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choice: Choice) -> Plan | None:
     """
-    Return the checked plan for the jobs that start now, and no others.
+    Return the checked plan for the jobs that start now, and no others; ``problem`` is that of the record's snapshot.
 
-    ``problem`` is that of the record's snapshot. None where the ledger, which judges the plan as it does any for some
-    jobs, refuses it.
+    None where the ledger, which judges the plan as it does any for some jobs, refuses it.
     """
     placed = choice.starts
     starts = sorted(placed)

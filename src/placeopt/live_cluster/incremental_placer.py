@@ -89,9 +89,8 @@ class IncrementalPlacer:
 
     def decide(self, number: int, score: str, chooser: str | None = None) -> Placement | None:
         """
-        Return the best placement that every rule allows for a job of class ``number``, or None.
-
-        The best by ``score``, or by the ``chooser`` of that name instead.
+        Return the best placement that every rule allows for a job of class ``number``, or None: by ``score``, or by
+        ``chooser``.
         """
         if chooser is not None:
             if chooser not in self._choosers:

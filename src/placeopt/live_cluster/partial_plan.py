@@ -71,10 +71,7 @@ def plan_for(
     """
     Return the checked plan for waiting jobs (id -> class) by greedy alone; ``explain`` as in ``Engine.place``.
 
-    Raises
-    ------
-    InternalFault
-        If the referee refuses what was decided.
+    Raises ``InternalFault`` if the referee refuses what was decided.
     """
     started = time.monotonic()
     found = decide_all(placer, jobs, rule)

@@ -127,9 +127,8 @@ class JobTable:
 
     def in_order(self) -> tuple[IntArray, IntArray]:
         """
-        Return the numbers of the classes that have jobs, in the order of their first jobs, and each job's place in it.
-
-        Shapes (classes,) and (jobs,).
+        Shapes (classes,) and (jobs,): numbers of the classes in use, by their first jobs, and each job's position among
+        them.
         """
         number = self._columns[NUMBER, : self._end][self._there[: self._end]]
         first = np.full(len(self.members), len(number), dtype=np.int64)
@@ -148,9 +147,9 @@ class Parts:
     """
     Hardware, classes of nodes, option rows and jobs, kept over changes.
 
-    Two problems are put together from them. ``whole`` is what ``compile_problem`` makes of the snapshot.
-    ``class_problem`` has one job per class, numbered for good, and nothing running: decisions for single jobs use it.
-    All placements that are kept number options as it does.
+    Two problems are composed from them. ``whole`` is what ``compile_problem`` makes of the snapshot. ``class_problem``
+    has one job per class, numbered for good, and nothing running: decisions for single jobs use it. All placements that
+    are kept number options as it does.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:

@@ -16,6 +16,7 @@ shrunk or preempted only if those of its queue that arrived later, and could be,
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
@@ -66,14 +67,14 @@ def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
 
 def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
     """Return whether a whole allocation changes running jobs only as policy and jobs allow, within the limits."""
-    found = {job: change_of(problem, job, allocation[job]) for job in problem.running}
+    changes = {job: change_of(problem, job, allocation[job]) for job in problem.running}
     allowed = _allowed(problem)
-    if any(change != "kept" and job not in allowed[change] for job, change in found.items()):
+    if any(change != "kept" and job not in allowed[change] for job, change in changes.items()):
         return False
-    count, most = Counter(found.values()), change_limits(problem)
+    count, most = Counter(changes.values()), change_limits(problem)
     if any(count[change] > most[change] for change in most):
         return False
-    taken = {job for job, change in found.items() if change in ("shrunk", "preempted")}
+    taken = {job for job, change in changes.items() if change in ("shrunk", "preempted")}
     return all(
         taken.isdisjoint(earlier) or taken.issuperset(later)
         for queue in submission_order(problem)
@@ -96,11 +97,16 @@ def submission_order(problem: Problem) -> list[list[list[int]]]:
     """
     if not problem.policy.changes.last_submitted_first:
         return []
+    return by_arrival(problem, sorted(problem.may_shrink | problem.may_preempt))
+
+
+def by_arrival(problem: Problem, jobs: Iterable[int]) -> list[list[list[int]]]:
+    """Return some jobs by queue (none is one queue), and there those that arrived together, in order of arrival."""
     queues: dict[str | None, dict[int, list[int]]] = {}
-    for job in sorted(problem.may_shrink | problem.may_preempt):
+    for job in jobs:
         record = problem.instance.jobs[job]
         queues.setdefault(record.queue, {}).setdefault(record.arrival_ms, []).append(job)
-    return [[jobs for _, jobs in sorted(groups.items())] for groups in queues.values()]
+    return [[together for _, together in sorted(groups.items())] for groups in queues.values()]
 
 
 def open_state(problem: Problem) -> State:
