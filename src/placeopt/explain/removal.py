@@ -27,7 +27,7 @@ MAX_PRICE = 2**50
 
 
 @dataclass(frozen=True)
-class Jobs:
+class RemovableJobs:
     """
     Jobs that may leave, with all that they hold.
 
@@ -91,7 +91,7 @@ class Jobs:
 
 
 @dataclass(frozen=True)
-class Gpus:
+class FreeableGpus:
     """
     Busy GPUs that may be freed, alike ones of a node counted together.
 
@@ -141,7 +141,7 @@ class Gpus:
         return items
 
 
-def busy_gpus(case: ExplainCase, state: State, requirements: Sequence[Requirement]) -> Gpus:
+def busy_gpus(case: ExplainCase, state: State, requirements: Sequence[Requirement]) -> FreeableGpus:
     """Return the busy GPUs of nodes that some of ``requirements`` may use, alike ones together."""
     problem, options = case.problem, case.problem.options
     now = free_capacity_of(state, case.job)
@@ -160,7 +160,7 @@ def busy_gpus(case: ExplainCase, state: State, requirements: Sequence[Requiremen
             alike = tuple((bool(usable[gpu]), bool(suits[gpu])) for usable, suits in kinds)
             groups.setdefault((node, alike, tuple(back[gpu].tolist())), []).append(gpu)
     members = tuple(tuple(gpus) for gpus in groups.values())
-    return Gpus(members, tuple(tuple(back[gpus[0]].tolist()) for gpus in members), now)
+    return FreeableGpus(members, tuple(tuple(back[gpus[0]].tolist()) for gpus in members), now)
 
 
 def _give(gains: dict[K, list[Gain]], key: K, item: int, amount: int) -> None:
@@ -212,7 +212,7 @@ class GivenUp:
 
 
 def least_given_up(
-    givers: Jobs | Gpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
+    givers: RemovableJobs | FreeableGpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
 ) -> GivenUp | None:
     """
     Return the cheapest set that lets one of ``requirements`` in; None if all of it together would not.
@@ -238,7 +238,7 @@ def least_given_up(
 
 
 def _least(
-    givers: Jobs | Gpus,
+    givers: RemovableJobs | FreeableGpus,
     now: FreeCapacity,
     free: FreeCapacity,
     requirement: Requirement,
@@ -266,7 +266,7 @@ def _least(
 
 
 def _pruned(
-    givers: Jobs | Gpus, requirement: Requirement, items: Items, given: list[int], deadline: float
+    givers: RemovableJobs | FreeableGpus, requirement: Requirement, items: Items, given: list[int], deadline: float
 ) -> list[int]:
     """Keep what need not be given up; a proven optimum has no such item."""
     for item in range(len(given)):
@@ -280,16 +280,16 @@ def _pruned(
 
 def cheapest_removal(
     q: Question, state: State, jobs: Sequence[int], prices: Sequence[int], last_first: Sequence[tuple[int, int]] = ()
-) -> tuple[Jobs, GivenUp] | None:
+) -> tuple[RemovableJobs, GivenUp] | None:
     """Return which of ``jobs`` would leave at the least price for ``q``'s job to fit; of equal prices the fewest."""
     scale = len(prices) + 1  # of equal sums the smaller set is the cheaper, as long as prices do not get too large
     ties_broken = [price * scale + 1 for price in prices] if sum(prices) * scale < MAX_PRICE else list(prices)
-    candidates = Jobs(q.case, state, jobs, ties_broken, last_first)
+    candidates = RemovableJobs(q.case, state, jobs, ties_broken, last_first)
     given_up = least_given_up(candidates, q.requirements, q.solve, q.deadline)
     return None if given_up is None else (candidates, given_up)
 
 
-def rivals(q: Question, candidates: Jobs, given_up: GivenUp, values: Mapping[int, int]) -> tuple[Rival, ...]:
+def rivals(q: Question, candidates: RemovableJobs, given_up: GivenUp, values: Mapping[int, int]) -> tuple[Rival, ...]:
     """Name the jobs that would leave, with what they are worth."""
     ids = q.case.problem.job_ids
     return tuple(

@@ -22,7 +22,7 @@ from placeopt.problem import UNLIMITED, IntArray
 Used = tuple[int, ...]
 """Domains in use so far, one number a split."""
 
-Table = dict[Used, int]
+SizesByUse = dict[Used, int]
 """Domains in use -> numbers of workers that can be had with them: bit i is set if i workers can."""
 
 NETWORK = -1
@@ -32,10 +32,10 @@ NETWORK = -1
 class _Part:
     """What hangs on a vertex: a pile of alike nodes, a single node, or a domain."""
 
-    table: Table
+    table: SizesByUse
     nodes: tuple[int, ...] = ()
     domain: int = NETWORK
-    before: Table = field(default_factory=dict)
+    before: SizesByUse = field(default_factory=dict)
 
 
 class WorkerDistribution:
@@ -111,7 +111,7 @@ class WorkerDistribution:
                         out[node] = taken
         return dict(sorted(out.items()))
 
-    def _solve(self) -> Table:
+    def _solve(self) -> SizesByUse:
         k = self._workers
         if any(split.workers is not None and k % split.domains for split in self._requirement.splits):
             return {}
@@ -149,13 +149,13 @@ class WorkerDistribution:
             most = min(k, int(self._most[nodes].sum()))
             self._parts.setdefault(at, []).append(_Part({self._nothing: (1 << (most + 1)) - 1}, tuple(nodes)))
 
-    def _merged(self, parts: list[_Part]) -> Table:
-        table: Table = {self._nothing: 1}
+    def _merged(self, parts: list[_Part]) -> SizesByUse:
+        table: SizesByUse = {self._nothing: 1}
         for part in parts:
             if time.monotonic() > self._deadline:
                 raise OutOfTime("the deadline passed while ways to lie were counted")
             part.before = table
-            merged: Table = {}
+            merged: SizesByUse = {}
             for used, sizes in table.items():
                 for more, more_sizes in part.table.items():
                     both = tuple(a + b for a, b in zip(used, more, strict=True))
@@ -166,12 +166,12 @@ class WorkerDistribution:
             table = merged
         return table
 
-    def _close(self, domain: int, table: Table) -> Table:
+    def _close(self, domain: int, table: SizesByUse) -> SizesByUse:
         """Apply the constraints on the domain as a whole: its uplink, and that it counts once it is in use."""
         counted = self._counted(domain)
         allowed = self._link(int(self._free_capacity.domain_room[domain, self._requirement.link_part]))
         allowed &= self._sizes_at(self._free_capacity.problem.topology.domain_level[domain])
-        out: Table = {}
+        out: SizesByUse = {}
         for used, sizes in table.items():
             if sizes & 1:
                 out[used] = out.get(used, 0) | 1

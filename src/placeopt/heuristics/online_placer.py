@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.arguments import expect
 from placeopt.errors import BadInput, Unsupported
 from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.table import Table, serves
+from placeopt.heuristics.scores.table import ScoreTable, serves
 from placeopt.problem import IntArray, Placement, Problem, State
 
 
@@ -162,7 +162,7 @@ class OnlinePlacer:
         self.placements: list[Placement | None] = []
         self.refused: list[int] = []
         self.moved: list[int] = []
-        self._table = Table(self.state, PriceScore(problem, None if quota is None else quota.mix))
+        self._table = ScoreTable(self.state, PriceScore(problem, None if quota is None else quota.mix))
         self._parts = None if quota is None else quota.parts.tolist()
         self._class: list[int] = problem.job_class.tolist()
         self._came, self._taken = [0] * classes, [0] * classes

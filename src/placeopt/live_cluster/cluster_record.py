@@ -31,7 +31,7 @@ MOST_CHANGES_KEPT = 10_000
 
 
 @dataclass(frozen=True)
-class Change:
+class RecordChange:
     """What one revision changed."""
 
     revision: int
@@ -53,7 +53,7 @@ class ClusterRecord:
         self._snapshot: Instance | None = instance
         self._cluster: Cluster | None = instance.cluster
         self._policy = policy
-        self._changes: deque[Change] = deque(maxlen=MOST_CHANGES_KEPT)
+        self._changes: deque[RecordChange] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
         self.look_for_limits(instance.jobs)
@@ -81,7 +81,7 @@ class ClusterRecord:
     def note(self, text: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """Begin the next revision."""
         self.revision += 1
-        self._changes.append(Change(self.revision, text, tuple(jobs), tuple(nodes)))
+        self._changes.append(RecordChange(self.revision, text, tuple(jobs), tuple(nodes)))
         self._snapshot = None
 
     def expect(self, ends: Mapping[str, int]) -> None:

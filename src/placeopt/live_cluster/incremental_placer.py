@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import CHOOSERS, Candidates, Chooser, Table, place, score_named, table_for
+from placeopt.heuristics import CHOOSERS, Candidates, Chooser, ScoreTable, place, score_named, table_for
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
@@ -26,7 +26,7 @@ class IncrementalPlacer:
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
         self._counts = counts
         self._candidates: dict[str, Candidates] = {}
-        self._tables: dict[str, Table | None] = {}
+        self._tables: dict[str, ScoreTable | None] = {}
         self._choosers: dict[str, Chooser] = {}
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None

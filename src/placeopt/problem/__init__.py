@@ -13,7 +13,7 @@ from placeopt.problem.arrays import (
 )
 from placeopt.problem.changes import change_of, open_state
 from placeopt.problem.compile import compile_problem
-from placeopt.problem.problem import Level, Problem
+from placeopt.problem.problem import FragmentationLevel, Problem
 from placeopt.problem.state import Move, State, hose_loads
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "UNLIMITED",
     "Allocation",
     "BoolArray",
+    "FragmentationLevel",
     "IntArray",
-    "Level",
     "Move",
     "Options",
     "Placement",

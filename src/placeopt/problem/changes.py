@@ -27,10 +27,10 @@ from placeopt.problem.arrays import Allocation, Placement
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import Move, State, holdings
 
-Change = Literal["kept", "shrunk", "moved", "preempted"]
+ChangeKind = Literal["kept", "shrunk", "moved", "preempted"]
 
 
-def change_of(problem: Problem, job: int, placement: Placement | None) -> Change:
+def change_of(problem: Problem, job: int, placement: Placement | None) -> ChangeKind:
     """Return what ``placement`` does to a running job."""
     if placement is None:
         return "preempted"
@@ -82,7 +82,7 @@ def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
     )
 
 
-def change_limits(problem: Problem) -> dict[Change, int]:
+def change_limits(problem: Problem) -> dict[ChangeKind, int]:
     """Most jobs of each kind of change."""
     changes = problem.policy.changes
     return {"moved": changes.moves_max, "shrunk": changes.shrinks_max, "preempted": changes.preemptions_max}
@@ -150,7 +150,7 @@ def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
     return all(any(worker == former for former in rest) for worker in now)
 
 
-def _allowed(problem: Problem) -> dict[Change, frozenset[int]]:
+def _allowed(problem: Problem) -> dict[ChangeKind, frozenset[int]]:
     return {"moved": problem.may_move, "shrunk": problem.may_shrink, "preempted": problem.may_preempt}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.model import Instance, Policy
 from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray
-from placeopt.problem.problem import Hardware, Level
+from placeopt.problem.problem import FragmentationLevel, Hardware
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
@@ -37,9 +37,11 @@ def gpu_parts(instance: Instance, topology: ClusterTopology, level: str) -> IntA
     return numbered
 
 
-def fragmentation_levels(instance: Instance, policy: Policy, topology: ClusterTopology) -> tuple[Level, ...]:
+def fragmentation_levels(
+    instance: Instance, policy: Policy, topology: ClusterTopology
+) -> tuple[FragmentationLevel, ...]:
     """Return the levels whose fragmentation counts and that the cluster has."""
-    out: list[Level] = []
+    out: list[FragmentationLevel] = []
     for name, weight in sorted(policy.fragmentation.level_weights.items()):
         if not weight:
             continue
@@ -50,7 +52,7 @@ def fragmentation_levels(instance: Instance, policy: Policy, topology: ClusterTo
         else:
             domain = node_domains(instance, name)[topology.gpu_node]
         if (domain >= 0).any():
-            out.append(Level(name, weight, domain, np.bincount(domain[domain >= 0]).astype(np.int64)))
+            out.append(FragmentationLevel(name, weight, domain, np.bincount(domain[domain >= 0]).astype(np.int64)))
     return tuple(out)
 
 

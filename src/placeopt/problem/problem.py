@@ -17,7 +17,7 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 
 @dataclass(frozen=True, eq=False)
-class Level(Frozen):
+class FragmentationLevel(Frozen):
     """A partition of (some of) the GPUs into domains of one level, with its fragmentation weight."""
 
     name: str
@@ -40,7 +40,7 @@ class Hardware(Frozen):
     type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
-    levels: tuple[Level, ...]
+    levels: tuple[FragmentationLevel, ...]
     machine_link_mbps: IntArray  # (N,) uplink of the node
     domain_link_mbps: IntArray  # (D,)
 

@@ -93,7 +93,7 @@ def branch(case: MappingProblem, order: IntArray, *, deadline: float, lower: flo
     Ranks of one GPU: the first is tried on one GPU of each orbit of the distances' symmetries. Ranks of several: their
     GPUs ascend.
     """
-    search = _Search(case, order)
+    search = _BranchAndBound(case, order)
     stack = [_Open(np.empty((1, 0), dtype=np.int64), np.zeros(1))]
     while stack and search.cost > lower:
         if time.monotonic() >= deadline:
@@ -111,7 +111,7 @@ def branch(case: MappingProblem, order: IntArray, *, deadline: float, lower: flo
     return search.best, search.cost
 
 
-class _Search:
+class _BranchAndBound:
     def __init__(self, case: MappingProblem, order: IntArray) -> None:
         self.case, self.best, self.cost = case, order, case.cost(order)
         self.sequence = _sequence(case)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
-from placeopt.problem import BoolArray, IntArray, Level, Problem, State
+from placeopt.problem import BoolArray, FragmentationLevel, IntArray, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room
 
 MOST_CLASSES = 400
@@ -141,7 +141,7 @@ def _sums(domain: IntArray, idle: IntArray) -> IntArray:
     return out
 
 
-def used_idle(state: State, level: Level, free: IntArray) -> IntArray:
+def used_idle(state: State, level: FragmentationLevel, free: IntArray) -> IntArray:
     """Shape (N,): idle GPUs of each node in domains of the level that are used already; ``free`` of every domain."""
     domain = level.gpu_to_domain
     used = (domain >= 0) & (state.gpu_jobs == 0) & (free < level.total)[domain]

@@ -42,7 +42,7 @@ class ScoreSpec:
         Whether the score of a node depends on its free capacity alone, not on the jobs there or on earlier calls. Only
         such scores can place some jobs of a live cluster, which keeps no more than free capacity.
     has_columns
-        Whether the score has a method ``columns``, which a `placeopt.heuristics.scores.table.Table` needs.
+        Whether the score has a method ``columns``, which a `placeopt.heuristics.scores.table.ScoreTable` needs.
     """
 
     make: Callable[..., Score]

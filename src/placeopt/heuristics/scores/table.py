@@ -57,7 +57,7 @@ def serves(problem: Problem) -> bool:
     )
 
 
-class Table:
+class ScoreTable:
     """
     A chooser that keeps every score at hand: a decision is the smallest of a row, a change is one column.
 

@@ -7,6 +7,6 @@ places, for jobs of several bundles by ``gang_placer``.
 """
 
 from placeopt.heuristics.search.incremental_solution import Guide
-from placeopt.heuristics.search.search import Search
+from placeopt.heuristics.search.search import LargeNeighbourhoodSearch
 
-__all__ = ["Guide", "Search"]
+__all__ = ["Guide", "LargeNeighbourhoodSearch"]

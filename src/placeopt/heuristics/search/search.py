@@ -142,7 +142,7 @@ NOISE = 0.5
 """How far the order among jobs of equal worth is shaken, in every other step."""
 
 
-class Search:
+class LargeNeighbourhoodSearch:
     """
     A plan that only improves: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
 

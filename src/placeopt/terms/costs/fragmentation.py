@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.model import Policy
-from placeopt.problem import Allocation, IntArray, Level, Move, Problem, State
+from placeopt.problem import Allocation, FragmentationLevel, IntArray, Move, Problem, State
 from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.protocols import Expression
 from placeopt.terms.variables import Variables
@@ -97,7 +97,7 @@ class Fragmentation(CostDefaults):
     @staticmethod
     def _add_level(
         builder: ModelBuilder,
-        level: Level,
+        level: FragmentationLevel,
         free: IntArray,
         busy: IntArray,
         cell_gpu: IntArray,
