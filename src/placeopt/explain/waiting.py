@@ -24,12 +24,9 @@ SHOWN = 4
 
 
 def explain_waiting(q: Question) -> Explanation:
-    """
-    Explain why ``q.case.job`` waits.
-
-    The reasons are those of a plan, tried in the same order: the job fits beside the plan; its queue is full; it fits
-    beside the running jobs that must stay; it does not. Without time for that, the plan's own reason is returned.
-    """
+    """Explain why ``q.case.job`` waits."""
+    # The reasons are those of a plan, tried in the same order: the job fits beside the plan; its queue is full; it fits
+    # beside the running jobs that must stay; it does not. Without time for that, the plan's own reason is returned.
     try:
         return _explain(q)
     except OutOfTime:

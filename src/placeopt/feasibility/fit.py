@@ -28,9 +28,7 @@ class Fit:
 
 
 def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadline: float = FOREVER) -> Fit | None:
-    """
-    Return a way to run one of ``requirements``, the first that has one, or None if there is none; proven either way.
-    """
+    """Return a way to run the first of ``requirements`` that has one, or None if there is none; proven either way."""
     for requirement in requirements:
         per_node = free_capacity.workers(requirement)
         for workers in sizes(requirement, ceiling(free_capacity, requirement, per_node)):
@@ -55,9 +53,7 @@ def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], d
 
 
 def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: float = FOREVER) -> int | None:
-    """
-    Return the most workers, from ``requirement.fewest`` to ``requirement.most``, with which it fits; None without any.
-    """
+    """Return the most workers of ``fewest`` to ``most`` with which the requirement fits; None without any."""
     per_node = free_capacity.workers(requirement)
 
     def fits(workers: int) -> bool:
@@ -90,12 +86,9 @@ def sizes(requirement: Requirement, most: int) -> Iterable[int]:
 
 
 def _can_shrink(requirement: Requirement) -> bool:
-    """
-    Whether a worker can always be taken away, as long as there are more than domains to be used.
-
-    Uplinks carry no more after it, and one of several workers of a domain leaves the number of domains as it was. With
-    splits of two levels no worker may be free to go, nor with stated sizes.
-    """
+    """Whether a worker can always be taken away, as long as there are more than domains to be used."""
+    # Uplinks carry no more after it, and one of several workers of a domain leaves the number of domains as it was.
+    # With splits of two levels no worker may be free to go, nor with stated sizes.
     return len({split.level for split in requirement.splits}) <= 1 and all(
         split.workers is None for split in requirement.splits
     )

@@ -106,9 +106,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
 
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
-    """
-    ``open[c]``, shape (N,), of every barrier: mask of the nodes that satisfy it, evaluated on one node of each class.
-    """
+    """``open[c]``, shape (N,), of every barrier: mask of the nodes that satisfy it, by one node of each class."""
     _, firsts = np.unique(problem.node_class, return_index=True)
     nodes = [problem.instance.cluster.nodes[n] for n in firsts]
     selected = job.node_selector.items()

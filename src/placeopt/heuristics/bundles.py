@@ -85,7 +85,7 @@ def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[B
     shared: list[tuple[float, int, int, int]] = []
     others: list[BundleItem] = []
     for o, jobs in quota.jobs:
-        gpus, milli = int(options.gpus[o] * options.bundle_workers[o]), int(options.milli[o])
+        gpus, milli = int(options.bundle_gpus[o]), int(options.milli[o])
         if options.bundles[o] > 1 or (gpus > 1 and milli < 1000):
             continue
         need = (options.demand[o] * options.bundle_workers[o]).tolist()

@@ -155,7 +155,7 @@ class Candidates:
         rooms = times_by_resources(self.state.node_free[nodes], need, most)
         if options.gpus[option]:
             usable = self.usable(option, nodes)
-            gpus = int(options.gpus[option]) * workers
+            gpus = int(options.bundle_gpus[option])
             rooms = np.minimum(rooms, usable.sum(axis=1) // gpus)  # a job never holds a GPU twice
         limit = int(options.workers_per_node[option]) // workers
         return np.minimum(np.maximum(rooms, 0), limit)
@@ -181,6 +181,12 @@ class Candidates:
             usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
         return usable
 
+    def free_milli(self, nodes: IntArray) -> IntArray:
+        """Shape (len(nodes), width): thousandths free of every GPU, at least 0; 0 where a slot has none."""
+        free = self.state.gpu_free_milli[self.slot_gpu[nodes]]
+        left: IntArray = np.where(self.slot_exists[nodes], np.maximum(free, 0), 0)
+        return left
+
     def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:
         """
         Return the GPUs that one bundle gets on ``node``, none of them in ``held``; fewer than needed: no room.
@@ -190,7 +196,7 @@ class Candidates:
         if self._over():
             raise OutOfTime("no time left to choose GPUs")
         options = self.problem.options
-        need = int(options.gpus[option] * options.bundle_workers[option])
+        need = int(options.bundle_gpus[option])
         if not need:
             return ()
         if not held and self.remembers_gpus and self._gpus_seen.helps:
@@ -211,6 +217,11 @@ class Candidates:
         if self._pick is not None:
             return self._pick(self, option, gpus, need)
         return closest(self.problem, self.state, gpus, need)
+
+
+def cheapest(gpus: list[int], cost: np.ndarray, need: int) -> tuple[int, ...]:
+    """Return the ``need`` of ``gpus`` that cost least, ties by their order."""
+    return tuple(sorted(gpus[i] for i in np.argsort(cost, kind="stable")[:need].tolist()))
 
 
 def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple[int, ...]:

@@ -84,9 +84,7 @@ class _Assignment(Generic[P]):
         self.worth = np.array([piece.worth for piece in pieces], dtype=np.int64)
 
     def enter(self, p: int, n: int) -> bool:
-        """
-        Put piece ``p``, which has no node, onto node ``n`` and repair it; return whether one piece more has a node.
-        """
+        """Put piece ``p``, which has no node, onto node ``n`` and repair it; whether one piece more has a node."""
         self._put(p, n)
         done: list[tuple[int, int]] = []
         while (self.free[n] < 0).any() and len(done) < MAX_EXCHANGES:

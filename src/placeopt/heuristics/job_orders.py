@@ -135,11 +135,8 @@ def value_density(problem: Problem, jobs: IntArray) -> IntArray:
     need the room that small ones would break up. Turns keep the mix of CPU and memory even: sorting the classes one
     after the other places 2.8 % less of openb-default.
     """
-    options = problem.options
-    classes = len(problem.class_communication)
-    milli, value = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
-    np.maximum.at(value, options.job_class, options.value)
-    np.maximum.at(milli, options.job_class, options.total_milli)
+    options, classes = problem.options, problem.num_classes
+    value, milli = problem.most_of_class(options.value), problem.most_of_class(options.total_milli)
     density = np.where(milli > 0, np.round(value / np.maximum(milli, 1), 9), np.inf)
     whole = np.where(milli >= 1000, milli, 0)
     k = problem.job_class[jobs]
@@ -159,8 +156,7 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     Keshav and Shenker 1989). Jobs of no queue are one queue of weight 1. Ties: first come, first served.
     """
     options, queues = problem.options, problem.policy.queues
-    most = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(most, options.job_class, options.total_milli)
+    most = problem.most_of_class(options.total_milli)
     of_job = problem.class_queue[problem.job_class]  # -1, the last entry below, is no queue
     weight = np.array([*(queue.weight for queue in queues), 1], dtype=np.int64)
     held = np.zeros(len(weight), dtype=np.int64)
@@ -186,9 +182,7 @@ def _eligible_gpus(problem: Problem) -> IntArray:
     counts = np.zeros((classes, len(problem.type_model)), dtype=np.int64)
     np.add.at(counts, (problem.node_class[problem.gpu_node], problem.gpu_type), 1)
     per_option = ((options.node_class_ok.astype(np.int64) @ counts) * options.gpu_type_ok).sum(axis=1)
-    eligible = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(eligible, options.job_class, np.where(options.gpus > 0, per_option, 0))
-    return eligible
+    return problem.most_of_class(np.where(options.gpus > 0, per_option, 0))
 
 
 ORDERS: dict[str, Callable[[Problem, IntArray], IntArray]] = {

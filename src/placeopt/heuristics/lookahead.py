@@ -121,11 +121,8 @@ def _classes(problem: Problem, jobs: Sequence[int]) -> tuple[int, ...]:
 
 
 def _schedule(line: Timeline, jobs: Sequence[int], least: int | None = None) -> int:
-    """
-    Give the jobs starts in this order; return the sum of their ends, weighted by their value per GPU.
-
-    Stops once the sum cannot be below ``least`` any more; what is returned is then too large as well.
-    """
+    """Give the jobs starts in this order; return the sum of their ends, weighted by their value per GPU."""
+    # Stops once the sum cannot be below ``least`` any more; what is returned is then too large as well.
     weights = [_weight(line.problem, job) for job in jobs]
     if_room_now = bool(line.problem.changeable)
     total = sum(weight * line.shortest_ms(job) for weight, job in zip(weights, jobs, strict=True))

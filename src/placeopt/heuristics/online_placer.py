@@ -146,7 +146,7 @@ class OnlinePlacer:
     def __init__(
         self, problem: Problem, *, quota: DemandQuota | None = None, moves: Moves | None = None, seed: int = 0
     ) -> None:
-        classes = len(problem.class_communication)
+        classes = problem.num_classes
         if not serves(problem):
             raise Unsupported(
                 "one by one: only for jobs of one worker where GPU shares, CPU and memory alone decide what fits; "

@@ -209,8 +209,7 @@ class _PreemptionSearch:
 
     def _try(self, job: int, victims: list[_Victim]) -> bool:
         """
-        Take the victims, put back those that the job does not need, place it; undo all unless value is gained within
-        the limits.
+        Take the victims, put back those not needed, place the job; undo all unless value is gained within the limits.
         """
         undo = self._apply([Move(victim.job, victim.left) for victim in victims])
         if place(self.candidates, job) is not None:

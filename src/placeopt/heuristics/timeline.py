@@ -199,10 +199,7 @@ class Timeline:
         return StartEstimate(placement, self._alike(placement), length, harm, self._clear(placement))
 
     def _alike(self, placement: Placement) -> tuple[int, ...] | None:
-        """
-        Return a key that is equal for placements on idle nodes of a class that differ in the node alone; None if there
-        is none.
-        """
+        """Return a key that is equal for placements on idle nodes of a class that differ in the node alone, or None."""
         problem, node = self.problem, placement.nodes[0]
         if self.state.node_jobs[node] or any(other != node for other in placement.nodes):
             return None
@@ -278,11 +275,8 @@ class Timeline:
 
 
 def _both_ends(scores: np.ndarray) -> list[int]:
-    """
-    Return the best ``TRIES`` nodes by score, and as many from the other end.
-
-    Scores keep room for jobs to come, so the best nodes are the fullest: where neighbours disturb a job most.
-    """
+    """Return the best ``TRIES`` nodes by score, and as many from the other end."""
+    # Scores keep room for jobs to come, so the best nodes are the fullest: where neighbours disturb a job most.
     order = np.argsort(scores, kind="stable")
     order = order[np.isfinite(scores[order])]
     return order.tolist() if len(order) <= 2 * TRIES else [*order[:TRIES].tolist(), *order[-TRIES:].tolist()]

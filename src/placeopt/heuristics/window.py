@@ -87,6 +87,6 @@ def _price(candidates: Candidates, problem: Problem, job: int) -> float | None:
         scores = candidates.scores(option)
         least = float(scores.min()) if len(scores) else np.inf
         if np.isfinite(least):
-            asked = int(options.gpus[option]) * int(options.milli[option]) * int(options.bundle_workers[option])
+            asked = int(options.bundle_gpus[option] * options.milli[option])
             return least * 1000 / max(asked, 1)
     return None

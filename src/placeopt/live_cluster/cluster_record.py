@@ -106,11 +106,8 @@ class ClusterRecord:
         return Instance.model_construct(**{**dict(self._loaded), **update})
 
     def snapshot(self) -> Instance:
-        """
-        Return the instance as it is; the same object until something changes.
-
-        Running placements state the shares granted now; the records themselves hold requests alone.
-        """
+        """Return the instance as it is; the same object until something changes."""
+        # Running placements state the shares granted now; the records themselves hold requests alone.
         if self._snapshot is None:
             running: Sequence[Running] = tuple(self.running.values())
             if self.has_limits:

@@ -89,8 +89,7 @@ class IncrementalPlacer:
 
     def decide(self, number: int, score: str, chooser: str | None = None) -> Placement | None:
         """
-        Return the best placement that every rule allows for a job of class ``number``, or None: by ``score``, or by
-        ``chooser``.
+        Return the best placement by ``score`` or ``chooser`` that every rule allows for class ``number``, or None.
         """
         if chooser is not None:
             if chooser not in self._choosers:

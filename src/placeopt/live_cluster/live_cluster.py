@@ -183,10 +183,7 @@ class LiveCluster:
         explain: bool,
         brief: bool,
     ) -> Plan:
-        """
-        Return the plan of a whole round; ``given`` is what the call gives beside ``params``, the rest is as in
-        ``Engine.place``.
-        """
+        """Return the plan of a whole round; ``given`` belongs to the call, the rest is as in ``Engine.place``."""
         decision: LookaheadDecision | None = None
         looks_ahead = self.policy.postpone.rule == "lookahead"
         method = method_of(params.method)

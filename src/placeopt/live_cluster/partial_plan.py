@@ -38,11 +38,8 @@ def places_rounds(method: Method) -> bool:
 
 
 def decide_all(placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule) -> dict[str, Placement | None]:
-    """
-    Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was.
-
-    A class that failed is not tried again: room only shrinks.
-    """
+    """Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was."""
+    # A class that failed is not tried again: room only shrinks.
     found: dict[str, Placement | None] = {}
     hopeless: set[int] = set()
     taken: list[tuple[int, Placement]] = []

@@ -127,8 +127,7 @@ class JobTable:
 
     def in_order(self) -> tuple[IntArray, IntArray]:
         """
-        Shapes (classes,) and (jobs,): numbers of the classes in use, by their first jobs, and each job's position among
-        them.
+        Shapes (classes,) and (jobs,): the classes in use, by their first jobs, and each job's position among them.
         """
         number = self._columns[NUMBER, : self._end][self._there[: self._end]]
         first = np.full(len(self.members), len(number), dtype=np.int64)
@@ -190,11 +189,8 @@ class Parts:
         self._version += 1
 
     def nodes_changed(self, instance: Instance, before: Mapping[str, Node]) -> None:
-        """
-        Compile what depends on nodes that changed; ``before`` has their former records.
-
-        A change of labels, taints or drain leaves the hardware as it is.
-        """
+        """Compile what depends on nodes that changed; ``before`` has their former records."""
+        # A change of labels, taints or drain leaves the hardware as it is.
         now = {node.id: node for node in instance.cluster.nodes if node.id in before}
         same = len(now) == len(before) and len(instance.cluster.nodes) == len(self.hardware.node_ids)
         if not same or any((now[n].machine, now[n].domain) != (b.machine, b.domain) for n, b in before.items()):

@@ -24,11 +24,8 @@ Group = tuple[int, ...]
 
 
 def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
-    """
-    Return the finest groups of nodes that no running job crosses; ``by_domain`` keeps racks whole as well.
-
-    A rack is the domain that a node lies in directly, of whatever level it is.
-    """
+    """Return the finest groups of nodes that no running job crosses; ``by_domain`` keeps racks whole as well."""
+    # A rack is the domain that a node lies in directly, of whatever level it is.
     numbers = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
     ties = nx.utils.UnionFind(range(len(numbers)))
     for running in instance.running:
@@ -43,8 +40,7 @@ def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
 
 def deal(groups: Iterable[Group], weight: np.ndarray, parts: int) -> list[list[int]]:
     """
-    Deal groups one by one, in their order, to the part that weighs least so far; return the nodes of every part,
-    ascending.
+    Deal groups one by one to the part that weighs least so far; return the nodes of every part, ascending.
 
     Large groups should come first. ``weight``, (N,), is of each node; parts that would stay empty are left out.
     """
@@ -86,7 +82,9 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
         raise BadInput(f"by: {by!r}; expected one of {', '.join(WAYS)}")
     problem = compile_problem(instance)
     rng = np.random.default_rng(seed)
-    price = _prices(problem) if by == "price" else np.ones(len(problem.type_model))
+    price = np.ones(len(problem.type_model))
+    if by == "price":
+        price = np.maximum(prices_of_types(problem, problem.jobs_per_class), LEAST_WORTH)
     free = _free_worth(problem, price)
     groups = _with_listed(groups_of(problem.instance, by_domain=by == "rack"), len(instance.cluster.nodes))
     dealt = deal(_in_order(groups, free, by, rng), free, parts)
@@ -100,12 +98,6 @@ def _with_listed(groups: list[Group], listed: int) -> list[Group]:
     """Put nodes that jobs run on but the cluster does not list, from number ``listed`` on, beside one that it does."""
     lone = [node for group in groups if group[0] >= listed for node in group]
     return [(*groups[0], *lone), *(group for group in groups[1:] if group[0] < listed)]
-
-
-def _prices(problem: Problem) -> np.ndarray:
-    counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
-    prices: np.ndarray = np.maximum(prices_of_types(problem, counts), LEAST_WORTH)
-    return prices
 
 
 def _free_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
@@ -149,14 +141,10 @@ def _deal_jobs(
 
 def _asked_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
     """Shape (J,): GPU share that a job asks for in its first option, by the mean price of the types it may take."""
-    options, first = problem.options, problem.class_option_start[:-1]
-    none = first == problem.class_option_start[1:]
-    if none.all():
-        return np.zeros(problem.num_jobs)
-    first = np.where(none, 0, first)
+    options, (classes, first) = problem.options, problem.first_options
     types = options.gpu_type_ok[first]
-    mean = (types @ price) / np.maximum(types.sum(axis=1), 1)
-    worth: np.ndarray = np.where(none, 0.0, options.total_milli[first] * mean)
+    worth = np.zeros(problem.num_classes)
+    worth[classes] = options.total_milli[first] * ((types @ price) / np.maximum(types.sum(axis=1), 1))
     return worth[problem.job_class]
 
 

@@ -102,6 +102,11 @@ class Options(Frozen):
         return self.workers // self.bundles
 
     @cached_property
+    def bundle_gpus(self) -> IntArray:
+        """Shape (O,): GPUs of one bundle."""
+        return self.gpus * self.bundle_workers
+
+    @cached_property
     def total_milli(self) -> IntArray:
         """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
         return self.workers * self.gpus * self.milli

@@ -58,9 +58,7 @@ def price_of(problem: Problem, job: int, placement: Placement | None) -> int:
 
 
 def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
-    """
-    Return whether policy and job allow this change of a running job; limits on the number of changes are not checked.
-    """
+    """Return whether policy and job allow this change of a running job, apart from limits on their number."""
     change = change_of(problem, job, placement)
     return change == "kept" or job in _allowed(problem)[change]
 
@@ -89,12 +87,9 @@ def change_limits(problem: Problem) -> dict[ChangeKind, int]:
 
 
 def submission_order(problem: Problem) -> list[list[list[int]]]:
-    """
-    Running jobs that may be shrunk or preempted: by queue, those that arrived together, in order of arrival.
-
-    Workers may be taken from one group only if they are from all of the next. Jobs without a queue count as one queue.
-    Empty unless the policy sets ``last_submitted_first``.
-    """
+    """Running jobs that may be shrunk or preempted: by queue, those that arrived together, in order of arrival."""
+    # Workers may be taken from one group only if they are from all of the next. Jobs without a queue count as one
+    # queue. Empty unless the policy sets ``last_submitted_first``.
     if not problem.policy.changes.last_submitted_first:
         return []
     return by_arrival(problem, sorted(problem.may_shrink | problem.may_preempt))
@@ -163,12 +158,9 @@ def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozense
 
 
 def without_fixed(problem: Problem) -> Problem:
-    """
-    Return the problem in which running jobs whose placement no option allows may not be changed.
-
-    These are jobs of single-node options on several nodes, and jobs on GPUs that more jobs hold than the policy lets
-    share one: the linear models have no form for leaving such a place, and what they would leave takes nothing new.
-    """
+    """Return the problem in which running jobs whose placement no option allows may not be changed."""
+    # These are jobs of single-node options on several nodes, and jobs on GPUs that more jobs hold than the policy lets
+    # share one: the linear models have no form for leaving such a place, and what they would leave takes nothing new.
     if not problem.changeable:
         return problem
     fixed = frozenset(

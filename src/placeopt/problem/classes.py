@@ -28,7 +28,7 @@ def waiting_per_class(state: State) -> IntArray:
     """Shape (K,): jobs of each class that are not placed in ``state``."""
     problem = state.problem
     unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
-    return np.bincount(problem.job_class[unplaced], minlength=len(problem.class_communication))
+    return np.bincount(problem.job_class[unplaced], minlength=problem.num_classes)
 
 
 def startable_options(state: State) -> tuple[IntArray, IntArray]:

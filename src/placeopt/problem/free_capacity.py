@@ -83,7 +83,7 @@ def bundles_per_node(state: State, option: int) -> tuple[IntArray, IntArray]:
     problem, options = state.problem, state.problem.options
     workers = int(options.bundle_workers[option])
     room = times_by_resources(state.node_free, options.demand[option] * workers, MANY)
-    gpus = int(options.gpus[option]) * workers
+    gpus = int(options.bundle_gpus[option])
     if gpus:
         usable = usable_gpus(state, option)
         jobs = jobs_that_fit(state, option)[usable]

@@ -21,13 +21,10 @@ Record = TypeVar("Record", bound=Placement)
 
 
 def grants(bounds: Mapping[str, Bounds]) -> dict[str, int]:
-    """
-    Return the share of each job on one GPU; ``bounds`` has all jobs on it, by id.
-
-    With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request + min(w,
-    floor(R w / sum of w)). The rest of R goes out one thousandth each to the jobs below their limits, in ascending
-    order of their ids.
-    """
+    """Return the share of each job on one GPU; ``bounds`` has all jobs on it, by id."""
+    # With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request + min(w,
+    # floor(R w / sum of w)). The rest of R goes out one thousandth each to the jobs below their limits, in ascending
+    # order of their ids.
     rest = max(0, 1000 - sum(request for request, _ in bounds.values()))
     weights = sum(limit - request for request, limit in bounds.values())
     if weights <= rest:
@@ -79,11 +76,8 @@ def granted(
 
 
 def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) -> Bounds:
-    """
-    Return request and limit of a placed job, (0, 0) without such a job or option, which the referee refuses.
-
-    Only under ``fraction`` is anything granted above the request.
-    """
+    """Return request and limit of a placed job, (0, 0) without such a job or option, which the referee refuses."""
+    # Only under ``fraction`` is anything granted above the request.
     job = jobs.get(placement.job)
     demand = None if job is None else next((one.demand for one in job.options if one.id == placement.option), None)
     if demand is None:

@@ -11,12 +11,9 @@ FAR = 1 << 60
 
 
 def starts(num_gpus: int, size: int, steps: int) -> IntArray:
-    """
-    GPUs to grow sets of ``size`` from: all, where ``num_gpus^2 * size <= steps``, else evenly spaced ones.
-
-    Growing one set looks at every GPU for every member, so this many starts take about ``steps`` steps together; at
-    least one start is left.
-    """
+    """GPUs to grow sets of ``size`` from: all, where ``num_gpus^2 * size <= steps``, else evenly spaced ones."""
+    # Growing one set looks at every GPU for every member, so this many starts take about ``steps`` steps together; at
+    # least one start is left.
     count = max(1, min(num_gpus, steps // max(1, num_gpus * size)))
     return np.arange(count) * num_gpus // count
 

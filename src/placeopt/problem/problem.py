@@ -128,6 +128,28 @@ class Problem(Hardware, Classes, Jobs):
         return len(self.job_ids)
 
     @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.class_communication)
+
+    @cached_property
+    def jobs_per_class(self) -> IntArray:
+        """Shape (K,): jobs of each class."""
+        return np.bincount(self.job_class, minlength=self.num_classes)
+
+    @cached_property
+    def first_options(self) -> tuple[IntArray, IntArray]:
+        """The classes that have an option, and the first option of each."""
+        classes = np.flatnonzero(np.diff(self.class_option_start) > 0)
+        return classes, self.class_option_start[classes]
+
+    def most_of_class(self, of_options: IntArray) -> IntArray:
+        """Shape (K,): largest value, from 0 on, of the options of each class; ``of_options`` has shape (O,)."""
+        most = np.zeros(self.num_classes, dtype=np.int64)
+        np.maximum.at(most, self.options.job_class, of_options)
+        return most
+
+    @property
     def gpu_node(self) -> IntArray:
         """Shape (G,): the node of each GPU."""
         return self.topology.gpu_node

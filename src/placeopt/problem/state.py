@@ -163,11 +163,8 @@ class State:
 
     @property
     def tenants(self) -> list[dict[Tenant, int]]:
-        """
-        On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs.
-
-        Followed from the first read on: until then whatever is taken must be in ``placements``.
-        """
+        """On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs."""
+        # Followed from the first read on: until then whatever is taken must be in ``placements``.
         if self._tenants is None:
             self._tenants = [{} for _ in range(self.problem.num_nodes if self.problem.slowdown.any() else 0)]
             for placement in self.placements if self._tenants else ():

@@ -14,13 +14,10 @@ from placeopt.rank_mapping.hierarchy import Block, components
 
 
 def least_assignment(costs: FloatArray, deadline: float = np.inf) -> float:
-    """
-    Least sum of one entry per row, no column twice; ``costs`` has shape (n, n), entries >= 0.
-
-    At the deadline the dual variables so far, which bound the sum too, are returned. Exact where entries are multiples
-    of 1/2, as here. Shortest augmenting paths (Jonker and Volgenant 1987, without their start), one row after the
-    other: n^2 array operations of length n at worst.
-    """
+    """Least sum of one entry per row, no column twice; ``costs`` has shape (n, n), entries >= 0."""
+    # At the deadline the dual variables so far, which bound the sum too, are returned. Exact where entries are
+    # multiples of 1/2, as here. Shortest augmenting paths (Jonker and Volgenant 1987, without their start), one row
+    # after the other: n^2 array operations of length n at worst.
     n = len(costs)
     u, v = np.zeros(n + 1), np.zeros(n + 1)
     row_of = np.full(n + 1, -1, dtype=np.int64)  # column -> row; the last column is where a path starts
@@ -124,12 +121,9 @@ def _edges(block: Block, distances: FloatArray) -> list[tuple[Block, float]]:
 
 
 def _ultrametric(gpus: IntArray, distances: FloatArray) -> tuple[float, tuple[Block, ...]]:
-    """
-    Return height and children of the largest ultrametric below the distances: single linkage.
-
-    Two GPUs are as far apart as the longest step of the path between them whose longest step is shortest; half of that
-    is the height of the block where they meet.
-    """
+    """Return height and children of the largest ultrametric below the distances: single linkage."""
+    # Two GPUs are as far apart as the longest step of the path between them whose longest step is shortest; half of
+    # that is the height of the block where they meet.
     inner = distances[np.ix_(gpus, gpus)]
     joined = next(t for t in np.unique(inner) if len(components(inner <= t)) == 1)
     children = []

@@ -39,11 +39,8 @@ class ConnectedCuts:
         return self._any[size] if size < len(self._any) else 0.0
 
     def shared(self, size: int) -> float:
-        """
-        Lower bound on the sum of cuts over a partition into sets of ``size``; 0 where the lists do not reach.
-
-        Every vertex pays 1 / size of the least cut of a set that it may be in.
-        """
+        """Lower bound on the sum of cuts over a partition into sets of ``size``; 0 where the lists do not reach."""
+        # Every vertex pays 1 / size of the least cut of a set that it may be in.
         if size >= len(self._any):
             return 0.0
         least = np.min([self._with_vertex[t] + self._any[size - t] for t in range(1, size + 1)], axis=0)
@@ -79,12 +76,9 @@ class _Sets:
 
 
 def _grow(weights: FloatArray, near: WordArray, above: WordArray, now: _Sets) -> _Sets | None:
-    """
-    Add one vertex to every set; None if there are too many.
-
-    Each connected set comes up once (Wernicke's ESU, 2006): a set grows by a vertex, then no more by those before it;
-    the new vertex brings its neighbours that are above the root and were not near the set.
-    """
+    """Add one vertex to every set; None if there are too many."""
+    # Each connected set comes up once (Wernicke's ESU, 2006): a set grows by a vertex, then no more by those before it;
+    # the new vertex brings its neighbours that are above the root and were not near the set.
     degrees = weights.sum(axis=1)
     parts: list[_Sets] = []
     count = 0

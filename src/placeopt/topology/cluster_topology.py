@@ -104,11 +104,8 @@ class ClusterTopology:
         return _frozen(np.roll(table, -1, axis=(0, 1)))
 
     def domain_distances(self, a: IntArray, b: IntArray) -> IntArray:
-        """
-        Path weight between the domains ``a[i]`` and ``b[i]``; -1 is the network. Any number of domains.
-
-        Climbs from the deeper of the two, one level a step, all pairs at once, until they meet.
-        """
+        """Path weight between the domains ``a[i]`` and ``b[i]``; -1 is the network. Any number of domains."""
+        # Climbs from the deeper of the two, one level a step, all pairs at once, until they meet.
         a, b = np.broadcast_arrays(a, b)
         a, b = a.copy(), b.copy()
         total = self._domain_to_network[a] + self._domain_to_network[b]
@@ -130,9 +127,7 @@ class ClusterTopology:
         return ancestors
 
     def distances(self, a: IntArray, b: IntArray) -> IntArray:
-        """
-        Distances of the GPUs ``a[i]`` and ``b[i]``, numbers of any shapes that broadcast together, in link-cost units.
-        """
+        """Distances of the GPUs ``a[i]`` and ``b[i]``, of any shapes that broadcast together, in link-cost units."""
         a, b = np.broadcast_arrays(a, b)
         on_a, on_b = self.gpu_node[a], self.gpu_node[b]
         domain_a, domain_b = self.node_domain[on_a], self.node_domain[on_b]
@@ -148,10 +143,7 @@ class ClusterTopology:
         return out
 
     def pair_distances(self, gpus: IntArray) -> IntArray:
-        """
-        Shape ``(k, k)``: distances between all pairs of GPUs, ``(k,)``, in any order, repeats allowed; in link-cost
-        units.
-        """
+        """Shape ``(k, k)``: distances between all pairs of GPUs, ``(k,)``, any order, repeats allowed."""
         return self.distances(gpus[:, None], gpus[None, :])
 
     def node_distances(self, gpus: IntArray) -> IntArray:

@@ -27,13 +27,10 @@ MAX_WEIGHT = 1_000_000
 
 
 def domain_weights(domains: Sequence[Domain]) -> list[int]:
-    """
-    Uplink weight of every domain: its own, or ``RACK_WEIGHT`` x (1 + height), at most ``MAX_WEIGHT``.
-
-    The height of a domain counts the domains on the longest way down from it: 0 for a rack, 1 for a row of racks. So an
-    edge weighs more the higher it stands, at any depth, whatever the levels are called (the rule is ours).
-    Domains stand parents first, as ``Cluster`` guarantees.
-    """
+    """Uplink weight of every domain: its own, or ``RACK_WEIGHT`` x (1 + height), at most ``MAX_WEIGHT``."""
+    # The height of a domain counts the domains on the longest way down from it: 0 for a rack, 1 for a row of racks. So
+    # an edge weighs more the higher it stands, at any depth, whatever the levels are called (the rule is ours). Domains
+    # stand parents first, as ``Cluster`` guarantees.
     position = {domain.id: d for d, domain in enumerate(domains)}
     height = [0] * len(domains)
     for d in range(len(domains) - 1, -1, -1):
@@ -169,11 +166,8 @@ def gpu_distances(machine: Machine, deadline: float = float("inf")) -> IntArray:
 
 
 def root_distances(machine: Machine) -> IntArray:
-    """
-    Shape ``(g,)``: path weight from each GPU up the tree to the machine's own vertex, read-only.
-
-    Through the tree only, also where a matrix is stated: a matrix states nothing about the way out of the machine.
-    """
+    """Shape ``(g,)``: path weight from each GPU up the tree to the machine's own vertex, read-only."""
+    # Through the tree only, also where a matrix is stated: a matrix states nothing about the way out of the machine.
     parent, weight = _tree(machine)
     to_root = np.zeros(len(parent), dtype=np.int64)
     for v in range(1, len(parent)):

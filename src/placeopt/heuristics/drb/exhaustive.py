@@ -64,7 +64,7 @@ class Exhaustive(Bipartition):
         """Return the greatest utility on a node, and the GPUs by index."""
         problem = self.problem
         workers = int(problem.options.bundle_workers[option])
-        need, start = int(problem.options.gpus[option]) * workers, problem.first_gpu[node]
+        need, start = int(problem.options.bundle_gpus[option]), problem.first_gpu[node]
         usable = np.flatnonzero(self.candidates.usable(option, np.array([node]))[0]).tolist()
         sets: list[tuple[int, ...]]
         if comb(len(usable), need) > MOST_SETS:

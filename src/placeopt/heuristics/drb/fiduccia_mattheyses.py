@@ -168,13 +168,10 @@ def _next(
 def bisect(
     graph: Graph, limits: tuple[int, int], rng: np.random.Generator, starts: int = STARTS
 ) -> tuple[list[int], int] | None:
-    """
-    Return sides and cut of two halves within ``limits``, with a small cut; None where no start keeps the limits.
-
-    A half is grown from a vertex, always by the outside vertex that is tied to it most beyond its ties elsewhere, and
-    both are refined; the best of ``starts`` vertices counts, all of them where there are no more. Vertex weights may
-    make the limits hard or impossible to keep.
-    """
+    """Return sides and cut of two halves within ``limits``, with a small cut; None where no start keeps the limits."""
+    # A half is grown from a vertex, always by the outside vertex that is tied to it most beyond its ties elsewhere, and
+    # both are refined; the best of ``starts`` vertices counts, all of them where there are no more. Vertex weights may
+    # make the limits hard or impossible to keep.
     n = len(graph.sizes)
     seeds = list(range(n)) if n <= starts else sorted(rng.choice(n, size=starts, replace=False).tolist())
     best: tuple[list[int], int] | None = None

@@ -52,12 +52,9 @@ class _Growing:
 
 
 def cluster_tree(topology: ClusterTopology) -> HalvingTree:
-    """
-    Halve the cluster down to nodes along its domains.
-
-    The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
-    order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
-    """
+    """Halve the cluster down to nodes along its domains."""
+    # The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
+    # order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
     if topology not in _KNOWN:
         _KNOWN[topology] = _grown(topology)
     return _KNOWN[topology]

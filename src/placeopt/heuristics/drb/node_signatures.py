@@ -17,9 +17,7 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 @dataclass(frozen=True)
 class NodeCandidate:
-    """
-    GPUs of a node by index, in the order of the tasks; path length; co-runner and fragmentation terms of the utility.
-    """
+    """GPUs of a node by index, in the order of the tasks; path length; co-runner and fragmentation terms."""
 
     gpus: tuple[int, ...]
     path: int
@@ -61,8 +59,7 @@ _KEPT: WeakKeyDictionary[ClusterTopology, dict[Hashable, CandidateCache]] = Weak
 
 def candidate_cache(problem: Problem, most: int) -> CandidateCache:
     """
-    Return the cache for the problem's hardware under its policy and slowdowns; an empty one if that grew beyond
-    ``most``.
+    Return the cache for the problem's hardware under its policy and slowdowns; an empty one beyond ``most`` numbers.
     """
     kept = _KEPT.setdefault(problem.topology, {})
     key = (problem.policy.digest, problem.slowdown.tobytes())

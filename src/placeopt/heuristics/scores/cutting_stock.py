@@ -33,11 +33,8 @@ class SharePrices:
     level: FloatArray  # (1001,) of a GPU with so many thousandths left: the dearest shares that fit into them
 
     def loss(self, size: int) -> FloatArray:
-        """
-        Return what a GPU with so many thousandths left loses by a share of ``size`` beyond what that is worth.
-
-        Shape (1001,), 0 where the share is part of a best filling of what is left; 0 below ``size`` too.
-        """
+        """Return what a GPU with so many thousandths left loses by a share of ``size`` beyond what that is worth."""
+        # Shape (1001,), 0 where the share is part of a best filling of what is left; 0 below ``size`` too.
         at = int(np.searchsorted(self.sizes, size))
         worth = float(self.worth[at]) if at < len(self.sizes) and self.sizes[at] == size else float(self.level[size])
         lost = np.zeros(len(self.level))

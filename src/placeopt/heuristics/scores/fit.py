@@ -46,12 +46,8 @@ class Stranding:
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the workload's mean over the problem's jobs, or over so many of each class, shape (K,)."""
-        if counts is None:
-            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
-        first = problem.class_option_start[:-1]
-        has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
-        options, weight = problem.options, counts[has]
-        o = first[has]
+        classes, o = problem.first_options
+        options, weight = problem.options, (problem.jobs_per_class if counts is None else counts)[classes]
         gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, 1e-9)
         with_gpus = options.gpus[o] > 0
         demand = (weight * options.workers[o] * with_gpus)[:, None] * options.demand[o]
@@ -62,11 +58,10 @@ class Stranding:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         state, options = candidates.state, candidates.problem.options
         workers = int(options.bundle_workers[option])
-        exists = candidates.slot_exists[nodes]
-        free = np.where(exists, np.maximum(state.gpu_free_milli[candidates.slot_gpu[nodes]], 0), 0) / 1000
+        free = candidates.free_milli(nodes) / 1000
         idle, before = free.sum(axis=1), state.node_free[nodes]
         after = before - workers * options.demand[option]
-        gpus, share = workers * int(options.gpus[option]), int(options.milli[option]) / 1000
+        gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
         change = self._stranded(idle - gpus * share, after) - self._stranded(idle, before)
         whole = free >= 1
         untouched = whole.sum(axis=1).astype(float)

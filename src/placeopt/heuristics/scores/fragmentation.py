@@ -157,8 +157,7 @@ class FragmentationGradient:
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the target from the policy, or from so many jobs of each class, shape (K,)."""
-        if counts is None:
-            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
+        counts = problem.jobs_per_class if counts is None else counts
         self.target = problem.target if len(problem.target) else _own_target(problem, counts)
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
@@ -186,8 +185,7 @@ class FragmentationGradient:
 def _own_target(problem: Problem, jobs: IntArray) -> Target:
     """Return the jobs of the round as target: the first option of every class, weighted by its workers."""
     options = problem.options
-    has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
+    has, first = problem.first_options
     return weigh(
         options.gpus[first],
         np.where(options.gpus[first] > 0, options.milli[first], 1),

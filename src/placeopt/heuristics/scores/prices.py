@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, closest
+from placeopt.heuristics.candidates import Candidates, cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.table import NEVER
-from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
+from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 
 MOST_KNOWN = 200_000
 """States of a node's GPUs that are remembered; when there are more, all are forgotten."""
@@ -154,13 +154,9 @@ class PriceScore:
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
-        """
-        Take the mix of jobs from the problem, or so many of each class, shape (K,).
-
-        Without ``nodes`` these have no price: for a queue in which those come first who depend on few nodes.
-        """
-        if counts is None:
-            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
+        """Take the mix of jobs from the problem, or so many of each class, shape (K,)."""
+        # Without ``nodes`` these have no price: for a queue in which those come first who depend on few nodes.
+        counts = problem.jobs_per_class if counts is None else counts
         means = Stranding(problem, counts)
         self.per_gpu = np.array([max(round(means.cpu_per_gpu), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
         self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
@@ -181,9 +177,8 @@ class PriceScore:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         state, options = candidates.state, candidates.problem.options
         workers, share = int(options.bundle_workers[option]), int(options.milli[option])
-        gpus = workers * int(options.gpus[option])
-        left = np.maximum(state.gpu_free_milli[candidates.slot_gpu[nodes]], 0)
-        left = np.where(candidates.slot_exists[nodes], left, 0)
+        gpus = int(options.bundle_gpus[option])
+        left = candidates.free_milli(nodes)
         idle = left.sum(axis=1)
         served = state.node_free[nodes][:, [CPU, MEMORY]] * 1000 // self.per_gpu
         score = self._stranding(idle - gpus * share, served - workers * self.need[option])
@@ -209,17 +204,14 @@ class PriceScore:
             return closest(candidates.problem, candidates.state, gpus, need)
         left = np.clip(candidates.state.gpu_free_milli[gpus], 0, 1000)
         paid = self.loss[self.kind[option], left]
-        return tuple(sorted(gpus[i] for i in np.argsort(paid, kind="stable")[:need].tolist()))
+        return cheapest(gpus, paid, need)
 
 
 def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """
-    Return the distinct shares, (Z,) ascending, and what a GPU costs by what is left of it, (Z, 1001) millionths.
-
-    The cost of a share there: what it loses by the prices of shares, part of what is left over, less an untouched GPU.
-    """
-    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
+    """Return the distinct shares, (Z,) ascending, and what a GPU costs by what is left of it, (Z, 1001) millionths."""
+    # The cost of a share there: what it loses by the prices of shares, part of what is left over, less an untouched
+    # GPU.
+    options, (has, first) = problem.options, problem.first_options
     wanted = counts[has] * options.gpus[first] * options.workers[first]
     shares = np.unique(options.milli)
     demand = np.bincount(np.searchsorted(shares, options.milli[first]), weights=wanted, minlength=len(shares))
@@ -236,40 +228,32 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
-    """
-    Return the load of each class of nodes if ``counts``, (K,), jobs spread evenly over the GPUs where they can run.
-
-    The sum, over kinds of jobs that can run there while it is idle, of the kind's demand over the GPUs of all such
-    nodes. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
-    prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
-    """
-    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
-    demand = counts[has] * options.total_milli[first]
-    runs = options.node_class_ok[first] & (demand > 0)[:, None]
-    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=runs.shape[1])
-    eligible = runs @ gpus
-    even = np.where(eligible > 0, demand / np.maximum(eligible, 1), 0)
-    prices: np.ndarray = (even @ runs) * problem.num_gpus / max(int(demand.sum()), 1)
-    return prices
+    """Shape (C,): `_even_load` of each class of nodes, where a kind of job can run while the node is idle."""
+    classes = problem.options.node_class_ok.shape[1]
+    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=classes)
+    return _even_load(problem, counts, problem.options.node_class_ok, gpus)
 
 
 def prices_of_types(problem: Problem, counts: IntArray) -> np.ndarray:
-    """
-    Shape (T,): load of each type of GPU if ``counts``, (K,), jobs spread evenly over what they may take.
-
-    The sum, over kinds of jobs that may take the type, of the kind's demand over the GPUs of all types open to it.
-    Demand is scaled so that all of it is the capacity of the cluster. A kind that may take every type raises all prices
-    alike, so only jobs bound to models make a difference.
-    """
-    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
-    demand = counts[has] * options.total_milli[first]
+    """Shape (T,): `_even_load` of each type of GPU, which a kind of job may take."""
     capacity = np.bincount(problem.gpu_type, minlength=len(problem.type_model))
-    allowed = options.gpu_type_ok[first] & (demand > 0)[:, None]
-    eligible = allowed @ capacity
+    return _even_load(problem, counts, problem.options.gpu_type_ok, capacity)
+
+
+def _even_load(problem: Problem, counts: IntArray, may: BoolArray, capacity: np.ndarray) -> np.ndarray:
+    """
+    Shape (X,): load of X places if ``counts``, (K,), jobs spread evenly over the GPUs where they ``may``, (O, X), run.
+
+    The sum, over kinds of jobs that may run there, of the kind's demand over the GPUs, ``capacity`` (X,), of all such
+    places. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
+    prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
+    """
+    has, first = problem.first_options
+    demand = counts[has] * problem.options.total_milli[first]
+    runs = may[first] & (demand > 0)[:, None]
+    eligible = runs @ capacity
     even = np.where(eligible > 0, demand / np.maximum(eligible, 1), 0)
-    prices: np.ndarray = (even @ allowed) * problem.num_gpus / max(int(demand.sum()), 1)
+    prices: np.ndarray = (even @ runs) * problem.num_gpus / max(int(demand.sum()), 1)
     return prices
 
 

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.candidates import Candidates, cheapest
 from placeopt.problem import CPU, IntArray, Problem
 from placeopt.terms.costs.horus import decision_costs
-
-
-def free_share(candidates: Candidates, nodes: IntArray) -> IntArray:
-    """Shape (len(nodes), width): thousandths free of every GPU, 0 where a slot has none."""
-    free = candidates.state.gpu_free_milli[candidates.slot_gpu[nodes]]
-    left: IntArray = np.where(candidates.slot_exists[nodes], np.maximum(free, 0), 0)
-    return left
 
 
 def dot_product(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
@@ -27,7 +20,7 @@ def dot_product(candidates: Candidates, option: int, nodes: IntArray) -> np.ndar
     most_cpu = max(int(problem.node_capacity[:, CPU].max()), 1)
     most_milli = 1000 * max(int(np.diff(problem.node_gpu_start).max()), 1)
     cpu = candidates.state.node_free[nodes, CPU] / most_cpu
-    share = free_share(candidates, nodes).sum(axis=1) / most_milli
+    share = candidates.free_milli(nodes).sum(axis=1) / most_milli
     asked_cpu = workers * int(options.demand[option, CPU]) / most_cpu
     asked_share = workers * int(options.gpus[option] * options.milli[option]) / most_milli
     score: np.ndarray = (cpu * asked_cpu + share * asked_share) / 2
@@ -35,18 +28,15 @@ def dot_product(candidates: Candidates, option: int, nodes: IntArray) -> np.ndar
 
 
 def gpu_packing(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-    """
-    Shared GPUs first, the fullest; then the fewest idle GPUs of a node in use; then the smallest idle node.
-
-    FGD's "GpuPacking" (after MLaaS in the wild, NSDI'22). 0 to 1 where all the bundle's GPUs are in use already: what
-    is left of them; 1 to 2 where idle ones of a node in use are needed: how many; 2 to 3 on an idle node: its GPUs. A
-    bundle without GPUs finds all nodes alike.
-    """
+    """Shared GPUs first, the fullest; then the fewest idle GPUs of a node in use; then the smallest idle node."""
+    # FGD's "GpuPacking" (after MLaaS in the wild, NSDI'22). 0 to 1 where all the bundle's GPUs are in use already: what
+    # is left of them; 1 to 2 where idle ones of a node in use are needed: how many; 2 to 3 on an idle node: its GPUs. A
+    # bundle without GPUs finds all nodes alike.
     options = candidates.problem.options
-    need = int(options.gpus[option] * options.bundle_workers[option])
+    need = int(options.bundle_gpus[option])
     if not need:
         return np.zeros(len(nodes))
-    free, exists = free_share(candidates, nodes), candidates.slot_exists[nodes]
+    free, exists = candidates.free_milli(nodes), candidates.slot_exists[nodes]
     left = np.sort(np.where(candidates.usable(option, nodes), free, 1 << 40), axis=1)[:, :need]  # the fullest usable
     idle = ((free == 1000) & exists).sum(axis=1)
     opened = (left == 1000).sum(axis=1)
@@ -57,12 +47,9 @@ def gpu_packing(candidates: Candidates, option: int, nodes: IntArray) -> np.ndar
 
 
 def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-    """
-    Nodes that hold jobs of the same GPU size: only such, then such among others, then idle nodes, then the rest.
-
-    FGD's "GpuClustering" (after Gandiva, OSDI'18). Within a tier the node with the least GPU share free. Sizes are: a
-    share of a GPU, or so many whole ones on the node. A bundle without GPUs finds all nodes alike.
-    """
+    """Nodes that hold jobs of the same GPU size: only such, then such among others, then idle nodes, then the rest."""
+    # FGD's "GpuClustering" (after Gandiva, OSDI'18). Within a tier the node with the least GPU share free. Sizes are: a
+    # share of a GPU, or so many whole ones on the node. A bundle without GPUs finds all nodes alike.
     options = candidates.problem.options
     if not options.gpus[option]:
         return np.zeros(len(nodes))
@@ -75,7 +62,7 @@ def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.n
             tier[i] = 0 if len(here) == 1 else 1
         else:
             tier[i] = 3 if here else 2
-    free = free_share(candidates, nodes)
+    free = candidates.free_milli(nodes)
     score: np.ndarray = tier + free.sum(axis=1) / (1000 * free.shape[1] + 1)
     return score
 
@@ -113,7 +100,30 @@ for _score in (dot_product, gpu_packing):
     _score.cacheable = True  # type: ignore[attr-defined]  # read by Candidates
 
 
-class HorusByCost:
+class CheapestGpus:
+    """The node whose GPUs that a bundle would take cost least together, and these GPUs, ties by number."""
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
+        need = int(candidates.problem.options.bundle_gpus[option])
+        if not need:
+            return np.zeros(len(nodes))
+        cost = self.cost(candidates, option, candidates.slot_gpu[nodes]).astype(float)
+        score: np.ndarray = np.sort(np.where(candidates.usable(option, nodes), cost, np.inf), axis=1)[:, :need].sum(
+            axis=1
+        )
+        return score
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return the cheapest; ties by number."""
+        return cheapest(gpus, self.cost(candidates, option, np.array(gpus, dtype=np.int64)), need)
+
+    def cost(self, candidates: Candidates, option: int, gpus: IntArray) -> IntArray:
+        """Cost of a job in ``option`` on each of ``gpus``; same shape."""
+        raise NotImplementedError
+
+
+class HorusByCost(CheapestGpus):
     """
     The node whose lambda cheapest GPUs cost the least, and these GPUs (Horus, algorithm 1 with eq. 7-10).
 
@@ -127,26 +137,15 @@ class HorusByCost:
         del problem
 
     def option_features(self, problem: Problem) -> IntArray:
-        """Return the utilisation of each option, which its cost goes by."""
+        """Return the utilisation of each option, which its cost depends on."""
         return problem.options.utilisation[:, None]
 
-    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-        """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
-        need = _gpus_of_bundle(candidates.problem, option)
-        if not need:
-            return np.zeros(len(nodes))
-        cost = decision_costs(candidates.state, option, candidates.slot_gpu[nodes])
-        usable = np.where(candidates.usable(option, nodes), cost, np.iinfo(np.int64).max // 2048)
-        score: np.ndarray = np.sort(usable, axis=1)[:, :need].sum(axis=1).astype(float)
-        return score
-
-    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
-        """Return the cheapest; ties by number."""
-        cost = decision_costs(candidates.state, option, np.array(gpus, dtype=np.int64))
-        return tuple(sorted(gpus[i] for i in np.argsort(cost, kind="stable")[:need].tolist()))
+    def cost(self, candidates: Candidates, option: int, gpus: IntArray) -> IntArray:
+        """See ``CheapestGpus``."""
+        return decision_costs(candidates.state, option, gpus)
 
 
-class MostFreeMemory:
+class MostFreeMemory(CheapestGpus):
     """
     Opportunistic bin packing (Horus section 5, "OBP"): GPUs with the most memory free, the least loaded of them.
 
@@ -157,30 +156,12 @@ class MostFreeMemory:
     def __init__(self, problem: Problem) -> None:
         self._most_jobs = problem.num_jobs + 1
 
-    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-        """Sum over the GPUs that would be taken, shape (len(nodes),)."""
-        need = _gpus_of_bundle(candidates.problem, option)
-        if not need:
-            return np.zeros(len(nodes))
-        load = self._load(candidates, candidates.slot_gpu[nodes]).astype(float)
-        load = np.where(candidates.usable(option, nodes), load, np.inf)
-        score: np.ndarray = np.sort(load, axis=1)[:, :need].sum(axis=1)
-        return score
-
-    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
-        """Return the least loaded; ties by number."""
+    def cost(self, candidates: Candidates, option: int, gpus: IntArray) -> IntArray:
+        """See ``CheapestGpus``."""
         del option
-        load = self._load(candidates, np.array(gpus, dtype=np.int64))
-        return tuple(sorted(gpus[i] for i in np.argsort(load, kind="stable")[:need].tolist()))
-
-    def _load(self, candidates: Candidates, gpus: IntArray) -> IntArray:
         state = candidates.state
         load: IntArray = state.gpu_jobs[gpus] - self._most_jobs * state.gpu_free_memory[gpus]
         return load
-
-
-def _gpus_of_bundle(problem: Problem, option: int) -> int:
-    return int(problem.options.gpus[option] * problem.options.bundle_workers[option])
 
 
 class LastMachine:

@@ -63,7 +63,7 @@ class GangPlacer:
     def _domains(self, option: int, nodes: IntArray, rooms: IntArray, domain: IntArray) -> _Domains:
         """Work out what every number of bundles costs in every lowest domain."""
         options, topology = self._problem.options, self._problem.topology
-        gpus, bundles = int(options.gpus[option] * options.bundle_workers[option]), int(options.bundles[option])
+        gpus, bundles = int(options.bundle_gpus[option]), int(options.bundles[option])
         total, k = gpus * bundles, gpus * np.arange(int(rooms.max()) + 1)
         machine = topology.node_machine[nodes]
         inside = self._inside[machine][:, np.minimum(k, self._inside.shape[1] - 1)]

@@ -15,9 +15,7 @@ from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_o
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """
-    Prices from a relaxation of the whole round, in units of the cost level. They steer; nothing is proven by them.
-    """
+    """Prices from a relaxation of the whole round, in units of the cost level. They prove nothing."""
 
     surplus: np.ndarray
     gpu_rent: IntArray

@@ -51,12 +51,9 @@ class Destroy:
             self._solution.put(job, None)
 
     def some(self, waiting: IntArray) -> int | None:
-        """
-        Remove a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be placed first, if any.
-
-        With a job that waits, and in every other step, also jobs that are worth less per share than some that wait:
-        then what is removed elsewhere finds room in the gaps that they fill.
-        """
+        """Remove a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be placed first, if any."""
+        # With a job that waits, and in every other step, also jobs that are worth less per share than some that wait:
+        # then what is removed elsewhere finds room in the gaps that they fill.
         first = None
         draw = self._rng.choice(len(SHARES), p=SHARES)
         if draw == 0:
