@@ -116,7 +116,7 @@ def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: 
     best: int | None = None
     for workers in sizes(requirement.spread_over(level, 1), ceiling(room, requirement, per_node)):
         layout = WorkerDistribution(room, requirement, workers, per_node, most_domains={level: most}, deadline=deadline)
-        found = layout.domains_possible(level)
-        if found and (best is None or found[0] < best):
-            best = found[0]
+        possible = layout.domains_possible(level)
+        if possible and (best is None or possible[0] < best):
+            best = possible[0]
     return best

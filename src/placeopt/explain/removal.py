@@ -212,7 +212,7 @@ class GivenUp:
 
 
 def least_given_up(
-    givers: RemovableJobs | FreeableGpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
+    candidates: RemovableJobs | FreeableGpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
 ) -> GivenUp | None:
     """
     Return the cheapest set that lets one of ``requirements`` in; None if all of it together would not.
@@ -221,24 +221,24 @@ def least_given_up(
     rests on the solver's proof. Raises ``OutOfTime`` if the solver found nothing by the deadline, ``SolverFault`` if
     its result does not make room.
     """
-    now = givers.room([0] * givers.count)
-    free = givers.room(givers.most)
+    now = candidates.room([0] * candidates.count)
+    free = candidates.room(candidates.most)
     best: GivenUp | None = None
     for requirement in requirements:
         per_node = free.workers(requirement)
-        items = givers.items(now, requirement)
+        items = candidates.items(now, requirement)
         for workers in sizes(requirement, ceiling(free, requirement, per_node)):
             if WorkerDistribution(free, requirement, workers, per_node, deadline=deadline).fits:
-                found = _least(givers, now, free, requirement.resized(workers), items, solve, deadline)
-                if best is None or found.price < best.price:
-                    best = replace(found, proven=found.proven and (best is None or best.proven))
-                elif not found.proven:
+                candidate = _least(candidates, now, free, requirement.resized(workers), items, solve, deadline)
+                if best is None or candidate.price < best.price:
+                    best = replace(candidate, proven=candidate.proven and (best is None or best.proven))
+                elif not candidate.proven:
                     best = replace(best, proven=False)
     return best
 
 
 def _least(
-    givers: RemovableJobs | FreeableGpus,
+    candidates: RemovableJobs | FreeableGpus,
     now: FreeCapacity,
     free: FreeCapacity,
     requirement: Requirement,
@@ -256,23 +256,23 @@ def _least(
             raise SolverFault(f"no way to make room was found, though there is one: {solution.message}")
         raise OutOfTime("stopped while looking for what others could give up")
     given = solution.values[columns].tolist()
-    if fit(givers.room(given), [requirement], deadline) is None:
+    if fit(candidates.room(given), [requirement], deadline) is None:
         raise SolverFault("what the solver gives up does not make room")
-    kept = _pruned(givers, requirement, items, list(given), deadline)
-    price = sum(count * price for count, price in zip(kept, givers.prices, strict=True))
+    kept = _pruned(candidates, requirement, items, list(given), deadline)
+    price = sum(count * price for count, price in zip(kept, candidates.prices, strict=True))
     return GivenUp(
         requirement.option, requirement.most, tuple(kept), price, solution.status == "optimal" and kept == given
     )
 
 
 def _pruned(
-    givers: RemovableJobs | FreeableGpus, requirement: Requirement, items: Items, given: list[int], deadline: float
+    candidates: RemovableJobs | FreeableGpus, requirement: Requirement, items: Items, given: list[int], deadline: float
 ) -> list[int]:
     """Keep what need not be given up; a proven optimum has no such item."""
     for item in range(len(given)):
         while given[item] and not any(given[i] and j == item for i, j in items.later):
             given[item] -= 1
-            if fit(givers.room(given), [requirement], deadline) is None:
+            if fit(candidates.room(given), [requirement], deadline) is None:
                 given[item] += 1
                 break
     return given

@@ -109,11 +109,13 @@ def _although_it_fits(q: Question, best: Fit, worth: int) -> tuple[UnplacedReaso
     where = f"fits on node {nodes[0]!r}{more} beside the plan"
     if not worth:
         return "outvoted", f"{where}, but is worth nothing, so placing it would not raise the value"
-    said = q.planned
-    if said is not None and (
-        said.reason == "policy" or (said.reason == "postponed" and not judged(q)) or q.case.number in q.case.running
+    planned = q.planned
+    if planned is not None and (
+        planned.reason == "policy"
+        or (planned.reason == "postponed" and not judged(q))
+        or q.case.number in q.case.running
     ):
-        return said.reason, said.detail
+        return planned.reason, planned.detail
     if "utility" in q.open:
         where += "; whether it has its minimal utility there was not told in time"
     limit = "" if q.plan.limit == "none" else f" (stopped by {q.plan.limit})"

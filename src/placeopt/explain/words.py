@@ -36,11 +36,11 @@ def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job:
     """Put groups into words; options that ask differently are joined by "or"."""
     out = []
     for group in groups:
-        said = dict.fromkeys(
+        texts = dict.fromkeys(
             _asks(group, requirement, job) for requirement in requirements if group in requirement.groups()
         )
         name = NAMES.get(group, group.removeprefix("split:"))
-        out.append(Constraint(group=group, name=name, asks=" or ".join(said)))
+        out.append(Constraint(group=group, name=name, asks=" or ".join(texts)))
     return tuple(out)
 
 
@@ -80,12 +80,12 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
 
 
 def _split(level: str, requirement: Requirement) -> str:
-    said = []
+    texts = []
     for split in requirement.splits:
         if split.level == level:
             equal = "" if split.workers is None else f", {split.workers} workers in each"
-            said.append(f"in exactly {split.domains}{equal}")
-    return " and ".join(said)
+            texts.append(f"in exactly {split.domains}{equal}")
+    return " and ".join(texts)
 
 
 def count(number: int, noun: str) -> str:
@@ -99,53 +99,53 @@ SHOWN = 6
 
 def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[str, str]:
     """Return remedy -> sentence, for those that exist."""
-    said = {}
+    texts = {}
     if offered.workers_max is not None:
-        said["workers_max"] = _fewer(offered.workers_max, requirements)
+        texts["workers_max"] = _fewer(offered.workers_max, requirements)
     if offered.domains_min:
-        said["domains_min"] = "; ".join(_other(one, requirements) for one in offered.domains_min)
+        texts["domains_min"] = "; ".join(_other(one, requirements) for one in offered.domains_min)
     if offered.level is not None:
         where = "only the whole cluster" if offered.level == "cluster" else f"one {offered.level}"
-        said["level"] = f"{where} takes all its workers"
+        texts["level"] = f"{where} takes all its workers"
     if offered.gpus_to_free is not None:
-        said["gpus_to_free"] = _freed(offered.gpus_to_free, requirements)
+        texts["gpus_to_free"] = _freed(offered.gpus_to_free, requirements)
     if offered.preempt is not None:
-        said["preempt"] = _preempted(offered.preempt, requirements)
-    return said
+        texts["preempt"] = _preempted(offered.preempt, requirements)
+    return texts
 
 
-def _fewer(found: WorkersMax, requirements: Sequence[Requirement]) -> str:
-    requirement = next(requirement for requirement in requirements if requirement.option == found.option)
+def _fewer(remedy: WorkersMax, requirements: Sequence[Requirement]) -> str:
+    requirement = next(requirement for requirement in requirements if requirement.option == remedy.option)
     places = ["on one node"] if requirement.single_node else []
     places += [f"in {_domains(split.domains, split.level)}" for split in requirement.splits]
     where = listed(places) if places else "that fits"
-    return f"largest gang {where}: {count(found.workers, 'worker')}, where it asks for {found.asked}" + _in(
-        found.option, requirements
+    return f"largest gang {where}: {count(remedy.workers, 'worker')}, where it asks for {remedy.asked}" + _in(
+        remedy.option, requirements
     )
 
 
-def _other(found: DomainsMin, requirements: Sequence[Requirement]) -> str:
-    return f"{_domains(found.domains, found.level)} would do, where it asks for {found.asked}" + _in(
-        found.option, requirements
+def _other(remedy: DomainsMin, requirements: Sequence[Requirement]) -> str:
+    return f"{_domains(remedy.domains, remedy.level)} would do, where it asks for {remedy.asked}" + _in(
+        remedy.option, requirements
     )
 
 
-def _freed(found: GpusToFree, requirements: Sequence[Requirement]) -> str:
-    where = _some(f"{number} on {node}" for node, number in Counter(gpu.node for gpu in found.gpus).items())
+def _freed(remedy: GpusToFree, requirements: Sequence[Requirement]) -> str:
+    where = _some(f"{number} on {node}" for node, number in Counter(gpu.node for gpu in remedy.gpus).items())
     return (
-        f"{count(len(found.gpus), 'GPU')} freed would do: {where}"
-        + _in(found.option, requirements)
-        + _sure(found.proven)
+        f"{count(len(remedy.gpus), 'GPU')} freed would do: {where}"
+        + _in(remedy.option, requirements)
+        + _sure(remedy.proven)
     )
 
 
-def _preempted(found: Preempt, requirements: Sequence[Requirement]) -> str:
-    policy = "" if found.allowed else ", more than policy.changes.preemptions_max allows"
-    who = _some(one.job for one in found.jobs)
+def _preempted(remedy: Preempt, requirements: Sequence[Requirement]) -> str:
+    policy = "" if remedy.allowed else ", more than policy.changes.preemptions_max allows"
+    who = _some(one.job for one in remedy.jobs)
     return (
-        f"without {who} it fits, for {found.price:,} in value{policy}"
-        + _in(found.option, requirements)
-        + _sure(found.proven)
+        f"without {who} it fits, for {remedy.price:,} in value{policy}"
+        + _in(remedy.option, requirements)
+        + _sure(remedy.proven)
     )
 
 

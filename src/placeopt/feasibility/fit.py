@@ -44,11 +44,9 @@ def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], d
     for requirement in requirements:
         if best is None or requirement.worth(requirement.most) > best.worth:
             workers = largest(free_capacity, requirement, deadline) if requirement.value_per_extra_worker else None
-            found = fit(
-                free_capacity, [requirement if workers is None else requirement.resized_from(workers)], deadline
-            )
-            if found is not None and (best is None or found.worth > best.worth):
-                best = found
+            way = fit(free_capacity, [requirement if workers is None else requirement.resized_from(workers)], deadline)
+            if way is not None and (best is None or way.worth > best.worth):
+                best = way
     return best
 
 

@@ -107,9 +107,9 @@ class Requirement:
         }
         levels = tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits))
         return tuple(
-            one
+            name
             for group in DROP_ORDER
-            for one in (levels if group == "split" else (group,) if requirements[group] else ())
+            for name in (levels if group == "split" else (group,) if requirements[group] else ())
         )
 
     def without(self, group: str) -> Requirement:

@@ -79,7 +79,7 @@ class WorkerDistribution:
 
     def domains_possible(self, level: str) -> list[int]:
         """Numbers of domains of ``level``, ascending, with which there is a way, all other splits kept."""
-        found = []
+        possible = []
         for used, sizes in self._table.items():
             here = {u for u, split in zip(used, self._requirement.splits, strict=True) if split.level == level}
             others = all(
@@ -88,8 +88,8 @@ class WorkerDistribution:
                 if split.level != level
             )
             if others and len(here) == 1 and sizes >> self._workers & 1:
-                found.append(here.pop())
-        return sorted(found)
+                possible.append(here.pop())
+        return sorted(possible)
 
     def nodes(self) -> dict[int, int]:
         """Return node -> workers of one way; only where it ``fits``."""
@@ -202,14 +202,14 @@ class WorkerDistribution:
         return (low | low << (k - few)) & self._full
 
 
-def _sums(one: int, other: int) -> int:
-    """Bits of all sums of a bit of ``one`` and a bit of ``other``."""
+def _sums(minuend: int, other: int) -> int:
+    """Bits of all sums of a bit of ``minuend`` and a bit of ``other``."""
     out = 0
     while other:
         first = (other & -other).bit_length() - 1
         run = other >> first
         length = (~run & (run + 1)).bit_length() - 1  # ones in a row
-        out |= _smeared(one, length - 1) << first
+        out |= _smeared(minuend, length - 1) << first
         other = (run >> length) << (first + length)
     return out
 
@@ -224,8 +224,8 @@ def _smeared(sizes: int, width: int) -> int:
     return sizes
 
 
-def _minus(one: Used, other: Used) -> Used:
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+def _minus(minuend: Used, other: Used) -> Used:
+    return tuple(a - b for a, b in zip(minuend, other, strict=True))
 
 
 def _share(part: _Part, used: Used, workers: int) -> tuple[Used, int]:

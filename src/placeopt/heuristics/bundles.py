@@ -178,14 +178,14 @@ class _Nodes:
     def place(self, item: BundleItem) -> bool:
         """Put the item onto the node with most left per idle GPU on which it fits."""
         passed: list[tuple[float, int]] = []
-        found = False
-        while self._roomiest and not found:
+        placed = False
+        while self._roomiest and not placed:
             entry = heapq.heappop(self._roomiest)
             n = entry[1]
             if item.gpus == 1 and not self._num_idle[n]:
                 continue  # bundles come last: nothing else will ask for this node
-            found = self.idle[n].get(item.share, 0) >= item.gpus and all(map(ge, self.free[n], item.need))
-            if found:
+            placed = self.idle[n].get(item.share, 0) >= item.gpus and all(map(ge, self.free[n], item.need))
+            if placed:
                 self.free[n] = list(map(sub, self.free[n], item.need))
                 self.held[n].append(item)
                 if item.gpus:
@@ -195,7 +195,7 @@ class _Nodes:
             passed.append(entry)
         for entry in passed:
             heapq.heappush(self._roomiest, entry)
-        return found
+        return placed
 
     def placements(self) -> Iterator[tuple[int, Placement]]:
         """Yield job and placement; items of several GPUs choose first."""

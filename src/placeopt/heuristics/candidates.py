@@ -125,11 +125,11 @@ class Candidates:
         if cache is not None and cache.helps:
             shape, unknown = self._shape[option], []
             for node in nodes:
-                found = cache.recall((shape, self._views.state_of(node)))
-                if found is None:
+                known = cache.recall((shape, self._views.state_of(node)))
+                if known is None:
                     unknown.append(node)
                 else:
-                    scores[node], rooms[node] = found
+                    scores[node], rooms[node] = known
             nodes = unknown
         if not nodes:
             return
@@ -202,11 +202,11 @@ class Candidates:
         if not held and self.remembers_gpus and self._gpus_seen.helps:
             key = (self._shape[option], self._views.gpus_of(node))
             start = self.problem.first_gpu[node]
-            found = self._gpus_seen.recall(key)
-            if found is None:
-                found = tuple(gpu - start for gpu in self._choose(option, node, held, need))
-                self._gpus_seen.keep(key, found)
-            return tuple([start + index for index in found])
+            known = self._gpus_seen.recall(key)
+            if known is None:
+                known = tuple(gpu - start for gpu in self._choose(option, node, held, need))
+                self._gpus_seen.keep(key, known)
+            return tuple([start + index for index in known])
         return self._choose(option, node, held, need)
 
     def _choose(self, option: int, node: int, held: frozenset[int], need: int) -> tuple[int, ...]:

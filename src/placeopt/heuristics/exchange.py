@@ -99,8 +99,8 @@ class _Assignment(Generic[P]):
         enough = here[(self.free[n] + self.need[here] >= 0).all(axis=1)]
         least = int(enough[self.worth[enough].argmin()]) if len(enough) else p
         if not len(enough) or self.worth[least] >= self.worth[p]:
-            for one, other in reversed(done):
-                self._swap(one, other)
+            for heavy, other in reversed(done):
+                self._swap(heavy, other)
             least = p
         self._take(least)
         return False
@@ -122,11 +122,11 @@ class _Assignment(Generic[P]):
             return None
         return int(mine[best // len(others)]), int(others[best % len(others)])
 
-    def _swap(self, one: int, other: int) -> None:
-        a, b = int(self.at[one]), int(self.at[other])
-        self._take(one)
+    def _swap(self, heavy: int, other: int) -> None:
+        a, b = int(self.at[heavy]), int(self.at[other])
+        self._take(heavy)
         self._take(other)
-        self._put(one, b)
+        self._put(heavy, b)
         self._put(other, a)
 
     def _put(self, p: int, n: int) -> None:

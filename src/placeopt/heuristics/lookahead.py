@@ -92,7 +92,9 @@ def _best_order(line: Timeline, jobs: list[int], stopped: Callable[[], bool]) ->
     best, least = jobs, None
     tried: set[tuple[int, ...]] = set()
     while len(tried) < SCHEDULES and not (tried and stopped()):
-        order = next((one for one in _orders(line, best) if _classes(line.problem, one) not in tried), None)
+        order = next(
+            (candidate for candidate in _orders(line, best) if _classes(line.problem, candidate) not in tried), None
+        )
         if order is None:
             break
         total = _schedule(line, order, least)

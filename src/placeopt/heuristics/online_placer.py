@@ -217,8 +217,8 @@ class OnlinePlacer:
     def _move_some(self, moves: Moves) -> int:
         """Return how many were moved."""
         moved, table = 0, self._table
-        for one in self._rng.choice(len(self._placed), min(moves.tried, len(self._placed)), replace=False).tolist():
-            arrival, before = self._placed[one]
+        for index in self._rng.choice(len(self._placed), min(moves.tried, len(self._placed)), replace=False).tolist():
+            arrival, before = self._placed[index]
             job = self.jobs[arrival]
             self._change(job, before, -1)
             after = table.place(job) or before  # there is room where it was, so something is found
@@ -226,7 +226,7 @@ class OnlinePlacer:
             if saved < moves.least_saving_micro:
                 after = before
             self._change(job, after, 1)
-            self._placed[one], self.placements[arrival] = (arrival, after), after
+            self._placed[index], self.placements[arrival] = (arrival, after), after
             moved += after is not before
             if moved == moves.most:
                 break

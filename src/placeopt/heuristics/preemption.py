@@ -78,9 +78,9 @@ class _PreemptionSearch:
         self.on_node: dict[int, list[_Victim]] = {}
         density: dict[int, float] = {}
         for job in sorted(problem.may_shrink | problem.may_preempt):
-            found = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
-            if found:
-                density[job], _, self.victims[job] = min(found)
+            priced = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
+            if priced:
+                density[job], _, self.victims[job] = min(priced)
         for job in sorted(self.victims, key=lambda job: (density[job], job)):
             for node in dict.fromkeys(problem.running[job].nodes):
                 self.on_node.setdefault(node, []).append(self.victims[job])
@@ -148,11 +148,11 @@ class _PreemptionSearch:
         for node, d in zip(nodes.tolist(), domain.tolist(), strict=True):
             if d >= 0:
                 inside.setdefault(d, []).append(node)
-        found = (
+        priced = (
             self._cheapest({node: self._prices(option, node, free[node]) for node in members}, bundles)
             for members in inside.values()
         )
-        return sorted(target for target in found if target is not None)
+        return sorted(target for target in priced if target is not None)
 
     @staticmethod
     def _cheapest(prices: dict[int, list[int]], bundles: int) -> tuple[int, list[tuple[int, int]]] | None:

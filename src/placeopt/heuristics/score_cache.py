@@ -25,26 +25,26 @@ class ScoreCache(Generic[T]):
 
     def __init__(self) -> None:
         self.helps = True
-        self._answers: dict[Hashable, T] = {}
-        self._asked = self._answered = 0
+        self._values: dict[Hashable, T] = {}
+        self._lookups = self._hits = 0
 
-    def recall(self, question: Hashable) -> T | None:
+    def recall(self, key: Hashable) -> T | None:
         """Return the answer, None where none is known."""
-        found = self._answers.get(question)
-        self._asked += 1
-        if found is not None:
-            self._answered += 1
-        if self._asked % self.TRIAL == 0 and self._answered * 3 < self._asked:
+        value = self._values.get(key)
+        self._lookups += 1
+        if value is not None:
+            self._hits += 1
+        if self._lookups % self.TRIAL == 0 and self._hits * 3 < self._lookups:
             self.helps = False
-            self._answers.clear()
-        return found
+            self._values.clear()
+        return value
 
-    def keep(self, question: Hashable, answer: T) -> None:
+    def keep(self, key: Hashable, value: T) -> None:
         """Remember an answer."""
         if self.helps:
-            if len(self._answers) >= self.MOST:
-                self._answers.clear()
-            self._answers[question] = answer
+            if len(self._values) >= self.MOST:
+                self._values.clear()
+            self._values[key] = value
 
 
 class NodeViews:

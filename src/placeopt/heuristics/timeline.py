@@ -158,16 +158,18 @@ class Timeline:
         for option in self.problem.options_of(job):
             for seen, estimates in self._asked(job, option, evaluated):
                 refused = False
-                for one in estimates:
-                    if one.alike is not None and one.alike in alike:
+                for estimate in estimates:
+                    if estimate.alike is not None and estimate.alike in alike:
                         continue  # it scores as the first like it, which counts
-                    start = self._start(one, at)
+                    start = self._start(estimate, at)
                     if best is not None and (start.end_ms is None, start.score) >= (best.end_ms is None, best.score):
                         continue
-                    if fits_beyond_room(self.state, job, one.placement) and (not heed or self._keeps_reserved(start)):
+                    if fits_beyond_room(self.state, job, estimate.placement) and (
+                        not heed or self._keeps_reserved(start)
+                    ):
                         best = start
-                        if one.alike is not None:
-                            alike.add(one.alike)
+                        if estimate.alike is not None:
+                            alike.add(estimate.alike)
                     else:
                         refused = True
                 if evaluated is not None and seen is not None and not refused:
@@ -189,7 +191,7 @@ class Timeline:
                 continue
             cached = self._estimates.get(seen)
             if cached is None:
-                cached = tuple(self._estimate(job, one) for one in places_on_node(candidates, option, node))
+                cached = tuple(self._estimate(job, place) for place in places_on_node(candidates, option, node))
                 if candidates.remembers_gpus:
                     self._estimates[seen] = cached
             yield seen, cached
@@ -206,12 +208,14 @@ class Timeline:
         first = problem.first_gpu[node]
         return (placement.option, int(problem.node_class[node]), *(gpu - first for gpu in placement.gpus))
 
-    def _start(self, one: StartEstimate, at: int) -> Start:
-        if one.length_ms is None:
-            return Start(one.placement, at, None, 0)
-        end = at + one.length_ms
+    def _start(self, estimate: StartEstimate, at: int) -> Start:
+        if estimate.length_ms is None:
+            return Start(estimate.placement, at, None, 0)
+        end = at + estimate.length_ms
         spread = self.problem.policy.postpone.spread_slowdown_thousandths
-        return Start(one.placement, at, end, 1000 * (end + HARM * one.harm_ms) + spread * one.delay_ms(at, end))
+        return Start(
+            estimate.placement, at, end, 1000 * (end + HARM * estimate.harm_ms) + spread * estimate.delay_ms(at, end)
+        )
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
         """Return the job's run time there, None where it is unknown, and by how much its neighbours' get longer."""
@@ -230,8 +234,8 @@ class Timeline:
             if caused and held is not None:
                 slowdown_total = self._slowdown_of(other)
                 before, after = (
-                    run_time_there_ms(problem, other, held, one) or 0
-                    for one in (slowdown_total, together(problem, (slowdown_total, caused)))
+                    run_time_there_ms(problem, other, held, estimate) or 0
+                    for estimate in (slowdown_total, together(problem, (slowdown_total, caused)))
                 )
                 harm += after - before
         return run_time_there_ms(problem, job, placement, together(problem, excesses)), harm
@@ -259,9 +263,9 @@ class Timeline:
                     if (held := self.state.placements[other]) is not None
                     and any(problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus)
                 ]
-                cached = [end for end in ends if end is not None]
-                if len(cached) == len(ends):
-                    clear.append(max(cached, default=0))
+                known = [end for end in ends if end is not None]
+                if len(known) == len(ends):
+                    clear.append(max(known, default=0))
         return tuple(clear)
 
     def _keeps_reserved(self, start: Start) -> bool:

@@ -51,12 +51,12 @@ def with_grants(
         return list(placements)
     on = {(a.node, gpu): dict[str, Bounds]() for placement in flexible for a in placement.assignments for gpu in a.gpus}
     holders: list[tuple[Placement, Bounds]] = [*zip(placements, bounds, strict=True), *beside]
-    for holder, own in holders:
+    for holder, job_bounds in holders:
         for assignment in holder.assignments:
             for gpu in assignment.gpus:
                 here = on.get((assignment.node, gpu))
                 if here is not None:
-                    here[holder.job] = own
+                    here[holder.job] = job_bounds
     share = {place: grants(jobs) for place, jobs in on.items()}
     out = list(placements)
     for i, (placement, (low, high)) in enumerate(zip(placements, bounds, strict=True)):

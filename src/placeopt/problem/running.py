@@ -47,12 +47,12 @@ def find_lost(instance: Instance) -> Lost | None:
     gpu_index: dict[str, dict[int, int]] = {}
     for name, indices in missing.items():
         node = nodes[there[name]] if name in there else None
-        own = None if node is None else machines[node.machine]
-        key = (None if own is None else own.id, len(indices))
+        machine = None if node is None else machines[node.machine]
+        key = (None if machine is None else machine.id, len(indices))
         if key not in made:
             made[key] = _free_name(f"lost-{key[0] or 'node'}-{key[1]}", machines)
-            machines[made[key]] = _stand_in(made[key], own, len(indices))
-            listed[made[key]] = 0 if own is None else len(own.gpus)
+            machines[made[key]] = _stand_in(made[key], machine, len(indices))
+            listed[made[key]] = 0 if machine is None else len(machine.gpus)
         first = listed[made[key]]
         gpu_index[name] = {index: first + i for i, index in enumerate(sorted(indices))}
         if node is None:
@@ -79,14 +79,14 @@ def _missing(instance: Instance) -> dict[str, set[int]]:
     return missing
 
 
-def _stand_in(name: str, own: Machine | None, lost: int) -> Machine:
+def _stand_in(name: str, machine: Machine | None, lost: int) -> Machine:
     """Return a machine with ``lost`` GPUs after its own."""
-    if own is None:
+    if machine is None:
         return Machine(id=name, cpu_millicores=0, memory_mib=0, gpus=(Gpu(model=LOST_MODEL),) * lost)
-    update: dict[str, object] = {"id": name, "gpus": (*own.gpus, *(Gpu(model=LOST_MODEL),) * lost)}
-    if own.gpu_distance_matrix is not None:
-        update["gpu_distance_matrix"] = _extended(own.gpu_distance_matrix, lost)
-    return own.model_copy(update=update)
+    update: dict[str, object] = {"id": name, "gpus": (*machine.gpus, *(Gpu(model=LOST_MODEL),) * lost)}
+    if machine.gpu_distance_matrix is not None:
+        update["gpu_distance_matrix"] = _extended(machine.gpu_distance_matrix, lost)
+    return machine.model_copy(update=update)
 
 
 def _extended(matrix: tuple[tuple[int, ...], ...], more: int) -> tuple[tuple[int, ...], ...]:

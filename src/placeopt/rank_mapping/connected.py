@@ -49,8 +49,8 @@ class ConnectedCuts:
     def _list(self, weights: FloatArray, reach: int, deadline: float) -> None:
         n = len(weights)
         near, above = _rows(weights > 0), _rows(np.triu(np.ones((n, n), dtype=bool), 1))
-        own = _rows(np.eye(n, dtype=bool))
-        sets = _Sets(own, near & above, own | near, np.arange(n), weights.sum(axis=1))
+        vertex = _rows(np.eye(n, dtype=bool))
+        sets = _Sets(vertex, near & above, vertex | near, np.arange(n), weights.sum(axis=1))
         for size in range(1, reach + 1):
             best = np.full(n, np.inf)  # stays so where no connected set is so large
             for v in range(n):
@@ -96,9 +96,9 @@ def _grow(weights: FloatArray, near: WordArray, above: WordArray, now: _Sets) ->
         inner = np.zeros(len(mine))
         for u in neighbours.tolist():
             inner += weights[v, u] * _has(sets, u)
-        own = np.zeros_like(near[v])
-        own[v // WORD] = np.uint64(1) << np.uint64(v % WORD)
-        parts.append(_Sets(sets | own, growth, around | near[v], root, now.cuts[mine] + degrees[v] - 2 * inner))
+        vertex = np.zeros_like(near[v])
+        vertex[v // WORD] = np.uint64(1) << np.uint64(v % WORD)
+        parts.append(_Sets(sets | vertex, growth, around | near[v], root, now.cuts[mine] + degrees[v] - 2 * inner))
     if not parts:
         return _Sets(now.sets[:0], now.growth[:0], now.near[:0], now.root[:0], now.cuts[:0])
     return _Sets(

@@ -68,14 +68,14 @@ class _Gathering:
     def run(self, labels: IntArray) -> bool:
         """Gather until each label is one item; False if a label's items do not look alike from outside."""
         while True:
-            own = np.array([labels[item.members[0]] for item in self.items])
-            if len(np.unique(own)) == len(own):
+            label_of = np.array([labels[item.members[0]] for item in self.items])
+            if len(np.unique(label_of)) == len(label_of):
                 return True
-            classes = _twins(self.matrix, own)
+            classes = _twins(self.matrix, label_of)
             if classes:
                 self._contract([(members, self._star(members)) for members in classes])
                 continue
-            part = self._table_items(own)
+            part = self._table_items(label_of)
             if part is None:
                 return False
             self._contract([(part, self._table(part))])
@@ -170,12 +170,12 @@ def _twins(matrix: FloatArray, labels: IntArray) -> list[list[int]]:
 
 def _components(matrix: FloatArray) -> list[IntArray]:
     """Components of two or more items joined by distances up to each threshold, the smallest first."""
-    found: dict[tuple[int, ...], None] = {}
+    seen: dict[tuple[int, ...], None] = {}
     for threshold in np.unique(matrix[np.triu_indices(len(matrix), 1)]):
         for members in components(matrix <= threshold):
             if len(members) > 1:
-                found[tuple(members.tolist())] = None
-    return [np.array(members) for members in sorted(found, key=len)]
+                seen[tuple(members.tolist())] = None
+    return [np.array(members) for members in sorted(seen, key=len)]
 
 
 def components(near: np.ndarray) -> list[IntArray]:

@@ -94,8 +94,8 @@ def tabu(
     for step in range(1, steps + 1):
         if best_cost <= target or time.monotonic() >= deadline:
             break
-        own = product.diagonal()
-        delta = product + product.T - own[:, None] - own + 2 * weights * far
+        diagonal = product.diagonal()
+        delta = product + product.T - diagonal[:, None] - diagonal + 2 * weights * far
         delta[forbidden] = np.inf
         if apart:
             delta[far == 0] = np.inf

@@ -118,9 +118,9 @@ def shortest_paths(weight: IntArray, deadline: float = float("inf")) -> IntArray
         _ask(deadline)
         row = (out[place[near], :at] + ways[:, None]).min(axis=0, initial=absent)
         out[at, :at] = out[:at, at] = row
-    found = out[np.ix_(place, place)].astype(np.int64)
-    found[found >= absent] = ABSENT
-    return found
+    paths = out[np.ix_(place, place)].astype(np.int64)
+    paths[paths >= absent] = ABSENT
+    return paths
 
 
 def _closed(distance: np.ndarray, deadline: float) -> np.ndarray:

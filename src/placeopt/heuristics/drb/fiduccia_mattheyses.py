@@ -74,20 +74,20 @@ class Buckets:
     def best(self, sizes: Sequence[int], most: int) -> int | None:
         """Return the vertex of highest gain with a size of at most ``most``, None if there is none."""
         passed: list[int] = []
-        found: int | None = None
+        candidate: int | None = None
         while self._heap:
             gain = -self._heap[0]
             bucket = self._buckets[gain]
             if not bucket:
                 heappop(self._heap)
                 continue
-            found = next((v for v in reversed(bucket) if sizes[v] <= most), None)
-            if found is not None:
+            candidate = next((v for v in reversed(bucket) if sizes[v] <= most), None)
+            if candidate is not None:
                 break
             passed.append(heappop(self._heap))
         for entry in passed:
             heappush(self._heap, entry)
-        return found
+        return candidate
 
 
 def refine(
@@ -157,11 +157,11 @@ def _next(
     for here in (0, 1):
         there = 1 - here
         over = weight[there] > limits[there]  # a side above its limit takes nothing before it gave something
-        found = None if over else free[here].best(sizes, limits[there] + slack - weight[there])
-        if found is not None:
-            key = (free[here].gain[found], weight[here] - limits[here])
+        candidate = None if over else free[here].best(sizes, limits[there] + slack - weight[there])
+        if candidate is not None:
+            key = (free[here].gain[candidate], weight[here] - limits[here])
             if best is None or key > best[0]:
-                best = (key, found)
+                best = (key, candidate)
     return None if best is None else best[1]
 
 
@@ -179,9 +179,9 @@ def bisect(
         side = _grown(graph, seed, limits)
         if side is None:
             continue
-        found = refine(graph, side, limits)
-        if best is None or found[1] < best[1]:
-            best = found
+        candidate = refine(graph, side, limits)
+        if best is None or candidate[1] < best[1]:
+            best = candidate
     return best
 
 

@@ -131,8 +131,8 @@ def _machine_tree(raw: bytes, size: int) -> HalvingTree:
         if len(gpus) == 1:
             out.order.extend(gpus)
         else:
-            one, other = _halve(gpus, distances[np.ix_(gpus, gpus)])
-            grow(one)
+            left_half, other = _halve(gpus, distances[np.ix_(gpus, gpus)])
+            grow(left_half)
             out.second[part] = grow(other)
         out.close(part)
         return part
@@ -150,8 +150,8 @@ def _halve(gpus: list[int], distances: IntArray) -> tuple[list[int], list[int]]:
     else:
         half = (len(gpus) + 1) // 2
         graph = graph_of(distances.max() - distances)
-        found = bisect(graph, (half, half), np.random.default_rng(0), starts=len(gpus))
-        side = found[0] if found is not None else [int(i >= half) for i in range(len(gpus))]
+        cut = bisect(graph, (half, half), np.random.default_rng(0), starts=len(gpus))
+        side = cut[0] if cut is not None else [int(i >= half) for i in range(len(gpus))]
         halves = [[i for i in range(len(gpus)) if side[i] == y] for y in (side[0], 1 - side[0])]
     return [gpus[i] for i in halves[0]], [gpus[i] for i in halves[1]]
 

@@ -125,10 +125,10 @@ class NodeCandidates:
         inside = Inside(
             machine_tree(distances), distances, may, free, sockets, excess, self.preference.path, self.worth
         )
-        found: dict[int, int] = {}
-        if not inside.drb(list(range(need)), traffic(state, option, ranks), 0, found, np.random.default_rng(0)):
+        gpu_of_task: dict[int, int] = {}
+        if not inside.drb(list(range(need)), traffic(state, option, ranks), 0, gpu_of_task, np.random.default_rng(0)):
             return None
-        gpus = tuple(found[task] for task in range(need))
+        gpus = tuple(gpu_of_task[task] for task in range(need))
         path = int(distances[np.ix_(gpus, gpus)].sum()) // 2
         more = self._slowdown(job, option, node, [gpus])[0]
         return NodeCandidate(gpus, path, self.worth(more, eq5(sockets, free, gpus)))
@@ -164,12 +164,12 @@ class NodeCandidates:
     def pairs(self, job: int, node: int, gpus: tuple[int, ...]) -> tuple[IntArray, IntArray]:
         """Return by how much each job on a node that has a profile slows a job on some GPUs of it, and is slowed."""
         problem = self.state.problem
-        own = int(problem.class_profile[problem.job_class[job]])
+        profile = int(problem.class_profile[problem.job_class[job]])
         profiles, level = self.signatures.co_runner_levels(node)
-        if own < 0:
+        if profile < 0:
             return np.zeros_like(profiles), np.zeros_like(profiles)
         nearest = level[:, list(gpus)].min(axis=1)
-        return problem.slowdown[nearest, own, profiles], problem.slowdown[nearest, profiles, own]
+        return problem.slowdown[nearest, profile, profiles], problem.slowdown[nearest, profiles, profile]
 
 
 def _socket_in_node(state: State) -> IntArray:

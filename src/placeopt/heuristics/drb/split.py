@@ -152,30 +152,35 @@ class Inside:
     worth_of: Callable[[float, float], float]  # the other two terms, by slowdown and by what stays free
 
     def drb(
-        self, tasks: list[int], weights: IntArray | None, part: int, found: dict[int, int], rng: np.random.Generator
+        self,
+        tasks: list[int],
+        weights: IntArray | None,
+        part: int,
+        gpu_of: dict[int, int],
+        rng: np.random.Generator,
     ) -> bool:
-        """Write task -> GPU of the machine to ``found``; false where there is no room."""
+        """Write task -> GPU of the machine to ``gpu_of``; false where there is no room."""
         if not tasks:
             return True
         if self.tree.second[part] < 0:
-            found[tasks[0]] = int(self.tree.leaves(part)[0])
-            return len(tasks) == 1 and bool(self.usable[found[tasks[0]]])
+            gpu_of[tasks[0]] = int(self.tree.leaves(part)[0])
+            return len(tasks) == 1 and bool(self.usable[gpu_of[tasks[0]]])
         sides = [part + 1, int(self.tree.second[part])]
         gpus = [self._usable(side) for side in sides]
         for side, other in ((0, 1), (1, 0)):
             if not len(gpus[other]):
-                return self.drb(tasks, weights, sides[side], found, rng)
+                return self.drb(tasks, weights, sides[side], gpu_of, rng)
         across = float(self.distances[np.ix_(*gpus)].mean())
-        told = split(
+        dealt = split(
             tasks,
             weights,
-            (self._half(gpus[0], gpus[1], found), self._half(gpus[1], gpus[0], found)),
+            (self._half(gpus[0], gpus[1], gpu_of), self._half(gpus[1], gpus[0], gpu_of)),
             across,
             self.path_weight,
             rng,
         )
-        return told is not None and all(
-            self.drb(own, weights, side, found, rng) for own, side in zip(told, sides, strict=True)
+        return dealt is not None and all(
+            self.drb(mine, weights, side, gpu_of, rng) for mine, side in zip(dealt, sides, strict=True)
         )
 
     def _usable(self, part: int) -> IntArray:
@@ -183,19 +188,19 @@ class Inside:
         usable: IntArray = leaves[self.usable[leaves]]
         return usable
 
-    def _half(self, gpus: IntArray, others: IntArray, found: dict[int, int]) -> Half:
+    def _half(self, gpus: IntArray, others: IntArray, gpu_of: dict[int, int]) -> Half:
         """Return what a half offers by its usable GPUs, beside the other half's and what the job has elsewhere."""
         near = np.sort(self.distances[np.ix_(gpus, gpus)], axis=1).cumsum(axis=1)
         excess = np.sort(self.excess[gpus])
-        own, theirs = (half[self.free[half]].tolist() for half in (gpus, others))
-        before = list(found.values())
+        mine, theirs = (half[self.free[half]].tolist() for half in (gpus, others))
+        before = list(gpu_of.values())
 
         def inside(count: int) -> float:
             """Mean way from the GPU nearest to so many of the half's GPUs."""
             return float(near[:, count - 1].min()) / (count - 1) if count > 1 else 0.0
 
         def worth(held: int, beside: int) -> float:
-            taken = (*before, *own[: held + 1], *theirs[:beside])
+            taken = (*before, *mine[: held + 1], *theirs[:beside])
             return self.worth_of(float(excess[min(held, len(excess) - 1)]), eq5(self.sockets, self.free, taken))
 
         return Half(len(gpus), inside, worth)

@@ -113,7 +113,7 @@ class GradientColumns:
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
         """See ``Columns``; as ``FragmentationGradient.pick``, in indices of the node."""
         need, share = self._asked[shape]
-        usable = [slot for slot, one in enumerate(left) if one >= share]
+        usable = [slot for slot, milli in enumerate(left) if milli >= share]
         if not need or share >= 1000 or len(usable) <= need:
             return tuple(usable[:need])
         return (usable[int(self.changes(shape, node, left, usable).argmin())],)

@@ -94,7 +94,7 @@ class PriceColumns:
         else:
             cost = np.zeros(len(self._gpus), dtype=np.int64)
         cost[self._gpus > len(left)] = NEVER
-        cost += self._untouched * sum(one >= 1000 for one in left)
+        cost += self._untouched * sum(milli_left >= 1000 for milli_left in left)
         of_shapes: IntArray = np.minimum(cost, NEVER)[self._kind]
         return of_shapes
 
@@ -104,16 +104,16 @@ class PriceColumns:
         if not need:
             return ()
         key = (int(self._kind[shape]), self._class[node], left)
-        found = self._chosen.get(key)
-        if found is None:
+        cached_slots = self._chosen.get(key)
+        if cached_slots is None:
             if len(self._chosen) >= MOST_KNOWN:
                 self._chosen.clear()
-            found = self._chosen[key] = self._choose(shape, node, left)
-        return found
+            cached_slots = self._chosen[key] = self._choose(shape, node, left)
+        return cached_slots
 
     def _choose(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
         share, need = self._share[shape], self._count[shape]
-        usable = [slot for slot, one in enumerate(left) if one >= share]
+        usable = [slot for slot, milli_left in enumerate(left) if milli_left >= share]
         if len(usable) <= need:
             return tuple(usable)
         if share < 1000:

@@ -78,8 +78,8 @@ class ScoreTable:
         self._left = [state.gpu_free_milli[start:stop] for start, stop in bounds]
         self._options: list[list[int]] = []
         for k in range(len(problem.class_option_start) - 1):
-            own = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
-            self._options.append(sorted(own, key=lambda o: -int(problem.options.value[o])))
+            options_of_class = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
+            self._options.append(sorted(options_of_class, key=lambda o: -int(problem.options.value[o])))
         self._job_class: list[int] = problem.job_class.tolist()
         self._stale: dict[int, None] = {}
         self._cost: IntArray = np.empty((count, problem.num_nodes), dtype=np.int64)

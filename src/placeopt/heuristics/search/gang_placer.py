@@ -90,10 +90,10 @@ class GangPlacer:
             rooms = np.bincount(row, weights=room).astype(np.int64)
             enough = np.flatnonzero(rooms >= bundles)
             tries = enough[np.argsort(rooms[enough], kind="stable")][:DOMAINS]
-            found = [domains.together(np.flatnonzero(row == d)) for d in tries]
-            cached = [one for one in found if one is not None]
-            if cached:
-                return min(cached, key=lambda one: one[0])[1]
+            by_domain = [domains.together(np.flatnonzero(row == d)) for d in tries]
+            possible = [way for way in by_domain if way is not None]
+            if possible:
+                return min(possible, key=lambda way: way[0])[1]
             if len(names) == 1:
                 break
         last = domains.together(np.arange(len(domains.labels)))

@@ -28,11 +28,11 @@ class Insertion:
         """Return the cheapest place found for a job, in its most valuable option that finds any; None without one."""
         options = self._solution.problem.options
         for option in sorted(self._solution.problem.options_of(job), key=lambda o: (-int(options.value[o]), o)):
-            found = list(islice(self._lawful(job, option), TRIES))
-            if len(found) == 1:
-                return found[0]
-            if found:
-                return min(found, key=lambda placement: self._solution.delta(job, placement))
+            lawful = list(islice(self._lawful(job, option), TRIES))
+            if len(lawful) == 1:
+                return lawful[0]
+            if lawful:
+                return min(lawful, key=lambda placement: self._solution.delta(job, placement))
         return None
 
     def _lawful(self, job: int, option: int) -> Iterator[Placement]:
