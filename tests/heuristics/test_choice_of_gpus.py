@@ -55,7 +55,7 @@ def test_issue16_a3_the_choice_equals_trying_everything(seed: int) -> None:
         topology=SimpleNamespace(node_distances=lambda gpus: distance[np.ix_(gpus, gpus)]),
     )
     need = int(rng.integers(1, size + 1))
-    found = closest(problem, SimpleNamespace(gpu_free_milli=free), list(range(size)), need)
+    found = closest(SimpleNamespace(problem=problem, gpu_free_milli=free), list(range(size)), need)
     assert list(found) == tried_out(distance, free.tolist(), need)
 
 

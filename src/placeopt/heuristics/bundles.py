@@ -18,9 +18,9 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates, never
-from placeopt.heuristics.exchange import exchange
+from placeopt.heuristics.exchange import BundleItem, exchange
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.rules.registry import fits
 
 
@@ -31,20 +31,6 @@ class BundleQuota:
     node_class: int
     jobs: tuple[tuple[int, tuple[int, ...]], ...]  # (option, jobs)
     fillings: tuple[tuple[int, int, tuple[int, ...]], ...]  # (number of GPUs, their free share, sizes of the slots)
-
-
-@dataclass(eq=False, slots=True)
-class BundleItem:
-    """What one node takes together: ``gpus`` GPUs of free share ``share``, and the jobs on them, with their options."""
-
-    gpus: int
-    share: int
-    jobs: list[tuple[int, int]]
-    need: list[int]
-    weight: float  # largest share of a resource, of what there is for a GPU
-    worth: int  # value of its jobs
-    home: int  # class of nodes for which it was made
-    allowed: IntArray  # classes of nodes on which it may be
 
 
 def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
@@ -64,19 +50,14 @@ def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Pl
             left = exchange(nodes.node_class, nodes.free, nodes.idle, nodes.held, left, nodes.unit)
         groups.append(nodes)
         unplaced.extend(left)
-    if unplaced and len(groups) > 1:
-        unplaced = _exchange_between(groups, unplaced)
+    if unplaced and len(groups) > 1:  # once more, now between all node classes
+        free = [row for nodes in groups for row in nodes.free]
+        idle = [shares for nodes in groups for shares in nodes.idle]
+        held = [items for nodes in groups for items in nodes.held]
+        unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
+        unplaced = exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, unplaced, unit)
     short = Counter((item.home, o) for item in unplaced for _, o in item.jobs)
     return [placement for nodes in groups for placement in nodes.placements()], short
-
-
-def _exchange_between(groups: list[_Nodes], unplaced: list[BundleItem]) -> list[BundleItem]:
-    """Exchange once more, between all node classes; return the items that have no node in the end."""
-    free = [row for nodes in groups for row in nodes.free]
-    idle = [shares for nodes in groups for shares in nodes.idle]
-    held = [items for nodes in groups for items in nodes.held]
-    unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
-    return exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, unplaced, unit)
 
 
 def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:

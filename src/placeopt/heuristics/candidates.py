@@ -216,7 +216,7 @@ class Candidates:
             return tuple(gpus)
         if self._pick is not None:
             return self._pick(self, option, gpus, need)
-        return closest(self.problem, self.state, gpus, need)
+        return closest(self.state, gpus, need)
 
 
 def cheapest(gpus: list[int], cost: np.ndarray, need: int) -> tuple[int, ...]:
@@ -224,7 +224,7 @@ def cheapest(gpus: list[int], cost: np.ndarray, need: int) -> tuple[int, ...]:
     return tuple(sorted(gpus[i] for i in np.argsort(cost, kind="stable")[:need].tolist()))
 
 
-def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple[int, ...]:
+def closest(state: State, gpus: list[int], need: int) -> tuple[int, ...]:
     """
     Choose ``need`` of ``gpus`` (all of one node): the fullest GPU first, then the nearest to those taken.
 
@@ -232,8 +232,11 @@ def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple
     the least of its GPUs and sockets over. Of many GPUs, evenly spaced ones are tried, so that a choice takes about
     ``STEPS`` steps: 512 of 1,024 GPUs are grown from 8.
     """
-    here = np.array(gpus, dtype=np.int64)
-    fullness = _fullness(problem, state, here)
+    problem, here = state.problem, np.array(gpus, dtype=np.int64)
+    socket = problem.gpu_socket[here]
+    free_gpu = (state.gpu_free_milli if problem.shares_bind else state.gpu_utilisation)[here]
+    # what is free of each GPU and, less important, of its socket: the smaller the better to take
+    fullness = free_gpu * 1024 + np.bincount(socket - socket.min())[socket - socket.min()]
     if need == 1:
         return (int(here[np.lexsort((here, fullness))[0]]),)
     order = np.argsort(fullness, kind="stable")
@@ -244,13 +247,3 @@ def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple
     members, path = grown_sets(problem.topology.node_distances(here), need, first)
     best = np.lexsort((full[members].sum(axis=1), path[:, -1]))[0]
     return tuple(np.sort(here[members[best]]).tolist())
-
-
-def _fullness(problem: Problem, state: State, gpus: IntArray) -> IntArray:
-    """Return for every GPU what is free of it and, less important, of its socket: the smaller the better to take."""
-    socket = problem.gpu_socket[gpus]
-    socket = socket - socket.min()
-    count = np.bincount(socket)
-    free = (state.gpu_free_milli if problem.shares_bind else state.gpu_utilisation)[gpus]
-    out: IntArray = free * 1024 + count[socket]
-    return out

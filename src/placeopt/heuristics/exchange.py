@@ -8,7 +8,7 @@ any more, the node gives up the bundle that is worth least.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,28 +18,28 @@ MAX_EXCHANGES = 12
 """For one bundle; most need one or two."""
 
 
-class Piece(Protocol):
-    """What can be exchanged; see ``heuristics.bundles.BundleItem``."""
+@dataclass(eq=False, slots=True)
+class BundleItem:
+    """What one node takes together: ``gpus`` GPUs of free share ``share``, and the jobs on them, with their options."""
 
     gpus: int
     share: int
-    worth: int
+    jobs: list[tuple[int, int]]
     need: list[int]
-    allowed: IntArray
-    """Classes of nodes on which it may be."""
-
-
-P = TypeVar("P", bound=Piece)
+    weight: float  # largest share of a resource, of what there is for a GPU
+    worth: int  # value of its jobs
+    home: int  # class of nodes for which it was made
+    allowed: IntArray  # classes of nodes on which it may be
 
 
 def exchange(
     node_class: IntArray,
     free: list[list[int]],
     idle: list[dict[int, int]],
-    held: list[list[P]],
-    unplaced: Sequence[P],
+    held: list[list[BundleItem]],
+    unplaced: Sequence[BundleItem],
     unit: list[float],
-) -> list[P]:
+) -> list[BundleItem]:
     """
     Return the pieces that have no node in the end, not always those that had none before.
 
@@ -67,10 +67,12 @@ def exchange(
     return [solution.pieces[p] for p in np.flatnonzero(solution.at < 0)]
 
 
-class _Assignment(Generic[P]):
+class _Assignment:
     """All pieces, and where they are; -1 is nowhere."""
 
-    def __init__(self, node_class: IntArray, free: list[list[int]], pieces: list[P], unit: list[float]) -> None:
+    def __init__(
+        self, node_class: IntArray, free: list[list[int]], pieces: list[BundleItem], unit: list[float]
+    ) -> None:
         self.pieces = pieces
         self.node_class = node_class
         self.may = np.zeros((len(pieces), int(node_class.max()) + 1), dtype=bool)  # (P, classes)

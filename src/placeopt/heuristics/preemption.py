@@ -213,7 +213,8 @@ class _PreemptionSearch:
         """
         undo = self._apply([Move(victim.job, victim.left) for victim in victims])
         if place(self.candidates, job) is not None:
-            lost = sum(v.loss for v in sorted(victims, key=_dearest) if not self._restore_victim(job, v, undo))
+            dearest_first = sorted(victims, key=lambda v: (-v.loss, v.job))
+            lost = sum(v.loss for v in dearest_first if not self._restore_victim(job, v, undo))
             placement = place(self.candidates, job)
             undo += self._apply([Move(job, placement)])
             gained = 0 if placement is None else int(self.problem.options.value[placement.option]) - lost
@@ -244,7 +245,3 @@ class _PreemptionSearch:
                 self.candidates.changed(node)
                 self._cache.pop(node, None)
         return undo
-
-
-def _dearest(victim: _Victim) -> tuple[int, int]:
-    return -victim.loss, victim.job

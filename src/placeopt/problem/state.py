@@ -102,8 +102,8 @@ class State:
                     self.node_jobs[node][job] = None
             if queues:
                 self._change_queue(job, placement, 1)
-            if links and len(placement.nodes) > 1:
-                self._change_links(placement, 1)
+            if links:
+                self.load_links(placement)
 
     def apply(self, move: Move) -> Move:
         """Carry out ``move`` and return the one that takes it back."""
@@ -141,8 +141,8 @@ class State:
                 self._change_tenants(placement, sign)
         if len(self.queue_used):
             self._change_queue(job, placement, sign)
-        if options.network_mbps[option] and len(placement.nodes) > 1:
-            self._change_links(placement, sign)
+        if options.network_mbps[option]:
+            self.load_links(placement, sign)
 
     def _change_gpus(self, placement: Placement, sign: int) -> None:
         milli, memory, utilisation = self.problem.options.grants[placement.option]
@@ -195,7 +195,10 @@ class State:
             milli = len(placement.gpus) * int(options.milli[placement.option])
             self.queue_used[queue] += sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
 
-    def _change_links(self, placement: Placement, sign: int) -> None:
+    def load_links(self, placement: Placement, sign: int = 1) -> None:
+        """Load uplinks with the traffic of a placement; ``sign`` -1 takes it off."""
+        if not self.problem.options.network_mbps[placement.option] or len(placement.nodes) == 1:
+            return
         kind = 0 if self.problem.options.gpus[placement.option] else 1
         for load, where, amount in hose_loads(self.problem, placement):
             (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount

@@ -118,7 +118,10 @@ class _BranchAndBound:
         n = case.num_tasks
         self.traffic = case.traffic[np.ix_(self.sequence, self.sequence)]
         self.rank = self.sequence // case.size
-        self.falling = [-np.sort(-_off_diagonal(self.traffic[d:, d:]), axis=1) for d in range(n)]
+        self.falling = []  # by depth: weights of each later task to the others, (m, m - 1)
+        for m in range(n, 0, -1):
+            rest = self.traffic[n - m :, n - m :][~np.eye(m, dtype=bool)].reshape(m, m - 1)
+            self.falling.append(-np.sort(-rest, axis=1))
         self.first = np.full(n, case.size > 1)  # where GPUs of a rank ascend, its first is not free to be exchanged
         if case.size == 1:
             self.first[[min(orbit) for orbit in orbits(case.distances, case.groups)]] = True
@@ -185,9 +188,3 @@ def _sequence(case: MappingProblem) -> IntArray:
         out.append(rank)
         ties += weights[rank]
     return (np.array(out)[:, None] * case.size + np.arange(case.size)).reshape(-1)
-
-
-def _off_diagonal(matrix: FloatArray) -> FloatArray:
-    """Shape (m, m - 1): each row without its diagonal entry."""
-    m = len(matrix)
-    return matrix[~np.eye(m, dtype=bool)].reshape(m, m - 1)

@@ -120,7 +120,7 @@ class PriceColumns:
             paid = self._paid[:, self._kind[shape]]
             return tuple(sorted(sorted(usable, key=lambda slot: (int(paid[left[slot]]), slot))[:need]))
         start = self._state.problem.first_gpu[node]
-        chosen = closest(self._state.problem, self._state, [start + slot for slot in usable], need)
+        chosen = closest(self._state, [start + slot for slot in usable], need)
         return tuple(gpu - start for gpu in chosen)
 
 
@@ -201,7 +201,7 @@ class PriceScore:
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPUs that cost least, ties by number; where all cost the same, those that are closest together."""
         if int(candidates.problem.options.milli[option]) >= 1000:
-            return closest(candidates.problem, candidates.state, gpus, need)
+            return closest(candidates.state, gpus, need)
         left = np.clip(candidates.state.gpu_free_milli[gpus], 0, 1000)
         paid = self.loss[self.kind[option], left]
         return cheapest(gpus, paid, need)

@@ -75,7 +75,7 @@ class LeastSlowdown:
         sockets = dict.fromkeys(self._socket[gpu] for gpu in gpus)
         groups = [gpus, *([gpu for gpu in gpus if self._socket[gpu] == socket] for socket in sockets)]
         tried = [
-            closest(self._problem, candidates.state, group, need) if len(group) > need else tuple(group)
+            closest(candidates.state, group, need) if len(group) > need else tuple(group)
             for group in groups[: None if len(sockets) > 1 else 1]
             if len(group) >= need
         ]

@@ -126,14 +126,10 @@ class Repair:
             taken = choose(milli, self._value[ranked], dear[order] * milli, max(left, 0))
         else:
             taken = np.isin(ranked, chosen)
-        hardest, rest = self._hardest_first(ranked[taken]), ranked[~taken].tolist()
-        self._place([*([] if first is None else [first]), *hardest, *rest], free)
-
-    def _hardest_first(self, at: IntArray) -> list[int]:
+        at, rest = ranked[taken], ranked[~taken].tolist()
         hard = np.maximum(self._bundle[at], self._together[at])
-        keys = (at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard)
-        ordered: list[int] = at[np.lexsort(keys)].tolist()
-        return ordered
+        hardest = at[np.lexsort((at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard))].tolist()
+        self._place([*([] if first is None else [first]), *hardest, *rest], free)
 
     def _place(self, queue: list[int], free: int) -> None:
         """Place one after the other; room only shrinks, so a class that failed once is not tried again."""

@@ -70,8 +70,8 @@ class Destroy:
 
     def _around_costly(self) -> None:
         """Empty districts of a job that costs much, and another one, so that it finds room elsewhere."""
-        job = self._costly()
-        placement = None if job is None else self._solution.state.placements[job]
+        jobs = self._by_cost()
+        placement = self._solution.state.placements[jobs[self._rank(len(jobs))]] if len(jobs) else None
         if placement is None:
             return
         mine = self._rng.permutation(np.unique(self._district[list(placement.nodes)]))[: MOST_DISTRICTS - 1]
@@ -100,11 +100,6 @@ class Destroy:
         low = self._rng.permutation(jobs[self._density[jobs] < most])[:MOST_FILLERS]
         for job in low.tolist():
             self._solution.put(job, None)
-
-    def _costly(self) -> int | None:
-        """Draw a placed job, the likelier the more it has added to the cost."""
-        jobs = self._by_cost()
-        return int(jobs[self._rank(len(jobs))]) if len(jobs) else None
 
     def _by_cost(self) -> IntArray:
         """Placed jobs, the costliest first."""
