@@ -72,7 +72,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     alone = instance.model_copy(update={"jobs": held, "running": ()})
     policy = plan.policy.values
     problem = compile_problem(alone, policy, lost=find_lost(instance))
-    # what is expected of the cluster does not depend on who is asked about
+    # the expected workload does not depend on the job in question
     problem = replace(problem, target=target_workload(instance, policy, problem.type_model))
     jobs_at = {job.id: j for j, job in enumerate(held)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}

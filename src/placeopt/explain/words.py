@@ -31,6 +31,9 @@ NAMES = {
     "gpu_count": "GPU count",
 }
 
+SHOWN = 6
+"""Names listed before the rest is counted."""
+
 
 def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job: Job) -> tuple[Constraint, ...]:
     """Put groups into words; options that ask differently are joined by "or"."""
@@ -91,10 +94,6 @@ def _split(level: str, requirement: Requirement) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number and its noun: 1 GPU, 2 GPUs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-SHOWN = 6
-"""Names listed before the rest is counted."""
 
 
 def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[str, str]:

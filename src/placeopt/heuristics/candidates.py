@@ -17,7 +17,6 @@ FloatArray = np.ndarray
 STEPS = 1 << 22
 """GPUs looked at in one choice of GPUs on a node; all choices up to 161 GPUs try every one as the first."""
 
-
 Score = Callable[["Candidates", int, IntArray], FloatArray]
 """
 Ranks nodes for a bundle of an option, the lower the better; a bundle fits on all of them. Optional attributes:
@@ -28,7 +27,6 @@ Ranks nodes for a bundle of an option, the lower the better; a bundle fits on al
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
 - ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
-
 
 Pick = Callable[["Candidates", int, list[int], int], tuple[int, ...]]
 Exclude = Callable[["Candidates", int, list[int]], list[int]]
@@ -43,7 +41,7 @@ class Candidates:
     """
     Scores of nodes per shape of option, kept up to date as nodes change.
 
-    A journal lists the nodes that changed; when a shape is asked for again, only nodes changed since are scored anew.
+    A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored anew.
     So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
     that it ``cacheable``, nodes in a state that was scored before are looked up instead.
     """
@@ -55,7 +53,7 @@ class Candidates:
         """
         Rank the nodes of ``state`` by ``score``.
 
-        ``over`` is asked before every choice of GPUs, of which one job may need as many as it has bundles; once it is
+        ``over`` is polled before every choice of GPUs, of which one job may need as many as it has bundles; once it is
         true, that call raises ``OutOfTime``.
         """
         self.state = state
@@ -71,7 +69,7 @@ class Candidates:
         self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
         self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
-        """Whether GPUs of a node are chosen by what is left of each of them, and by nothing else."""
+        """Whether GPUs of a node are chosen by their free part alone."""
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start

@@ -1,4 +1,4 @@
-"""The orders that a policy can ask for, and the waiting allowances that one of them goes by (GENIE section 5)."""
+"""The orders that a policy can ask for, and the waiting allowances that ``swaf`` sorts by (GENIE section 5)."""
 
 from __future__ import annotations
 

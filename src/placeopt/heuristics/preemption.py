@@ -156,7 +156,7 @@ class _PreemptionSearch:
 
     @staticmethod
     def _cheapest(prices: dict[int, list[int]], bundles: int) -> tuple[int, list[tuple[int, int]]] | None:
-        """Return the loss of so many bundles by node, one after the other where the next one costs least."""
+        """Return the loss of ``bundles`` by node, one after the other where the next one costs least."""
         heap = [(price[0], node) for node, price in prices.items() if price]
         heapq.heapify(heap)
         taken: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Keys for what looks alike, options and nodes, and what greedy remembers by them."""
+"""Keys for what looks alike, options and nodes, and the cache of greedy by these keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ScoreCache(Generic[T]):
     """Questions after each of which it is judged: at least a third of all so far must have been answered."""
 
     MOST = 200_000
-    """Answers kept; when there are more, all are forgotten."""
+    """Values kept; beyond that the cache is cleared."""
 
     def __init__(self) -> None:
         self.helps = True
@@ -72,7 +72,7 @@ class NodeViews:
         self._states.pop(node, None)
 
     def state_of(self, node: int) -> View:
-        """Return class, free resources, and what is left of the GPUs, in no order."""
+        """Return class, free resources, and the free part of the GPUs, sorted."""
         cached = self._states.get(node)
         if cached is None:
             free = self._state.node_free[node].tolist()
@@ -80,7 +80,7 @@ class NodeViews:
         return cached
 
     def gpus_of(self, node: int) -> View:
-        """Return class, and what is left of every GPU."""
+        """Return class, and the free part of every GPU."""
         start, end = self._start[node], self._start[node + 1]
         if len(self._arrays) == 1:
             return (self._class[node], *self._arrays[0][start:end].tolist())

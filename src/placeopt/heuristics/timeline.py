@@ -21,9 +21,8 @@ MAX_STARTS = 16
 HARM = 2
 """What neighbours lose by a job counts twice: for them, and for the jobs that get their GPUs next."""
 
-
 Seen = tuple[int, int]
-"""An option, and the number of those who are on a node."""
+"""An option, and the number of the occupants of a node."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class Timeline:
         self.started: dict[int, Start] = {}
         self.reserved: dict[int, Start] = {}
         self.instead: dict[int, int | None] = {}
-        """Of a reserved job: when it would have ended, had it started when it was asked; None: it could not."""
+        """Of a reserved job: its end had it started at once; None: it could not."""
         self._candidates = Candidates(self.state, score_named(score, problem))
-        self._slowdown_cache: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
+        self._slowdown_cache: dict[int, int] = {}  # of placed jobs, once read since it changed
         self._occupants = Occupants(self.state, self._end_of, self._slowdown_of)
         self._estimates: dict[Seen, tuple[StartEstimate, ...]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
@@ -73,7 +72,7 @@ class Timeline:
         """
         k = int(self.problem.job_class[job])
         key = (k, if_room_now, self._given_starts)
-        if key not in self._choices:  # orders of the same jobs often come to the same
+        if key not in self._choices:  # orders of the same jobs often give the same choice
             self._choices[key] = self._choose(job, if_room_now=if_room_now)
         here, later = self._choices[key]
         if later is not None:

@@ -17,6 +17,9 @@ from placeopt.problem.running import find_lost
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 
+KEPT_VIEWS = 4
+"""Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
+
 
 class JobTable:
     """
@@ -136,10 +139,6 @@ class JobTable:
         place = np.full(len(self.members), -1, dtype=np.int64)
         place[order] = np.arange(len(order))
         return order, place[number]
-
-
-KEPT_VIEWS = 4
-"""Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
 
 
 class Parts:

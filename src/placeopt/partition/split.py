@@ -22,6 +22,9 @@ from placeopt.terms.queue_ceilings import in_amounts
 Group = tuple[int, ...]
 """Nodes by number."""
 
+LEAST_WORTH = 1e-9
+"""Of a node without GPUs, so that such nodes are dealt evenly, too."""
+
 
 def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
     """Return the finest groups of nodes that no running job crosses; ``by_domain`` keeps racks whole as well."""
@@ -55,8 +58,6 @@ def deal(groups: Iterable[Group], weight: np.ndarray, parts: int) -> list[list[i
 
 Way = Literal["random", "rack", "price"]
 WAYS: tuple[Way, ...] = get_args(Way)
-LEAST_WORTH = 1e-9
-"""Of a node without GPUs, so that such nodes are dealt evenly, too."""
 
 
 @checked

@@ -22,6 +22,8 @@ MAX_OPTION_ROWS = 200_000
 MAX_VALUE = 2**53
 SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
 
+MAX_PER_NODE = 1 << 30
+
 
 def compile_problem(
     instance: Instance,
@@ -36,7 +38,7 @@ def compile_problem(
 
     ``hardware`` is a problem of the same cluster under the same policy, or its hardware, if there is one; ``lost`` has
     stand-ins for what more jobs run on than the instance has, if it is a part of another. ``deadline``, of
-    ``time.monotonic()``, is asked while distances inside machines are computed: all else takes time in proportion to
+    ``time.monotonic()``, is checked while distances inside machines are computed: all else takes time in proportion to
     the size of the file.
 
     Raises
@@ -250,9 +252,6 @@ def _options(
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,
     )
-
-
-MAX_PER_NODE = 1 << 30
 
 
 def _profiles(instance: Instance) -> dict[str, int]:

@@ -9,6 +9,9 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 FAR = 1 << 60
 
+STEPS = 1 << 24
+"""Steps of growing sets of GPUs in one machine; 256 GPUs from each of 256 take as many."""
+
 
 def starts(num_gpus: int, size: int, steps: int) -> IntArray:
     """GPUs to grow sets of ``size`` from: all, where ``num_gpus^2 * size <= steps``, else evenly spaced ones."""
@@ -38,10 +41,6 @@ def grown_sets(distance: IntArray, size: int, first: IntArray) -> tuple[IntArray
         reach += distance[near]
         reach[each, near] = FAR
     return members, path
-
-
-STEPS = 1 << 24
-"""Steps of growing sets of GPUs in one machine; 256 GPUs from each of 256 take as many."""
 
 
 def best_paths(topology: ClusterTopology, options: Options, gpu_type: IntArray) -> IntArray:

@@ -48,7 +48,7 @@ class Hardware(Frozen):
 @dataclass(frozen=True, eq=False)
 class Classes(Frozen):
     """
-    What is asked for, whatever job asks, and which nodes may serve it. K job classes, P profiles.
+    The requests of K job classes, whatever the job, and the nodes that may serve them. P profiles.
 
     Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
     same while idle.
@@ -172,7 +172,7 @@ class Problem(Hardware, Classes, Jobs):
 
     @property
     def gpus_are_shared(self) -> bool:
-        """Whether two jobs can be on one GPU, running ones that stand there included."""
+        """Whether two jobs can be on one GPU, running ones included."""
         return self.jobs_per_gpu != 1 or self.max_running_per_gpu > 1
 
     @cached_property
@@ -183,7 +183,7 @@ class Problem(Hardware, Classes, Jobs):
 
     @cached_property
     def held_types(self) -> BoolArray:
-        """Shape (O, T): whether a running job in the option holds a GPU of the type, be it one that no job may."""
+        """Shape (O, T): whether a running job in the option holds a GPU of the type, even one that no job may."""
         held = np.zeros((len(self.options), len(self.type_model)), dtype=bool)
         for placement in self.running.values():
             held[placement.option, self.gpu_type[list(placement.gpus)]] = True

@@ -1,4 +1,4 @@
-"""What is used by whom: an allocation as arrays, and the mutable side of a problem, with apply and undo."""
+"""What is used by which job: an allocation as arrays, and the mutable side of a problem, with apply and undo."""
 
 from __future__ import annotations
 
@@ -197,11 +197,11 @@ class State:
 
     def load_links(self, placement: Placement, sign: int = 1) -> None:
         """Load uplinks with the traffic of a placement; ``sign`` -1 takes it off."""
-        if not self.problem.options.network_mbps[placement.option] or len(placement.nodes) == 1:
-            return
-        kind = 0 if self.problem.options.gpus[placement.option] else 1
-        for load, where, amount in hose_loads(self.problem, placement):
-            (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
+        options = self.problem.options
+        if options.network_mbps[placement.option] and len(placement.nodes) > 1:
+            kind = 0 if options.gpus[placement.option] else 1
+            for load, where, amount in hose_loads(self.problem, placement):
+                (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
 
 
 def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:

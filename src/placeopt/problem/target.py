@@ -91,7 +91,7 @@ def weigh(gpus: IntArray, milli: IntArray, cpu: IntArray, type_ok: BoolArray, co
 
 
 def _typical(counts: Counter[Kind], covered_percent: int) -> list[Kind]:
-    """Return the most frequent workers until so many percent are covered, equally frequent ones ascending."""
+    """Return the most frequent workers until ``covered_percent`` are covered, equally frequent ones ascending."""
     typical: list[Kind] = []
     covered, total = 0, counts.total()
     for worker in sorted(counts, key=lambda worker: (-counts[worker], worker)):

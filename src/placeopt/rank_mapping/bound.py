@@ -12,6 +12,9 @@ from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.cuts import CutBounds
 from placeopt.rank_mapping.hierarchy import Block, components
 
+MAX_ASSIGNMENT = 128
+"""Tasks up to which Gilmore and Lawler's bound is computed: about 0.3 s there."""
+
 
 def least_assignment(costs: FloatArray, deadline: float = np.inf) -> float:
     """Least sum of one entry per row, no column twice; ``costs`` has shape (n, n), entries >= 0."""
@@ -45,10 +48,6 @@ def least_assignment(costs: FloatArray, deadline: float = np.inf) -> float:
             row_of[column] = row_of[way[column]]
             column = int(way[column])
     return float(u[:n].sum() + v[:n].sum())
-
-
-MAX_ASSIGNMENT = 128
-"""Tasks up to which Gilmore and Lawler's bound is computed: about 0.3 s there."""
 
 
 def lower_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> int:

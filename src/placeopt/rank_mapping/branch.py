@@ -13,6 +13,12 @@ from placeopt.rank_mapping.case import FloatArray, MappingProblem
 MAX_STEPS = 20_000
 """Steps of backtracking for one pair; a symmetry not found by then is one not used."""
 
+BATCH = 256
+"""Partial orders bounded at once."""
+
+MAX_TASKS = 16
+"""A bound takes an array of n x n numbers a partial order."""
+
 
 def orbits(distances: FloatArray, groups: IntArray) -> list[list[int]]:
     """
@@ -64,13 +70,6 @@ def _symmetry(distances: FloatArray, same: np.ndarray, start: int, image: int) -
         return False
 
     return extend([image])
-
-
-BATCH = 256
-"""Partial orders bounded at once."""
-
-MAX_TASKS = 16
-"""A bound takes an array of n x n numbers a partial order."""
 
 
 @dataclass(frozen=True, eq=False)

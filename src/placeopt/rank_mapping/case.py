@@ -15,7 +15,7 @@ from placeopt.problem import IntArray
 FloatArray = NDArray[np.float64]
 
 SCALE_BITS = 6
-"""Centres of a hierarchy may lie at fractions of a unit; so many bits are kept free for them in a float64."""
+"""Bits that a float64 keeps free for fractions of a unit, at which centres of a hierarchy may be."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,22 @@ from placeopt.rank_mapping.connected import ConnectedCuts
 ROUTING_ROUNDS = 60
 STEEPNESS = 0.25
 
+ROUNDS, ROUNDS_LARGE, LARGE = 30, 4, 128
+"""Steps of ascent, and those above ``LARGE`` vertices, where an eigenvalue problem takes 0.1 s."""
+
+SLACK = 1e-6
+"""What a bound computed in floating point gives away before it is rounded up."""
+
+SPECTRAL_SHARE = 0.3
+"""Share of the time left that one level's eigenvalue bound may take."""
+
+MAX_SPECTRAL = 256
+
+MAX_ROUTED = 160
+
+MAX_GLOBAL = 300
+"""Vertices up to which each bound is computed; 0.1 to 0.5 s each there on a 2-core machine."""
+
 
 def congestion(weights: FloatArray, deadline: float = np.inf) -> float:
     """
@@ -64,10 +80,6 @@ def _send(length: FloatArray) -> FloatArray | None:
         going = step != to
         at, to = step[going], to[going]
     return flow
-
-
-ROUNDS, ROUNDS_LARGE, LARGE = 30, 4, 128
-"""Steps of ascent, and those above ``LARGE`` vertices, where an eigenvalue problem takes 0.1 s."""
 
 
 def partition_bound(weights: FloatArray, size: int, deadline: float = np.inf) -> float:
@@ -133,18 +145,6 @@ def least_cut(weights: FloatArray, deadline: float = np.inf) -> float:
     return best
 
 
-SLACK = 1e-6
-"""What a bound computed in floating point gives away before it is rounded up."""
-
-SPECTRAL_SHARE = 0.3
-"""Share of the time left that one level's eigenvalue bound may take."""
-
-MAX_SPECTRAL = 256
-MAX_ROUTED = 160
-MAX_GLOBAL = 300
-"""Vertices up to which each bound is computed; 0.1 to 0.5 s each there on a 2-core machine."""
-
-
 @dataclass(frozen=True, eq=False)
 class CutBounds:
     """
@@ -197,7 +197,7 @@ class CutBounds:
             bounds = [n // size * self._global]
             if max(bounds) < known and n <= MAX_SPECTRAL:
                 now = time.monotonic()
-                until = now + SPECTRAL_SHARE * (self.deadline - now)  # the next level wants its own
+                until = now + SPECTRAL_SHARE * (self.deadline - now)  # the next level needs its own
                 bounds.append(partition_bound(self.weights, size, until))
             if self._up(max(bounds) / 2) * 2 < known:
                 bounds += [n // size * self.single(size), self._connected.shared(size)]

@@ -29,7 +29,7 @@ class Block:
 
     @property
     def is_table(self) -> bool:
-        """Whether only the matrix tells the distances inside."""
+        """Whether only the matrix has the distances inside."""
         return not self.children and len(self.members) > 1
 
 

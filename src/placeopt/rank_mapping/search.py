@@ -10,6 +10,11 @@ from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.hierarchy import Block, tables_of
 
+FINE = 64.0
+"""Ways to centres are multiples of 1/64 or are rounded to them: the search counts in whole numbers."""
+
+GREEDS = (1.0, 0.5, 0.1, 0.0)
+
 
 def improve(
     case: MappingProblem, order: IntArray, rng: np.random.Generator, *, steps: int, deadline: float, target: float
@@ -120,12 +125,6 @@ def tabu(
     return best, best_cost
 
 
-FINE = 64.0
-"""Ways to centres are multiples of 1/64 or are rounded to them: the search counts in whole numbers."""
-
-GREEDS = (1.0, 0.5, 0.1, 0.0)
-
-
 def in_sequence(case: MappingProblem, root: Block) -> IntArray:
     """Ranks in their own order along the hierarchy's leaves: hard to beat for rings and grids numbered row by row."""
     by_node: dict[int, list[int]] = {}
@@ -178,7 +177,7 @@ def grown(case: MappingProblem, root: Block, rng: np.random.Generator, greed: fl
             deal(child, np.sort(heads[chosen[child_of == i]].reshape(-1)))
 
     if case.size > 1 and any(len(np.unique(case.groups[list(t.members)])) > 1 for t in tables_of(root)):
-        return in_sequence(case, root)  # a table of several nodes tells nothing of where a rank may lie
+        return in_sequence(case, root)  # a table of several nodes does not show where a rank may be
     deal(root, np.arange(case.num_tasks))
     return out
 

@@ -21,6 +21,9 @@ MAX_TABLE = 8
 CHUNK = 4_000_000
 """Arrangements x sets priced at once: 32 MB."""
 
+MAX_TASKS = 16
+"""Tasks up to which all 2^n sets are held: 0.5 MB an array."""
+
 
 def cheapest(case: MappingProblem, block: Block, sets: IntArray, deadline: float = np.inf) -> FloatArray:
     """
@@ -78,10 +81,6 @@ def _prices(case: MappingProblem, block: Block, sets: IntArray) -> FloatArray:
     inner = case.traffic[members[:, a], members[:, b]]
     out = case.traffic.sum(axis=1)[members] - case.traffic[members[:, :, None], members[:, None, :]].sum(axis=2)
     return np.vstack([inner.T, out.T])
-
-
-MAX_TASKS = 16
-"""Tasks up to which all 2^n sets are held: 0.5 MB an array."""
 
 
 def fits_subsets(case: MappingProblem, root: Block) -> bool:

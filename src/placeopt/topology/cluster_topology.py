@@ -98,7 +98,7 @@ class ClusterTopology:
                 f"cluster: {size} domains are too many for a table (limit {MAX_TABLE_DOMAINS}); "
                 "ask for pairs with domain_distances"
             )
-        # The tree wants its root first; ours is last, so that -1 finds it.
+        # The tree needs its root first; ours is last, so that -1 finds it.
         parent = np.concatenate([[-1], self.domain_parent + 1]).astype(np.int64)
         table = tree_distances(parent, np.concatenate([[0], self.domain_uplink]).astype(np.int64))
         return _frozen(np.roll(table, -1, axis=(0, 1)))

@@ -25,6 +25,11 @@ RACK_WEIGHT = 200
 MAX_WEIGHT = 1_000_000
 """The largest weight that the model accepts; the default of a very deep network stops there."""
 
+ABSENT = 1 << 60
+"""Weight of an edge that is not there; the sum of two still fits."""
+_ABSENT_32 = 1 << 29
+"""The same in 32 bits, which take half the time where no path can be that long."""
+
 
 def domain_weights(domains: Sequence[Domain]) -> list[int]:
     """Uplink weight of every domain: its own, or ``RACK_WEIGHT`` x (1 + height), at most ``MAX_WEIGHT``."""
@@ -60,12 +65,6 @@ def tree_distances(parent: IntArray, weight: IntArray) -> IntArray:
         distance[v, :v] = distance[parent[v], :v] + weight[v]
         distance[:v, v] = distance[v, :v]
     return distance
-
-
-ABSENT = 1 << 60
-"""Weight of an edge that is not there; the sum of two still fits."""
-_ABSENT_32 = 1 << 29
-"""The same in 32 bits, which take half the time where no path can be that long."""
 
 
 def shortest_paths(weight: IntArray, deadline: float = float("inf")) -> IntArray:
@@ -109,7 +108,7 @@ def shortest_paths(weight: IntArray, deadline: float = float("inf")) -> IntArray
         order.append(v)
         eliminated.append((near, ways))
     core = np.setdiff1d(np.arange(size), np.array(order, dtype=np.int64))
-    place = np.empty(size, dtype=np.int64)  # where each vertex stands in the table: the core first, the rest reversed
+    place = np.empty(size, dtype=np.int64)  # row of each vertex in the table: the core first, the rest reversed
     place[core] = np.arange(len(core))
     place[order[::-1]] = np.arange(len(core), size)
     out = np.zeros((size, size), dtype=work.dtype)

@@ -14,6 +14,9 @@ from placeopt.problem.state import Tenant
 from placeopt.terms.costs.interference import Interference
 from placeopt.topology.cluster_topology import ClusterTopology
 
+SPARE = 1000
+"""Signatures and requests that are cached, beside four times the nodes; beyond that the cache starts anew."""
+
 
 @dataclass(frozen=True)
 class NodeCandidate:
@@ -66,10 +69,6 @@ def candidate_cache(problem: Problem, most: int) -> CandidateCache:
     if key not in kept or len(kept[key]) > most:
         kept[key] = CandidateCache()
     return kept[key]
-
-
-SPARE = 1000
-"""Signatures and requests that are cached, beside four times the nodes; beyond that the cache starts anew."""
 
 
 class NodeSignatures:

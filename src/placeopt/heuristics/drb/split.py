@@ -84,7 +84,7 @@ def _ties(
 
 
 def _path(y: int, half: Half, ties: tuple[float, float, float], across: float, held: int, left: int) -> float:
-    """Return what the task's traffic costs from half ``y``, which holds so many tasks while so many are to come."""
+    """Return what the task's traffic costs from half ``y``, which holds ``held`` tasks while ``left`` are to come."""
     follow = max(0, min(left, half.room - held - 1))
     inside = half.inside(held + 1 + follow)
     to_come = ties[2] * follow / left if left else 0.0
@@ -196,7 +196,7 @@ class Inside:
         before = list(gpu_of.values())
 
         def inside(count: int) -> float:
-            """Mean way from the GPU nearest to so many of the half's GPUs."""
+            """Mean distance from the most central GPU to the nearest ``count`` of the half."""
             return float(near[:, count - 1].min()) / (count - 1) if count > 1 else 0.0
 
         def worth(held: int, beside: int) -> float:

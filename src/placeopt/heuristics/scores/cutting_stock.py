@@ -21,7 +21,7 @@ sets that fit when rounded up.
 
 EPSILON = 1e-9
 NUDGE = 1e-7
-"""Demands are changed by so much, each by another part, so that no two patterns run out at once and nothing cycles."""
+"""Relative change of demands, each by another multiple: no two patterns run out at once and nothing cycles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,10 @@ class SharePrices:
 
     sizes: IntArray  # (Z,) thousandths of a GPU, ascending
     worth: FloatArray  # (Z,) of one share of that size
-    level: FloatArray  # (1001,) of a GPU with so many thousandths left: the dearest shares that fit into them
+    level: FloatArray  # (1001,) by free thousandths of a GPU: the dearest shares that fit into them
 
     def loss(self, size: int) -> FloatArray:
-        """Return what a GPU with so many thousandths left loses by a share of ``size`` beyond what that is worth."""
+        """Return what a GPU loses by a share of ``size`` beyond its worth, by its free thousandths."""
         # Shape (1001,), 0 where the share is part of a best filling of what is left; 0 below ``size`` too.
         at = int(np.searchsorted(self.sizes, size))
         worth = float(self.worth[at]) if at < len(self.sizes) and self.sizes[at] == size else float(self.level[size])
@@ -92,7 +92,7 @@ def _duals(small: list[int], demand: FloatArray, room: int) -> FloatArray:
 
 
 def _dearest(small: list[int], worth: FloatArray, room: int) -> FloatArray:
-    """Shape (room + 1,): the most that shares are worth which fit together into so many units."""
+    """Shape (room + 1,): the most that shares are worth that fit together, by units of room."""
     best = np.zeros(room + 1)
     for size, value in zip(small, worth.tolist(), strict=True):
         if value <= 0:

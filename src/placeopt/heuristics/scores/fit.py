@@ -39,13 +39,13 @@ class Stranding:
     Least stranded GPUs: S(node) = sp(G - C/k) + sp(G - M/m), the GPUs that free CPU and memory cannot serve.
 
     G idle GPUs, C and M free CPU and memory, k and m the mean CPU and memory per GPU of the workload, sp softplus of
-    width 0.3. The node with the least 3 dS + what is left of the GPU used + 0.1 x untouched GPUs / 8. Ours.
+    width 0.3. The node with the least 3 dS + the rest of the GPU used + 0.1 x untouched GPUs / 8. Ours.
     """
 
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
-        """Take the workload's mean over the problem's jobs, or over so many of each class, shape (K,)."""
+        """Take the workload's mean over the problem's jobs, or over ``counts`` jobs of each class, (K,)."""
         classes, o = problem.first_options
         options, weight = problem.options, (problem.jobs_per_class if counts is None else counts)[classes]
         gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, 1e-9)

@@ -14,7 +14,7 @@ from placeopt.problem.target import Target, weigh
 from placeopt.terms.costs.fgd import changes_if_placed
 
 MOST_KNOWN = 50_000
-"""States of a node's GPUs that are remembered; when there are more, all are forgotten."""
+"""States of a node's GPUs that are cached; beyond that the cache is cleared."""
 
 FloatArray = np.ndarray
 
@@ -25,7 +25,7 @@ class _Wanted:
 
     gpus: IntArray  # (Q,)
     hosted: FloatArray  # (Q, R + 1) frequency of those that the r smallest CPU demands cover
-    held: FloatArray  # (1001, Q) what a GPU with so much left has for a worker of the group
+    held: FloatArray  # (1001, Q) free share for a worker of the group, by free share of the GPU
     enough: IntArray  # (1001, Q) 1 where it has enough left for one
 
 
@@ -33,9 +33,9 @@ class GradientColumns:
     """
     The change of F_n by every shape at once, for nodes of one GPU model.
 
-    With ``u_q`` what is left of the GPUs that group q could take, and 0 where these are too few, F_n is
+    With ``u_q`` the free share of the GPUs that group q could take, and 0 where these are too few, F_n is
     ``total x all that is left - sum over q of u_q x frequency of those whose CPU demand is met``. All of it depends on
-    what is left of the GPUs and on how many of the typical CPU demands are met, so it is remembered by these. Numbers
+    the free share of the GPUs and on how many of the typical CPU demands are met, so it is cached by these. Numbers
     are whole and below 2^53, so floats hold them exactly.
     """
 
@@ -156,7 +156,7 @@ class FragmentationGradient:
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
-        """Take the target from the policy, or from so many jobs of each class, shape (K,)."""
+        """Take the target from the policy, or from ``counts`` jobs of each class, (K,)."""
         counts = problem.jobs_per_class if counts is None else counts
         self.target = problem.target if len(problem.target) else _own_target(problem, counts)
 

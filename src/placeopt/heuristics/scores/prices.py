@@ -11,16 +11,28 @@ from placeopt.heuristics.scores.table import NEVER
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 
 MOST_KNOWN = 200_000
-"""States of a node's GPUs that are remembered; when there are more, all are forgotten."""
+"""States of a node's GPUs that are cached; beyond that the cache is cleared."""
 MOST_CELLS = 4_000_000
-"""Costs in the columns that are remembered, eight bytes each; when there are more, all are forgotten."""
+"""Costs in the columns that are cached, eight bytes each; beyond that the cache is cleared."""
+
+MICRO = 1_000_000
+"""Everything is counted in millionths of a GPU, so that two ways to add it up agree."""
+
+LEFT_WEIGHT, UNTOUCHED_WEIGHT, NODE_WEIGHT = 0.1, 0.005, 0.5
+"""Of what a share leaves on its GPU, of an untouched GPU on a node in the running, of the price of a node's GPUs."""
+
+WIDTH = 0.2
+"""Of the softplus function sp, in GPUs: the width over which it bends from 0 to the number of stranded GPUs."""
+
+LOWEST = -5000
+"""Thousandths below which ``stranded`` is 0."""
 
 
 class PriceColumns:
     """
     The sum that ``PriceScore`` is, by its parts, all in millionths of a GPU: so both give the same integers.
 
-    What depends on the GPUs alone is remembered by what is left of them; the rest is looked up in the table of stranded
+    What depends on the GPUs alone is cached by their free share; the rest is looked up in the table of stranded
     GPUs by what CPU and memory could serve. Whole columns are remembered too: nodes alike are filled alike, and of
     those that the openb trace asks for three in five were asked for before.
     """
@@ -35,13 +47,13 @@ class PriceColumns:
         gpus, milli = options.gpus[of], options.milli[of]
         asked = gpus * milli
         self._by_cpu, self._by_memory = (prices.need[of] - asked[:, None] - prices.lowest).T.copy()
-        kinds = sorted(set(zip(gpus.tolist(), milli.tolist(), strict=True)))  # GPUs of so much each
+        kinds = sorted(set(zip(gpus.tolist(), milli.tolist(), strict=True)))  # GPUs, and share of each
         at = {kind: i for i, kind in enumerate(kinds)}
         self._kind = np.array([at[kind] for kind in zip(gpus.tolist(), milli.tolist(), strict=True)], dtype=np.int64)
         self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
         rows = prices.loss[np.searchsorted(prices.shares, [kind[1] for kind in kinds])].reshape(len(kinds), 1001)
         too_little = np.arange(1001) < np.array([kind[1] for kind in kinds], dtype=np.int64)[:, None]
-        self._paid: IntArray = np.where(too_little, NEVER, rows).T.copy()  # (1001, kinds) by what is left of the GPU
+        self._paid: IntArray = np.where(too_little, NEVER, rows).T.copy()  # (1001, kinds) by the free share of the GPU
         self._by_class = {
             c: asked * prices.node_price[n] + np.where(options.node_class_ok[of, c], 0, NEVER)
             for c, n in {c: n for n, c in enumerate(problem.node_class.tolist())}.items()
@@ -54,7 +66,7 @@ class PriceColumns:
         self._class = problem.node_class.tolist()
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
-        """See ``Columns``; what is returned is remembered, so it must not be written to."""
+        """See ``Columns``; the result is cached, so it must not be written to."""
         state = (node_class, cpu, memory, tuple(sorted(left)))
         cost = self._columns.get(state)
         if cost is None:
@@ -124,19 +136,6 @@ class PriceColumns:
         return tuple(gpu - start for gpu in chosen)
 
 
-MICRO = 1_000_000
-"""Everything is counted in millionths of a GPU, so that two ways to add it up agree."""
-
-LEFT_WEIGHT, UNTOUCHED_WEIGHT, NODE_WEIGHT = 0.1, 0.005, 0.5
-"""Of what a share leaves on its GPU, of an untouched GPU on a node in the running, of the price of a node's GPUs."""
-
-WIDTH = 0.2
-"""Of the softplus function sp, in GPUs: over so much it bends from 0 to the number of stranded GPUs."""
-
-LOWEST = -5000
-"""Thousandths below which ``stranded`` is 0."""
-
-
 class PriceScore:
     """
     The node where a job costs least, in GPUs that others lose. Ours; no horizon is known and no job is refused.
@@ -154,8 +153,8 @@ class PriceScore:
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
-        """Take the mix of jobs from the problem, or so many of each class, shape (K,)."""
-        # Without ``nodes`` these have no price: for a queue in which those come first who depend on few nodes.
+        """Take the mix of jobs from the problem, or ``counts`` jobs of each class, (K,)."""
+        # Without ``nodes`` these have no price: for a queue in which jobs that depend on few nodes come first.
         counts = problem.jobs_per_class if counts is None else counts
         means = Stranding(problem, counts)
         self.per_gpu = np.array([max(round(means.cpu_per_gpu), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
@@ -208,7 +207,7 @@ class PriceScore:
 
 
 def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct shares, (Z,) ascending, and what a GPU costs by what is left of it, (Z, 1001) millionths."""
+    """Return the distinct shares, (Z,) ascending, and what a GPU costs by its free share, (Z, 1001) millionths."""
     # The cost of a share there: what it loses by the prices of shares, part of what is left over, less an untouched
     # GPU.
     options, (has, first) = problem.options, problem.first_options

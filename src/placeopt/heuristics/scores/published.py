@@ -49,7 +49,7 @@ def gpu_packing(candidates: Candidates, option: int, nodes: IntArray) -> np.ndar
 def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
     """Nodes that hold jobs of the same GPU size: only such, then such among others, then idle nodes, then the rest."""
     # FGD's "GpuClustering" (after Gandiva, OSDI'18). Within a tier the node with the least GPU share free. Sizes are: a
-    # share of a GPU, or so many whole ones on the node. A bundle without GPUs finds all nodes alike.
+    # share of a GPU, or a number of whole ones on the node. A bundle without GPUs finds all nodes alike.
     options = candidates.problem.options
     if not options.gpus[option]:
         return np.zeros(len(nodes))
@@ -82,7 +82,7 @@ class Random:
         self._random = np.random.default_rng(seed)
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-        """All alike: ``randomize`` tells them apart."""
+        """Equal for all; ``randomize`` draws."""
         del candidates, option
         return np.zeros(len(nodes))
 
@@ -129,7 +129,7 @@ class HorusByCost(CheapestGpus):
 
     Cost of one GPU for one job: w1 x (GPU memory used after) / capacity + w2 x f(utilisation after), f the fitted
     slowdown curve. It depends on what was placed before, unlike the term ``horus``, which counts a GPU once.
-    Departures: the paper takes the lambda cheapest GPUs of all nodes with room; here they lie on one node where the job
+    Departures: the paper takes the lambda cheapest GPUs of all nodes with room; here they are on one node where the job
     asks for that, and a job that may spread goes to few, close nodes, the best of them by this cost.
     """
 

@@ -148,7 +148,7 @@ class _Domains:
         return self._nodes(int(able[np.lexsort((self.room[able], cost[able]))[0]]), self.bundles)
 
     def apart(self, parts: int, each: int) -> list[int] | None:
-        """Nodes in so many domains, so many bundles in each."""
+        """Nodes in ``parts`` domains, ``each`` bundles in each."""
         cost = self.cost[:, each]
         able = np.flatnonzero((cost < FAR) & (self.labels >= 0))
         if len(able) < parts:
@@ -184,7 +184,7 @@ class _Domains:
         return int(best[-1]), out
 
     def _nodes(self, d: int, count: int) -> list[int]:
-        """Nodes of one domain for so many bundles."""
+        """Nodes of one domain for ``count`` bundles."""
         first, last = int(self._start[d]), int(self._start[d + 1])
         best = np.full(count + 1, FAR, dtype=np.int64)
         best[0] = 0

@@ -23,7 +23,7 @@ class Guide:
     half: IntArray
 
     def rent(self, gpus: int, nodes: IntArray) -> IntArray:
-        """Shape (len(nodes),): what a bundle of so many GPUs pays for its place."""
+        """Shape (len(nodes),): rent of a bundle of ``gpus`` GPUs."""
         large = np.where(gpus > self.half[nodes], self.node_rent[nodes], 0)
         paid: IntArray = gpus * self.gpu_rent[nodes] + large
         return paid

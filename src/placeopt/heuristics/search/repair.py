@@ -13,9 +13,9 @@ from placeopt.problem import BoolArray, IntArray
 MOST_CELLS = 4_000_000
 """Jobs x units of share up to which the knapsack is solved; beyond, jobs are taken in their order while they fit."""
 REACH = 3
-"""Jobs are looked at until together they ask for so many times what is there."""
+"""Jobs are considered until together they ask for this multiple of what is free."""
 DOMINANCE = 4.0
-"""The least value counts so many times as much as the dearest cost: value first, cost among equals."""
+"""Weight of the least value against the dearest cost: value first, cost among equals."""
 
 
 def choose(milli: IntArray, value: IntArray, dear: np.ndarray, capacity: int) -> np.ndarray:

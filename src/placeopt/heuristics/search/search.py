@@ -27,6 +27,9 @@ EXPONENT = 3
 SHARES = (0.4, 0.25, 0.25, 0.1)
 """Of the neighbourhoods: around a costly job, several jobs, districts, for a job that waits. By what they brought."""
 
+NOISE = 0.5
+"""How far the order among jobs of equal worth is shaken, in every other step."""
+
 
 class Destroy:
     """
@@ -130,10 +133,6 @@ class Destroy:
                     taken += 1
 
 
-NOISE = 0.5
-"""How far the order among jobs of equal worth is shaken, in every other step."""
-
-
 class LargeNeighbourhoodSearch:
     """
     A plan that only improves: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
@@ -176,7 +175,7 @@ class LargeNeighbourhoodSearch:
 
     def rebuild(self, chosen: IntArray | None = None) -> bool:
         """
-        Take all jobs away but the running ones and put them back; tells whether the plan is better for it.
+        Remove all jobs but the running ones and put them back; return whether the plan is better for it.
 
         ``chosen`` are jobs to be put back before all others; None: those that a knapsack chooses.
         """
@@ -186,7 +185,7 @@ class LargeNeighbourhoodSearch:
         return self._judge(mark)
 
     def step(self) -> bool:
-        """Change a part of the plan; tells whether it is better for it."""
+        """Change a part of the plan; return whether it is better for it."""
         mark = self._solution.mark()
         first = self._ruin.some(self._waiting())
         noise = NOISE if self._rng.random() < 0.5 else 0.0
