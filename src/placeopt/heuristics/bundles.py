@@ -215,7 +215,5 @@ def assign_gpus(
             continue
         placement = Placement(option, tuple(node for node in nodes for _ in range(each)), tuple(held))
         if fits(state, job, placement):
-            state.apply(Move(job, placement))
-            for node in dict.fromkeys(nodes):
-                candidates.changed(node)
+            candidates.apply(Move(job, placement))
     return state.allocation()

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
-from placeopt.problem import IntArray, Problem, State
+from placeopt.problem import IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
@@ -88,6 +88,14 @@ class Candidates:
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
             self._cache.clear()
+
+    def apply(self, move: Move) -> Move:
+        """Carry out a move in the state, note the nodes that it changes, and return the move that takes it back."""
+        undo = self.state.apply(move)
+        for placement in (undo.placement, move.placement):
+            for node in dict.fromkeys(placement.nodes) if placement is not None else ():
+                self.changed(node)
+        return undo
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""

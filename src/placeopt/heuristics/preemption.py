@@ -238,10 +238,8 @@ class _PreemptionSearch:
         """Carry out moves and forget what was known of the nodes that they touch; return what takes them back."""
         undo = []
         for move in moves:
-            before = self.state.placements[move.job]
-            undo.append(self.state.apply(move))
-            touched = {node for p in (before, move.placement) if p is not None for node in p.nodes}
-            for node in sorted(touched):
-                self.candidates.changed(node)
-                self._cache.pop(node, None)
+            undo.append(self.candidates.apply(move))
+            for placement in (undo[-1].placement, move.placement):
+                for node in placement.nodes if placement is not None else ():
+                    self._cache.pop(node, None)
         return undo

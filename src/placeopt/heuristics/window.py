@@ -55,9 +55,7 @@ def window(
         if placement is None:
             failed_classes.add(k)
         else:
-            state.apply(Move(job, placement))
-            for node in dict.fromkeys(placement.nodes):
-                candidates.changed(node)
+            candidates.apply(Move(job, placement))
         ahead.remove(job)
         ahead.extend(follower for follower in [next(rest, None)] if follower is not None)
     return GreedyResult(state.allocation(), ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,7 @@ class ConnectedCuts:
             sets = grown
 
 
-@dataclass(frozen=True, eq=False)
-class _Sets:
+class _Sets(NamedTuple):
     """Connected sets of one size as bits: one row a set, 64 vertices a word."""
 
     sets: WordArray  # (S, words)
@@ -100,14 +99,8 @@ def _grow(weights: FloatArray, near: WordArray, above: WordArray, now: _Sets) ->
         vertex[v // WORD] = np.uint64(1) << np.uint64(v % WORD)
         parts.append(_Sets(sets | vertex, growth, around | near[v], root, now.cuts[mine] + degrees[v] - 2 * inner))
     if not parts:
-        return _Sets(now.sets[:0], now.growth[:0], now.near[:0], now.root[:0], now.cuts[:0])
-    return _Sets(
-        np.concatenate([p.sets for p in parts]),
-        np.concatenate([p.growth for p in parts]),
-        np.concatenate([p.near for p in parts]),
-        np.concatenate([p.root for p in parts]),
-        np.concatenate([p.cuts for p in parts]),
-    )
+        return _Sets._make(column[:0] for column in now)
+    return _Sets._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _rows(flags: np.ndarray) -> WordArray:

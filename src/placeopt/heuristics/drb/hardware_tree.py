@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
@@ -29,26 +29,24 @@ class HalvingTree:
         return self.order[self.first[part] : self.end[part]]
 
 
-@dataclass
 class _Growing:
-    order: list[int] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    second: list[int] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.order: list[int] = []
+        self.second: list[int] = []
+        self._ends: list[tuple[int, int, int]] = []  # first, end and last of each part
 
     def open(self) -> int:
-        for column in (self.first, self.end, self.second, self.last):
-            column.append(-1)
-        self.first[-1] = len(self.order)
-        return len(self.first) - 1
+        self._ends.append((len(self.order), -1, -1))
+        self.second.append(-1)
+        return len(self.second) - 1
 
     def close(self, part: int) -> None:
-        self.end[part], self.last[part] = len(self.order), len(self.first)
+        self._ends[part] = (self._ends[part][0], len(self.order), len(self.second))
 
     def done(self) -> HalvingTree:
-        columns = (self.order, self.first, self.end, self.second, self.last)
-        return HalvingTree(*(np.array(column, dtype=np.int64) for column in columns))
+        first, end, last = np.array(self._ends, dtype=np.int64).reshape(-1, 3).T
+        order, second = np.array(self.order, dtype=np.int64), np.array(self.second, dtype=np.int64)
+        return HalvingTree(order, first, end, second, last)
 
 
 def cluster_tree(topology: ClusterTopology) -> HalvingTree:

@@ -56,10 +56,15 @@ class IncrementalSolution:
 
     def put(self, job: int, placement: Placement | None) -> None:
         """Put a waiting job somewhere, or take it away."""
-        delta = self.delta(job, placement)
+        delta, worth = self.delta(job, placement), self.problem.options.value
+        self.cost += delta
         if placement is not None:
             self.paid[job] = delta
-        self._apply(Move(job, placement), delta)
+            self.value += int(worth[placement.option])
+        undo = self.candidates.apply(Move(job, placement))
+        if undo.placement is not None:
+            self.value -= int(worth[undo.placement.option])
+        self._undo.append(undo)
 
     def delta(self, job: int, placement: Placement | None) -> int:
         """Return what ``put`` would add to the cost."""
@@ -73,24 +78,8 @@ class IncrementalSolution:
         """Take back every move since ``mark``."""
         length, self.value, self.cost = mark
         while len(self._undo) > length:
-            move = self._undo.pop()
-            self._note(self.state.placements[move.job], move.placement)
-            self.state.apply(move)
+            self.candidates.apply(self._undo.pop())
 
     def commit(self) -> None:
         """Forget the way back: marks of before no longer hold."""
         self._undo.clear()
-
-    def _apply(self, move: Move, delta: int) -> None:
-        before, worth = self.state.placements[move.job], self.problem.options.value
-        self.value += (0 if move.placement is None else int(worth[move.placement.option])) - (
-            0 if before is None else int(worth[before.option])
-        )
-        self.cost += delta
-        self._undo.append(self.state.apply(move))
-        self._note(before, move.placement)
-
-    def _note(self, *placements: Placement | None) -> None:
-        for placement in placements:
-            for node in dict.fromkeys(placement.nodes) if placement is not None else ():
-                self.candidates.changed(node)
