@@ -33,16 +33,12 @@ class Wait:
 
 @dataclass(frozen=True)
 class LookaheadDecision:
-    """
-    ``waits``: jobs that could start now and should wait. ``needed``: GPU -> the first time at which a job that starts
-    later needs it. ``starts``: all other jobs that start now, and where; ``scheduled`` are those of them whose place
-    was compared in several orders and is meant to be kept.
-    """
+    """What look-ahead decided, by job."""
 
-    waits: dict[int, Wait]
-    needed: dict[int, int]
-    starts: dict[int, Placement]
-    scheduled: frozenset[int]
+    waits: dict[int, Wait]  # jobs that could start now and should wait
+    needed: dict[int, int]  # GPU -> the first time at which a job that starts later needs it
+    starts: dict[int, Placement]  # all other jobs that start now
+    scheduled: frozenset[int]  # those of them whose place was compared in several orders and is meant to be kept
 
 
 def look_ahead(

@@ -15,10 +15,10 @@ class StartEstimate:
     """A place for a job, and the effects of a start there at any time, as long as the jobs there stay."""
 
     placement: Placement
-    alike: tuple[int, ...] | None
-    length_ms: int | None
-    harm_ms: int
-    clear_ms: tuple[int, ...]
+    alike: tuple[int, ...] | None  # equal for places that differ in the node alone; None: there is no other like it
+    length_ms: int | None  # the job's run time there, None where it is unknown
+    harm_ms: int  # by how much its neighbours' run times get longer
+    clear_ms: tuple[int, ...]  # end of the last other job on each socket it would use; without unknown ends
 
     def delay_ms(self, at: int, end: int) -> int:
         """Return the delay until the sockets are whole, summed, if the job is there from ``at`` to ``end``."""

@@ -17,10 +17,10 @@ from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_o
 class Guide:
     """Prices from a relaxation of the whole round, in units of the cost level. They prove nothing."""
 
-    surplus: np.ndarray
-    gpu_rent: IntArray
-    node_rent: IntArray
-    half: IntArray
+    surplus: np.ndarray  # (O,) cost of a job in the option beyond its worth, at these prices; the less the better
+    gpu_rent: IntArray  # (N,) of a GPU on each node
+    node_rent: IntArray  # (N,) of a bundle that needs more than ``half`` of the GPUs that are idle on the node
+    half: IntArray  # (N,)
 
     def rent(self, gpus: int, nodes: IntArray) -> IntArray:
         """Shape (len(nodes),): rent of a bundle of ``gpus`` GPUs."""
