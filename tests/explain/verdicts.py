@@ -15,7 +15,7 @@ from placeopt.explain.records import Alternative
 from placeopt.feasibility.requirement import DROP_ORDER
 from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.running import running_placement
 from placeopt.terms.costs.utility import utility
 from placeopt.terms.objective import cost_delta, weighted_costs
 from placeopt.terms.rules import fits

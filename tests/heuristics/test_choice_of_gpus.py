@@ -12,11 +12,11 @@ from placeopt.check.case import Directory
 from placeopt.errors import OutOfTime
 from placeopt.heuristics import candidates as module
 from placeopt.heuristics import greedy, swaf, window
-from placeopt.heuristics.assign_gpus import assign_gpus
+from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates, closest
 from placeopt.heuristics.scores.fit import best_fit
 from placeopt.model import Link
-from placeopt.problem import State, compile_problem, growth, reference
+from placeopt.problem import State, compile_problem, growth
 from placeopt.problem.growth import grown_sets, starts
 
 
@@ -55,7 +55,7 @@ def test_issue16_a3_the_choice_equals_trying_everything(seed: int) -> None:
         topology=SimpleNamespace(node_distances=lambda gpus: distance[np.ix_(gpus, gpus)]),
     )
     need = int(rng.integers(1, size + 1))
-    found = closest(problem, SimpleNamespace(gpu_free_milli=free), list(range(size)), need)
+    found = closest(SimpleNamespace(problem=problem, gpu_free_milli=free), list(range(size)), need)
     assert list(found) == tried_out(distance, free.tolist(), need)
 
 
@@ -101,7 +101,7 @@ def test_issue16_a3_paths_of_all_sizes_come_from_one_growth(seed: int) -> None:
         return int(distance[np.ix_(taken, taken)].sum()) // 2
 
     expected = [path(k) for k in range(size + 1)]
-    assert reference.grown_paths(distance, size).tolist() == expected
+    assert growth.grown_paths(distance, size).tolist() == expected
     stated = machine(gpus=size, gpu_distance_matrix=tuple(tuple(row) for row in distance.tolist()))
     evaluate = referee.Distances(Directory(instance(1, machines=[stated])))
     assert evaluate.grown("m", tuple(range(size)), size) == expected
@@ -110,12 +110,12 @@ def test_issue16_a3_paths_of_all_sizes_come_from_one_growth(seed: int) -> None:
 @pytest.mark.parametrize("steps", [1, 60, 200])
 def test_issue16_a3_solver_and_referee_grow_from_the_same_gpus(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue 16, A3: where not every GPU is tried, the reference path is a convention, and both sides keep it."""
-    monkeypatch.setattr(reference, "STEPS", steps)
+    monkeypatch.setattr(growth, "STEPS", steps)
     monkeypatch.setattr(referee, "STEPS", steps)
     distance = random_distances(np.random.default_rng(1), 9)
     stated = machine(gpus=9, gpu_distance_matrix=tuple(tuple(row) for row in distance.tolist()))
     evaluate = referee.Distances(Directory(instance(1, machines=[stated])))
-    assert evaluate.grown("m", tuple(range(9)), 9) == reference.grown_paths(distance, 9).tolist()
+    assert evaluate.grown("m", tuple(range(9)), 9) == growth.grown_paths(distance, 9).tolist()
 
 
 def test_growing_is_what_it_says() -> None:

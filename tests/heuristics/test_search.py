@@ -11,12 +11,12 @@ from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.heuristics.search import Guide, Search
-from placeopt.heuristics.search.destroy import Destroy
+from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.heuristics.search.insertion import Insertion
-from placeopt.heuristics.search.job_selection import choose
+from placeopt.heuristics.search.repair import choose
+from placeopt.heuristics.search.search import Destroy
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.terms.costs.communication import job_cost
@@ -25,10 +25,10 @@ from plans import plan_of
 from rounds import random_round
 
 
-def begun(problem: Problem, seed: int = 0) -> Search:
+def begun(problem: Problem, seed: int = 0) -> LargeNeighbourhoodSearch:
     """Return a search from greedy's plan."""
     start = greedy(problem, order_jobs(problem, "value_density")).allocation
-    return Search(problem, start, weighted_costs(problem), seed=seed)
+    return LargeNeighbourhoodSearch(problem, start, weighted_costs(problem), seed=seed)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

@@ -7,10 +7,9 @@ from builders import instance, job, option
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import swaf
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.model import Job
 from placeopt.problem import compile_problem
-from placeopt.problem.allowance import waiting_allowances
 from plans import plan_of
 from rounds import random_round
 

@@ -5,11 +5,11 @@ import pytest
 
 from builders import instance, job, machine, node
 from placeopt.generators import generate
-from placeopt.heuristics import Candidates, Table, place, score_named, table_for
+from placeopt.heuristics import Candidates, ScoreTable, place, score_named, table_for
+from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
 from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.table import NEVER, serves
-from placeopt.heuristics.shapes import option_shapes
 from placeopt.model import Gpu, Instance, Policy
 from placeopt.problem import Problem, State, compile_problem
 
@@ -81,7 +81,7 @@ def test_columns_are_the_score(seed: int, name: str) -> None:
     state.node_free[:, :2] = state.node_free[:, :2] * rng.random((problem.num_nodes, 1)) // 1
     score = score_named(name, problem)
     assert isinstance(score, PriceScore | FragmentationGradient)
-    candidates, table = Candidates(state, score), Table(state, score)
+    candidates, table = Candidates(state, score), ScoreTable(state, score)
     shapes = option_shapes(problem)
     for shape in sorted(set(shapes)):
         expected = candidates.scores(shapes.index(shape))

@@ -11,7 +11,7 @@ from placeopt.generators import generate
 from placeopt.model import Domain, Policy
 from placeopt.model.policy import Queue, Quota
 from placeopt.partition import WAYS, split
-from placeopt.partition.groups import deal, groups_of
+from placeopt.partition.split import deal, groups_of
 from placeopt.solving.audit import audit
 from rounds import random_round
 

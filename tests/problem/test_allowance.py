@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from builders import instance, job, machine, node, option
-from placeopt.model import Job, Option, Split
-from placeopt.problem import compile_problem
-from placeopt.problem.allowance import (
+from placeopt.heuristics.job_orders import (
     cost_of,
     due_ms,
     latency_of,
@@ -15,6 +13,8 @@ from placeopt.problem.allowance import (
     rate_of,
     waiting_allowances,
 )
+from placeopt.model import Job, Option, Split
+from placeopt.problem import compile_problem
 
 
 def settled(*jobs: Job, nodes: Any = 4, **fields: Any) -> list[tuple[str, int]]:

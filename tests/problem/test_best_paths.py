@@ -8,8 +8,7 @@ import pytest
 from builders import instance, job, machine, node, option
 from placeopt.model import Communication, Domain, Gpu, Part
 from placeopt.problem import compile_problem
-from placeopt.problem.growth import grown_sets, starts
-from placeopt.problem.reference import grown_paths
+from placeopt.problem.growth import grown_paths, grown_sets, starts
 
 PARTS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
 

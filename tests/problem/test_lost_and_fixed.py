@@ -8,7 +8,7 @@ from builders import instance, job, machine, node, running
 from placeopt.model import Gpu, Instance, Policy
 from placeopt.model.policy import Changes
 from placeopt.problem import Placement, compile_problem
-from placeopt.problem.lost import LOST_MODEL, find_lost
+from placeopt.problem.running import LOST_MODEL, find_lost
 
 MAY = {"movable": True, "shrinkable": True, "preemptible": True}
 ALL = Changes(moves_max=9, shrinks_max=9, preemptions_max=9)

@@ -13,8 +13,8 @@ from placeopt.model.policy import Changes, Fragmentation, Queue
 from placeopt.problem import Placement, Problem, compile_problem, hose_loads
 from placeopt.problem import compile as compile_module
 from placeopt.problem.classes import admits, class_key, effective_labels, job_classes, views
-from placeopt.problem.compile import compile_hardware, hardware_of, refuse_huge_values
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.compile import compile_hardware, refuse_huge_values
+from placeopt.problem.running import running_placement
 
 
 def worker(rank: int, *gpus: int) -> WorkerGpus:
@@ -250,7 +250,7 @@ class TestHardware:
     def test_hardware_of_a_problem_can_be_used_again(self) -> None:
         round_ = instance(2, [job("a")])
         problem = compile_problem(round_)
-        again = compile_problem(round_, hardware=hardware_of(problem))
+        again = compile_problem(round_, hardware=problem)
         assert again.topology is problem.topology
         assert again.gpu_type is problem.gpu_type
         fresh = compile_hardware(round_, round_.policy)

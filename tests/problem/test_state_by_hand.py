@@ -9,7 +9,7 @@ from differential import snapshot
 from placeopt.model import Domain, Gpu, Part, Policy, Slowdown
 from placeopt.model.policy import Fragmentation, Queue
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.holdings import holdings
+from placeopt.problem.state import holdings
 
 PARTS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
 LOUD = Slowdown(profile="p", beside="q", gpu_thousandths=100)

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import MappingProblem
-from placeopt.topology.tree import tree_distances
+from placeopt.topology.machine_distances import tree_distances
 
 
 def graph(k: int, edges: dict[tuple[int, int], int]) -> IntArray:

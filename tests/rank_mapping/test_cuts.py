@@ -5,12 +5,9 @@ from itertools import combinations, permutations
 import numpy as np
 from graphs import graph, random_graph, ring
 
-from placeopt.rank_mapping.assignment import least_assignment
+from placeopt.rank_mapping.bound import least_assignment
 from placeopt.rank_mapping.connected import ConnectedCuts
-from placeopt.rank_mapping.cuts import CutBounds
-from placeopt.rank_mapping.global_cut import least_cut
-from placeopt.rank_mapping.routing import congestion
-from placeopt.rank_mapping.spectral import partition_bound
+from placeopt.rank_mapping.cuts import CutBounds, congestion, least_cut, partition_bound
 
 
 def cut(weights: np.ndarray, members: tuple[int, ...]) -> int:

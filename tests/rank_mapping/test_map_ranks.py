@@ -12,8 +12,8 @@ from placeopt.rank_mapping import map_ranks
 from placeopt.rank_mapping.bound import cut_bound, gilmore_lawler, lower_bound
 from placeopt.rank_mapping.branch import branch
 from placeopt.rank_mapping.case import make_case
-from placeopt.rank_mapping.construct import GREEDS, grown, in_sequence
 from placeopt.rank_mapping.hierarchy import hierarchy
+from placeopt.rank_mapping.search import GREEDS, grown, in_sequence
 from placeopt.topology import ClusterTopology, dgx1, dgx2, minsky, pcie_box
 
 SOCKETS = np.array([[0, 1, 42, 42], [1, 0, 42, 42], [42, 42, 0, 1], [42, 42, 1, 0]])

@@ -172,4 +172,4 @@ def test_the_worst_case_is_the_costliest_option_over_the_longest_path() -> None:
     """SC'17 eq. 1 divides by it; k (k - 1) / 2 pairs in the largest option."""
     problem = one_job(machine(gpus=4), weight=2, workers=4)
     assert TERM.worst(problem) == 2 * 6 * 202
-    assert np.array_equal(problem.topology.max_distance(), 202)
+    assert np.array_equal(problem.topology.max_distance, 202)

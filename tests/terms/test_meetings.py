@@ -7,7 +7,7 @@ import pytest
 
 from placeopt.heuristics import greedy
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.problem.holdings import holdings
+from placeopt.problem.state import holdings
 from placeopt.terms.costs import colocated_pairs as module
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
 from rounds import random_round

@@ -13,7 +13,7 @@ from placeopt.check import violations
 from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.reference import grown_paths
+from placeopt.problem.growth import grown_paths
 from placeopt.terms.costs.utility import _sc17, longest_path_for, utility, utility_at
 from placeopt.terms.rules import fits
 from placeopt.terms.rules.minimal_utility import withdrawn

@@ -87,7 +87,7 @@ def test_distances_by_hand() -> None:
     assert topology.distances(np.array([0]), np.array([4]))[0] == 121 + 121  # both in rack a
     assert topology.distances(np.array([0]), np.array([8]))[0] == 121 + 200 + 7 + 121  # over the row
     assert topology.distances(np.array([0]), np.array([12]))[0] == 121 + 200 + 400 + 121  # over the network
-    assert topology.max_distance() == 842
+    assert topology.max_distance == 842
     assert topology.domain_distance.tolist() == [
         [0, 200, 7, 400],
         [200, 0, 207, 600],
@@ -109,7 +109,7 @@ def test_same_as_one_big_graph(seed: int, table: int, monkeypatch: pytest.Monkey
     every = np.arange(topology.num_gpus)
     assert topology.pair_distances(every).tolist() == expected
     assert topology.distances(every[:, None], every[None, :]).tolist() == expected
-    assert topology.max_distance() == max((max(row) for row in expected), default=0)
+    assert topology.max_distance == max((max(row) for row in expected), default=0)
 
 
 def test_pairs_in_any_order_and_repeated() -> None:
@@ -147,7 +147,7 @@ def test_a_hundred_thousand_gpus() -> None:
         nodes=tuple(Node(id=f"n{n}", machine="dgx-1", domain=f"r{n // 40}") for n in range(12_500)),
     )
     topology = ClusterTopology(cluster)
-    assert topology.max_distance() == 2 * (31 + 100 + 200)
+    assert topology.max_distance == 2 * (31 + 100 + 200)
     assert topology.num_gpus == 100_000
     kept = [value for value in vars(topology).values() if isinstance(value, np.ndarray)]
     assert max(array.size for array in kept) == 100_000

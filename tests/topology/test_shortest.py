@@ -8,8 +8,8 @@ from placeopt.check import distances as referee
 from placeopt.check.case import Directory
 from placeopt.errors import OutOfTime, Unsupported
 from placeopt.model import Cluster, Gpu, Instance, Link, Machine, Node, Part
-from placeopt.topology import ClusterTopology, cluster_topology, gpu_distances, shortest
-from placeopt.topology.shortest import ABSENT, shortest_paths
+from placeopt.topology import ClusterTopology, cluster_topology, gpu_distances, machine_distances
+from placeopt.topology.machine_distances import ABSENT, shortest_paths
 
 
 def wired(pairs: list[tuple[int, int]], gpus: int, name: str = "m", weight: int = 1) -> Machine:
@@ -47,8 +47,8 @@ def test_issue16_a3_shortest_paths_equal_floyd_and_warshall(seed: int) -> None:
 def test_issue16_a3_a_ring_needs_no_closure(pairs: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue 16, A3: of 1,024 GPUs in a ring or chain, at most a handful are left to the cubic closure."""
     left: list[int] = []
-    closed = shortest._closed
-    monkeypatch.setattr(shortest, "_closed", lambda d, deadline: left.append(len(d)) or closed(d, deadline))
+    closed = machine_distances._closed
+    monkeypatch.setattr(machine_distances, "_closed", lambda d, deadline: left.append(len(d)) or closed(d, deadline))
     links = [(i, (i + 1) % 1024) for i in range(1024 if pairs == "ring" else 1023)]
     distance = gpu_distances(wired(links, 1024))
     assert left[0] <= 8
@@ -60,7 +60,7 @@ def test_issue16_a3_the_clock_is_asked_at_every_vertex(monkeypatch: pytest.Monke
     with pytest.raises(OutOfTime, match="distances"):
         gpu_distances(ring(8), deadline=0.0)
     now = iter(range(100))
-    monkeypatch.setattr(shortest.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(machine_distances.time, "monotonic", lambda: next(now))
     with pytest.raises(OutOfTime):
         gpu_distances(ring(50), deadline=20)
     assert next(now) == 21

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.heuristics import SCORES, Candidates, Table, place, score_named, table_for
+from placeopt.heuristics import SCORES, Candidates, ScoreTable, place, score_named, table_for
 from placeopt.problem import IntArray, State
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.points import RoundedGradient, RoundedScore
@@ -43,7 +43,7 @@ def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.n
     problem = arrivals.problem
     state = State(problem)
     if points:
-        table = Table(state, RoundedGradient(problem, arrivals.instance.jobs)) if name == "fgd" else None
+        table = ScoreTable(state, RoundedGradient(problem, arrivals.instance.jobs)) if name == "fgd" else None
     else:
         table = table_for(state, name)
     if table is None:

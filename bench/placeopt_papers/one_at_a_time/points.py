@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
-from placeopt.heuristics.scores.fragmentation_columns import GradientColumns
-from placeopt.heuristics.scores.packing import free_share
+from placeopt.heuristics.scores.fragmentation import GradientColumns
 from placeopt.heuristics.scores.table import NEVER, Columns
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, IntArray, Problem, State
@@ -38,7 +37,7 @@ class RoundedScore:
         if not candidates.problem.options.gpus[option]:
             return np.zeros(len(nodes))
         if self._name == "gpu_clustering":
-            full: IntArray = MOST_MILLI - free_share(candidates, nodes).sum(axis=1)
+            full: IntArray = MOST_MILLI - candidates.free_milli(nodes).sum(axis=1)
             return 25 * _floored(exact) - (25 * full // MOST_MILLI)
         return -_packing(exact, candidates.slot_gpu.shape[1] + 1)
 
@@ -93,7 +92,7 @@ def _packing(exact: np.ndarray, width: int) -> np.ndarray:
 def _best_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
     """Return the points of ``best_fit``: remaining CPU and GPU share over the largest node's, half each."""
     options = candidates.problem.options
-    share = free_share(candidates, nodes).sum(axis=1) - int(options.gpus[option] * options.milli[option])
+    share = candidates.free_milli(nodes).sum(axis=1) - int(options.gpus[option] * options.milli[option])
     cpu = candidates.state.node_free[nodes, CPU] - int(options.demand[option, CPU])
     return -_floored(100 * (1 - (cpu / MOST_CPU * 0.5 + share / MOST_MILLI * 0.5)))
 

@@ -9,16 +9,14 @@ from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.explain.placed import alternative, spot_of, weights_of
-from placeopt.explain.question import Question
+from placeopt.explain.placed import explain_placed
+from placeopt.explain.question import Question, case_of
 from placeopt.explain.records import Explanation
-from placeopt.explain.states import ExplainCase, case_of
 from placeopt.explain.waiting import explain_waiting
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving.runners import Solve
 
 
 @checked
@@ -67,35 +65,5 @@ def explain(
                 raise KeyboardInterrupt
             return solution
 
-        def seconds() -> float:
-            return round(time.monotonic() - started, 4)
-
-        if case.number in case.placed:
-            return _explain_placed(plan, case, solve, deadline, seconds)
-        return explain_waiting(Question(instance, plan, case, solve, deadline), seconds)
-
-
-def _explain_placed(
-    plan: Plan, case: ExplainCase, solve: Solve, deadline: float, seconds: Callable[[], float]
-) -> Explanation:
-    others, now, weighted = case.beside_plan(), case.placed[case.number], weights_of(plan)
-    best = alternative(case, others, now, weighted, solve, deadline, elsewhere=False)
-    elsewhere = alternative(case, others, now, weighted, solve, deadline, elsewhere=True)
-    runs = " (it ran there before the round)" if case.number in case.running else ""
-    gains = best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0)
-    if gains:
-        verdict = "could stand better while all others stay"
-    elif best.proven:
-        verdict = "stands as well as it can while all others stay"
-    else:
-        verdict = "no better place was found while all others stay; that there is none is not proven"
-    return Explanation(
-        job=case.job.id,
-        status="placed",
-        detail=f"{verdict}{runs}",
-        spot=spot_of(case, others, now, weighted),
-        best=best,
-        elsewhere=elsewhere,
-        proven=best.proven and elsewhere.proven,
-        seconds=seconds(),
-    )
+        q = Question(instance, plan, case, solve, started, deadline)
+        return explain_placed(q) if case.number in case.placed else explain_waiting(q)

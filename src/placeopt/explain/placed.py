@@ -9,14 +9,12 @@ from collections import Counter
 import numpy as np
 
 from placeopt.errors import OutOfTime, SolverFault, Unsupported
-from placeopt.explain.records import Alternative, JobPosition, TermShare
-from placeopt.explain.states import ExplainCase
+from placeopt.explain.question import ExplainCase, Question
+from placeopt.explain.records import Alternative, Explanation, JobPosition, TermShare
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
-from placeopt.model import Plan
 from placeopt.problem import Move, Placement, State
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.runners import Solve
 from placeopt.solving.sizes import SIZES
 from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted, cost, cost_expression, value_expression
@@ -27,12 +25,34 @@ MAX_BUNDLES = 4_000_000
 """Option rows x nodes up to which a model is built to be counted."""
 
 
-def weights_of(plan: Plan) -> tuple[Weighted, ...]:
-    """Return the costs that count, weighted as in the whole round: by what the plan states."""
-    return tuple(
+def explain_placed(q: Question) -> Explanation:
+    """Explain what the job costs where it is, and which place is best while all others stay."""
+    plan, case = q.plan, q.case
+    others, now = case.beside_plan(), case.placed[case.number]
+    weighted = tuple(  # as in the whole round: by what the plan states
         Weighted(cost, plan.costs[cost.name].weight, plan.costs[cost.name].worst)
         for cost in costs_of(plan.policy.values)
         if cost.name in plan.costs
+    )
+    best = alternative(q, others, now, weighted, elsewhere=False)
+    elsewhere = alternative(q, others, now, weighted, elsewhere=True)
+    runs = " (it ran there before the round)" if case.number in case.running else ""
+    gains = best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0)
+    if gains:
+        verdict = "could stand better while all others stay"
+    elif best.proven:
+        verdict = "stands as well as it can while all others stay"
+    else:
+        verdict = "no better place was found while all others stay; that there is none is not proven"
+    return Explanation(
+        job=case.job.id,
+        status="placed",
+        detail=f"{verdict}{runs}",
+        spot=spot_of(case, others, now, weighted),
+        best=best,
+        elsewhere=elsewhere,
+        proven=best.proven and elsewhere.proven,
+        seconds=q.seconds(),
     )
 
 
@@ -53,45 +73,26 @@ def spot_of(case: ExplainCase, others: State, placement: Placement, weighted: tu
 
 
 def alternative(
-    case: ExplainCase,
-    others: State,
-    now: Placement,
-    weighted: tuple[Weighted, ...],
-    solve: Solve,
-    deadline: float,
-    *,
-    elsewhere: bool,
+    q: Question, others: State, now: Placement, weighted: tuple[Weighted, ...], *, elsewhere: bool
 ) -> Alternative:
     """
-    Solve the round of this one job exactly: the most value, then the least cost.
+    Solve the round of this one job beside ``others`` exactly: the most value, then the least cost.
 
-    Parameters
-    ----------
-    others
-        All other jobs, fixed.
-    now
-        Where the job is.
-    elsewhere
-        Whether at least one worker must be on a node that the job does not use now.
+    ``now`` is where the job is; ``elsewhere`` requires at least one worker on a node that the job does not use now. If
+    the solver does not finish or the model is too large, ``proven`` is false and ``detail`` has the cause.
 
-    Returns
-    -------
-    Alternative
-        With ``proven`` false and the cause in ``detail`` if the solver did not finish or the model is too large.
-
-    Notes
-    -----
-    A job that ran before may stay there whatever is asked of those that start, such as a minimal utility or a
-    toleration; the model knows it as one that starts, so where it ran is compared apart.
+    A job that ran before may stay there whatever applies to those that start, such as a minimal utility or a
+    toleration; in the model it is one that starts, so where it ran is compared apart.
     """
+    case = q.case
     problem, here = case.problem, spot_of(case, others, now, weighted)
     ran = None if elsewhere else case.running.get(case.number)
     kept = None if ran is None or ran.nodes != now.nodes or ran.gpus != now.gpus else here
     if len(problem.options_of(case.number)) * problem.num_nodes > MAX_BUNDLES:
         return Alternative(spot=kept, proven=False, detail="too many options and nodes for an exact solve")
-    builder = ModelBuilder(deadline)
+    builder = ModelBuilder(q.deadline)
     try:
-        placement, proven = _best(case, builder, others, now, weighted, solve, deadline, elsewhere=elsewhere)
+        placement, proven = _best(q, builder, others, now, weighted, elsewhere=elsewhere)
     except (OutOfTime, SolverFault, Unsupported) as error:
         return Alternative(spot=kept, proven=False, detail=str(error))
     there = None if placement is None else spot_of(case, others, placement, weighted)
@@ -103,16 +104,15 @@ def alternative(
 
 
 def _best(
-    case: ExplainCase,
+    q: Question,
     builder: ModelBuilder,
     others: State,
     now: Placement,
     weighted: tuple[Weighted, ...],
-    solve: Solve,
-    deadline: float,
     *,
     elsewhere: bool,
 ) -> tuple[Placement | None, bool]:
+    case = q.case
     v = add_counts(builder, others, [w.cost for w in weighted])
     mine = np.array([case.number in v.unit_jobs[u] for u in v.start_unit], dtype=bool)
     if not mine.any():
@@ -127,7 +127,7 @@ def _best(
         builder.add_row(v.bundle[away], 1, 1, NO_UPPER)
     columns, coefficients, constant = value_expression(v)
     builder.set_objective(columns, coefficients, "max", constant)
-    best = _solved(builder, solve, deadline)
+    best = _solved(q, builder)
     if best is None:
         return None, True
     proven = best.status == "optimal"
@@ -136,7 +136,7 @@ def _best(
         builder.add_row(columns, coefficients, best.objective - constant, NO_UPPER)
         columns, coefficients, constant = cost_expression(builder, v, weighted)
         builder.set_objective(columns, coefficients, "min", constant)
-        cheapest = _solved(builder, solve, deadline)
+        cheapest = _solved(q, builder)
         if cheapest is None:
             raise SolverFault("two solvers find no place at the value that one of them found a place at")
         best, placement = cheapest, _placement(case, v, cheapest, others)
@@ -147,16 +147,16 @@ def _best(
     return placement, proven
 
 
-def _solved(builder: ModelBuilder, solve: Solve, deadline: float) -> Solution | None:
+def _solved(q: Question, builder: ModelBuilder) -> Solution | None:
     """Solve; None if two solvers agree that there is nothing."""
     model = builder.build()
     if model.num_variables > SIZES.exact_columns:
         raise Unsupported(f"{model.num_variables} columns are too many for an exact solve")
     for solver in ("highs", "cpsat"):
-        left = deadline - time.monotonic()
+        left = q.deadline - time.monotonic()
         if left <= 0:
             raise OutOfTime("no time left")
-        solution = solve(solver, model, SolveOptions(time_limit_s=left if math.isfinite(left) else 3600.0))
+        solution = q.solve(solver, model, SolveOptions(time_limit_s=left if math.isfinite(left) else 3600.0))
         if solution.values is not None:
             return solution
         if solution.status != "infeasible":

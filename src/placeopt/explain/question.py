@@ -1,40 +1,125 @@
-"""One waiting job under explanation: what is known of it, how to solve, by when, and what stayed open."""
+"""One job under explanation: its round and who else holds what, how to solve, by when, and what stayed open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from placeopt.errors import OutOfTime, SolverFault, Unsupported
-from placeopt.explain.records import Rival
-from placeopt.explain.removal import GivenUp, least_given_up
-from placeopt.explain.removal_candidates import Jobs
-from placeopt.explain.states import ExplainCase
+from placeopt.check import violations
+from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
 from placeopt.feasibility.requirement import Requirement, requirements_of
-from placeopt.model import Instance, Plan
-from placeopt.problem import State
+from placeopt.model import Instance, Job, Plan
+from placeopt.model.plan import Unplaced
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem.compile import may_change
+from placeopt.problem.running import find_lost, running_placement
+from placeopt.problem.target import target_workload
 from placeopt.solving.runners import Solve
 
 T = TypeVar("T")
-MAX_PRICE = 2**50
+
+
+@dataclass(frozen=True)
+class ExplainCase:
+    """
+    The job in question beside the jobs that hold something: those that run, and those that the plan placed.
+
+    Other waiting jobs are not there at all. ``problem`` has no running jobs of its own: states are made by hand.
+    """
+
+    job: Job
+    number: int
+    """Of the job in ``problem``."""
+    problem: Problem
+    running: dict[int, Placement]
+    placed: dict[int, Placement]
+    changeable: frozenset[int]
+    """Running jobs that policy and job allow to be moved, shrunk or preempted."""
+
+    def beside_staying(self) -> State:
+        """Return the state with only those running jobs that must stay as they are."""
+        staying = {job: placement for job, placement in self.running.items() if job not in self.changeable}
+        return _state(self.problem, staying, self.number)
+
+    def beside_plan(self) -> State:
+        """Return the state after the round, without this job."""
+        return _state(self.problem, self.placed, self.number)
+
+
+def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
+    """
+    Compile what an explanation of ``job_id`` needs.
+
+    Raises ``BadInput`` if there is no such job, or the plan is not of this round or breaks its rules.
+    """
+    jobs = {job.id: job for job in instance.jobs}
+    if job_id not in jobs:
+        such = next(iter(jobs), None)
+        raise BadInput(f"job: no job {job_id!r} in {instance.name!r}" + (f"; ids are such as {such!r}" if such else ""))
+    if plan.asked is not None:
+        raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
+    if broken := violations(instance, plan):
+        raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
+    kept = {job_id, *(held.job for held in instance.running), *(held.job for held in plan.placements)}
+    unasked = {held.job for held in instance.running} - {job_id}  # no minimal utility applies to running jobs any more
+    held = tuple(
+        job.model_copy(update={"utility_min_thousandths": None}) if job.id in unasked else job
+        for job in instance.jobs
+        if job.id in kept
+    )
+    alone = instance.model_copy(update={"jobs": held, "running": ()})
+    policy = plan.policy.values
+    problem = compile_problem(alone, policy, lost=find_lost(instance))
+    # the expected workload does not depend on the job in question
+    problem = replace(problem, target=target_workload(instance, policy, problem.type_model))
+    jobs_at = {job.id: j for j, job in enumerate(held)}
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    running, placed = (
+        {jobs_at[p.job]: running_placement(p, problem, jobs_at[p.job], nodes) for p in placements}
+        for placements in (instance.running, plan.placements)
+    )
+    may = may_change(instance.model_copy(update={"jobs": held}), policy, jobs_at)
+    changeable = frozenset[int]().union(*may.values())
+    return ExplainCase(jobs[job_id], jobs_at[job_id], problem, running, placed, changeable)
+
+
+def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:
+    state = State(problem)
+    for job, placement in held.items():
+        if job != without:
+            state.apply(Move(job, placement))
+    return state
 
 
 @dataclass
 class Question:
-    """What every part of the answer needs. ``open`` collects the parts that could not be finished, with the cause."""
+    """What every part of the answer needs."""
 
     instance: Instance
     plan: Plan
     case: ExplainCase
     solve: Solve
+    started: float
     deadline: float
     requirements: tuple[Requirement, ...] = field(init=False)
+    planned: Unplaced | None = field(init=False)
+    """Why the job waits by the plan; None where the plan does not list it."""
     open: dict[str, str] = field(default_factory=dict)
+    """Parts that could not be finished, with the cause."""
+    none: dict[str, str] = field(default_factory=dict)
+    """Remedies that there are none of, with the reason."""
 
     def __post_init__(self) -> None:
-        """Take the job's options apart."""
-        self.requirements = requirements_of(self.case.problem, self.case.job)
+        """Divide the job's record into options."""
+        job = self.case.job
+        self.requirements = requirements_of(self.case.problem, job)
+        self.planned = next((unplaced for unplaced in self.plan.unplaced if unplaced.job == job.id), None)
+
+    def seconds(self) -> float:
+        """Return the seconds since the call began."""
+        return round(time.monotonic() - self.started, 4)
 
     def within(self, part: str, work: Callable[[], T]) -> T | None:
         """Return the result of ``work``; None, with the cause noted under ``part``, where it could not be finished."""
@@ -43,30 +128,3 @@ class Question:
         except (OutOfTime, SolverFault, Unsupported) as error:
             self.open[part] = f"not answered: {error}"
             return None
-
-    def cheapest(
-        self,
-        state: State,
-        jobs: Sequence[int],
-        prices: Sequence[int],
-        last_first: Sequence[tuple[int, int]] = (),
-    ) -> tuple[Jobs, GivenUp] | None:
-        """Return which of ``jobs`` would leave at the least price for this one to fit; of equal prices the fewest."""
-        givers = Jobs(self.case, state, jobs, _with_ties(prices), last_first)
-        found = least_given_up(givers, self.requirements, self.solve, self.deadline)
-        return None if found is None else (givers, found)
-
-    def rivals(self, givers: Jobs, found: GivenUp, values: Mapping[int, int]) -> tuple[Rival, ...]:
-        """Name the jobs that would leave, with what they are worth."""
-        ids = self.case.problem.job_ids
-        return tuple(
-            Rival(job=ids[job], value=values[job], running=job in self.case.running)
-            for job, gone in zip(givers.jobs, found.given, strict=True)
-            if gone
-        )
-
-
-def _with_ties(prices: Sequence[int]) -> list[int]:
-    """Prices in which, of equal sums, the smaller set is the cheaper; as they are where they would get too large."""
-    scale = len(prices) + 1
-    return [price * scale + 1 for price in prices] if sum(prices) * scale < MAX_PRICE else list(prices)

@@ -1,63 +1,79 @@
-"""What would do, on the job's side: fewer workers, other numbers of domains, one domain of a wider level. Exact."""
+"""What feasibility alone answers, exactly: the conflict behind a waiting job, and what the job itself could change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from placeopt.errors import InternalFault
+from placeopt.explain.records import DomainsMin, WorkersMax
 from placeopt.feasibility.fit import FOREVER, ceiling, fit, largest, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity
-from placeopt.feasibility.requirement import Requirement
+from placeopt.feasibility.requirement import DROP_ORDER, Requirement
 from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Split
 
 
-@dataclass(frozen=True)
-class Smaller:
-    """The most workers that would fit, and in which option."""
+def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> tuple[str, ...]:
+    """
+    Return groups of constraints that cannot hold together, while without any one of them the job fits.
 
-    option: str
-    workers: int
-    asked: int
+    None of ``requirements`` fits in ``room``. A group is dropped from all options at once. Groups outside the set may
+    be dropped: it is infeasible by itself. Found by deletion: one group after the other is dropped for good if the job
+    still does not fit. Both halves of the promise are then verified anew; ``InternalFault`` if one fails.
+    """
+    order = [group.split(":")[0] for group in dict.fromkeys(DROP_ORDER)]
+    groups = {group for requirement in requirements for group in requirement.groups()}
+    kept = sorted(groups, key=lambda group: (order.index(group.split(":")[0]), group))
+    dropped: list[str] = []
+    for group in list(kept):
+        if fit(room, without(requirements, [*dropped, group]), deadline) is None:
+            dropped.append(group)
+            kept.remove(group)
+    if fit(room, without(requirements, dropped), deadline) is not None:
+        raise InternalFault(f"the conflict {kept} is none: the job fits with all of it")
+    for group in kept:
+        if fit(room, without(requirements, [*dropped, group]), deadline) is None:
+            raise InternalFault(f"the conflict {kept} is not irreducible: {group!r} can be dropped from it")
+    return tuple(reversed(kept))
 
 
-@dataclass(frozen=True)
-class Wider:
-    """The fewest domains of a level over which it would fit, all else as asked."""
+def without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list[Requirement]:
+    """Return the requirements without these groups."""
+    out = []
+    for requirement in requirements:
+        for group in groups:
+            requirement = requirement.without(group)
+        out.append(requirement)
+    return out
 
-    option: str
-    level: str
-    domains: int
-    asked: int
 
-
-def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> Smaller | None:
+def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float) -> WorkersMax | None:
     """
     Return the largest gang below the fewest workers asked for that fits, of all options; None if no smaller one does.
 
     A split that states its workers stays a split into as many equal parts.
     """
-    best: Smaller | None = None
+    best: WorkersMax | None = None
     for requirement in requirements:
         if requirement.fewest > 1:
             smaller = replace(requirement, fewest=1, most=requirement.fewest - 1)
             workers = largest(room, smaller, deadline)
             if workers is not None and (best is None or workers > best.workers):
-                best = Smaller(requirement.option, workers, requirement.fewest)
+                best = WorkersMax(option=requirement.option, workers=workers, asked=requirement.fewest)
     return best
 
 
 def fewest_domains(
-    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: float = FOREVER
-) -> Wider | None:
-    """Return the fewest domains of ``level`` over which it fits, of all options that split over it."""
-    best: Wider | None = None
+    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: float
+) -> DomainsMin | None:
+    """Return the fewest domains of ``level`` over which it fits, all else as asked, of options that split over it."""
+    best: DomainsMin | None = None
     for requirement in requirements:
         asked = [split.domains for split in requirement.splits if split.level == level]
-        if asked:
-            domains = _fewest(room, requirement, level, deadline)
-            if domains is not None and (best is None or domains < best.domains):
-                best = Wider(requirement.option, level, domains, asked[0])
+        domains = _fewest(room, requirement, level, deadline) if asked else None
+        if domains is not None and (best is None or domains < best.domains):
+            best = DomainsMin(option=requirement.option, level=level, domains=domains, asked=asked[0])
     return best
 
 
@@ -100,7 +116,7 @@ def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: 
     best: int | None = None
     for workers in sizes(requirement.spread_over(level, 1), ceiling(room, requirement, per_node)):
         layout = WorkerDistribution(room, requirement, workers, per_node, most_domains={level: most}, deadline=deadline)
-        found = layout.domains_possible(level)
-        if found and (best is None or found[0] < best):
-            best = found[0]
+        possible = layout.domains_possible(level)
+        if possible and (best is None or possible[0] < best):
+            best = possible[0]
     return best

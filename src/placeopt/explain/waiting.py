@@ -2,73 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from placeopt.errors import OutOfTime
-from placeopt.explain.conflict import conflict
-from placeopt.explain.offers import REMEDIES, remedies, to_reach
+from placeopt.explain.offers import REMEDIES, judged, place_of, reach_beside, remedies, to_reach
 from placeopt.explain.question import Question
-from placeopt.explain.reaching import judged, place_of, reach_beside, reach_without
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
+from placeopt.explain.remedies import conflict
+from placeopt.explain.removal import cheapest_removal, rivals
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import Fit, best_fit, fit
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.minimal_utility import Reach
 from placeopt.feasibility.requirement import Requirement
-from placeopt.model.plan import Unplaced, UnplacedReason
+from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
 
 SHOWN = 4
 """Jobs named in a sentence."""
 
 
-def explain_waiting(q: Question, seconds: Callable[[], float]) -> Explanation:
-    """
-    Explain why ``q.case.job`` waits.
-
-    The reasons are those of a plan, tried in the same order: the job fits beside the plan; its queue is full; it fits
-    beside the running jobs that must stay; it does not. Without time for that, the plan's own word is passed on.
-    """
-    job = q.case.job.id
-    said = next((unplaced for unplaced in q.plan.unplaced if unplaced.job == job), None)
+def explain_waiting(q: Question) -> Explanation:
+    """Explain why ``q.case.job`` waits."""
+    # The reasons are those of a plan, tried in the same order: the job fits beside the plan; its queue is full; it fits
+    # beside the running jobs that must stay; it does not. Without time for that, the plan's own reason is returned.
     try:
-        return _explain(q, said, seconds)
+        return _explain(q)
     except OutOfTime:
-        return Explanation(
-            job=job,
-            status="waiting",
-            reason=None if said is None else said.reason,
-            detail=f"{'waits' if said is None else said.detail} (as the plan says; there was no time to verify it)",
-            plan_reason=None if said is None else said.reason,
+        waits = "waits" if q.planned is None else q.planned.detail
+        return _explanation(
+            q,
+            reason=None if q.planned is None else q.planned.reason,
+            detail=f"{waits} (as the plan says; there was no time to verify it)",
             remedies=Remedies(none=dict.fromkeys(REMEDIES, "not answered: no time left")),
             proven=False,
-            seconds=seconds(),
         )
 
 
-def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -> Explanation:
-    job, plan_reason = q.case.job, None if said is None else said.reason
-    after = q.case.beside_plan()
+def _explanation(q: Question, **fields: Any) -> Explanation:
+    """Return the explanation with what every waiting job's has."""
+    plan_reason = None if q.planned is None else q.planned.reason
+    common = {"job": q.case.job.id, "status": "waiting", "plan_reason": plan_reason, "seconds": q.seconds()}
+    return Explanation(**{"proven": not q.open, **common, **fields})
+
+
+def _explain(q: Question) -> Explanation:
+    job, after = q.case.job, q.case.beside_plan()
     room = free_capacity_of(after, job)
-    found = best_fit(room, q.requirements, q.deadline)
-    reached = None
-    if found is not None and judged(q):
-        reached = q.within("utility", lambda: reach_beside(q, after))
-        if reached is not None and not reached.reached:
-            return _below_its_minimum(q, after, reached, said, seconds)
-    if found is not None:
-        worth = found.worth if reached is None else reached.worth
-        reason, detail = _although_it_fits(q, found, worth, said)
-        return Explanation(
-            job=job.id,
-            status="waiting",
-            reason=reason,
-            detail=detail,
-            plan_reason=plan_reason,
-            remedies=Remedies(none=dict.fromkeys(REMEDIES, "it fits as it is")),
-            proven=not q.open,
-            seconds=seconds(),
-        )
+    best = best_fit(room, q.requirements, q.deadline)
+    if best is not None:
+        worth = best.worth
+        reached = q.within("utility", lambda: reach_beside(q, after)) if judged(q) else None
+        if reached is not None:
+            if not reached.reached:
+                return _below_its_minimum(q, after, reached)
+            worth = reached.worth
+        reason, detail = _although_it_fits(q, best, worth)
+        none = dict.fromkeys(REMEDIES, "it fits as it is")
+        return _explanation(q, reason=reason, detail=detail, remedies=Remedies(none=none))
     staying = q.case.beside_staying()
     room_beside_staying = free_capacity_of(staying, job)
     could = fit(room_beside_staying, q.requirements, q.deadline) is not None
@@ -79,58 +71,51 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
     outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if could else None
     offered = remedies(q, state, room)
     solved = (outvoted, offered.gpus_to_free, offered.preempt)
+    beside: Literal["running", "plan"] = "running" if reason == "conflict" else "plan"
     detail = _detail(reason, held, outvoted)
-    if said is not None and said.reason == "postponed" and q.plan.policy.values.postpone.rule == "lookahead":
-        reason, detail = "postponed", f"{said.detail}; beside the plan: {detail}"
-    return Explanation(
-        job=job.id,
-        status="waiting",
+    lookahead = q.plan.policy.values.postpone.rule == "lookahead"
+    if lookahead and q.planned is not None and q.planned.reason == "postponed":
+        reason, detail = "postponed", f"{q.planned.detail}; beside the plan: {detail}"
+    return _explanation(
+        q,
         reason=reason,
         detail=("ran and was preempted; " if q.case.number in q.case.running else "") + detail,
-        plan_reason=plan_reason,
-        beside="running" if reason == "conflict" else "plan",
+        beside=beside,
         conflict=held,
         outvoted_by=outvoted,
         remedies=offered,
-        proven=not q.open and all(one is None or one.proven for one in solved),
-        seconds=seconds(),
+        proven=not q.open and all(answer is None or answer.proven for answer in solved),
     )
 
 
-def _below_its_minimum(
-    q: Question, after: State, found: Reach, said: Unplaced | None, seconds: Callable[[], float]
-) -> Explanation:
-    """It has room, but nowhere at its minimal utility: where it comes closest, and what would have to be freed."""
-    place = place_of(q, found)
+def _below_its_minimum(q: Question, after: State, best: Reach) -> Explanation:
+    """It has room, but nowhere at its minimal utility: where it is closest to it, and what would have to be freed."""
+    place = place_of(q, best)
     nodes = place.nodes[0] if len(place.nodes) == 1 else f"{place.nodes[0]} and {len(place.nodes) - 1} more"
     where = f"has room beside the plan, at a utility of {place.utility}/1000 at best, on {nodes}"
     if place.utility < place.asks:
         why = f"it asks for {place.asks}/1000"
     else:
         why = f"{listed(place.falls_short[:SHOWN])} would fall below the minimum there"
-    return Explanation(
-        job=q.case.job.id,
-        status="waiting",
-        reason="postponed",
-        detail=f"{where}; {why}",
-        plan_reason=None if said is None else said.reason,
-        best_place=place,
-        remedies=to_reach(q, after),
-        proven=not q.open,
-        seconds=seconds(),
+    offered = to_reach(q, after)
+    return _explanation(
+        q, reason="postponed", detail=f"{where}; {why}", best_place=place, remedies=offered, proven=not q.open
     )
 
 
-def _although_it_fits(q: Question, found: Fit, worth: int, said: Unplaced | None) -> tuple[UnplacedReason, str]:
-    nodes = [q.case.problem.node_ids[node] for node in found.nodes]
+def _although_it_fits(q: Question, best: Fit, worth: int) -> tuple[UnplacedReason, str]:
+    nodes = [q.case.problem.node_ids[node] for node in best.nodes]
     more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
     where = f"fits on node {nodes[0]!r}{more} beside the plan"
     if not worth:
         return "outvoted", f"{where}, but is worth nothing, so placing it would not raise the value"
-    if said is not None and (
-        said.reason == "policy" or (said.reason == "postponed" and not judged(q)) or q.case.number in q.case.running
+    planned = q.planned
+    if planned is not None and (
+        planned.reason == "policy"
+        or (planned.reason == "postponed" and not judged(q))
+        or q.case.number in q.case.running
     ):
-        return said.reason, said.detail
+        return planned.reason, planned.detail
     if "utility" in q.open:
         where += "; whether it has its minimal utility there was not told in time"
     limit = "" if q.plan.limit == "none" else f" (stopped by {q.plan.limit})"
@@ -149,20 +134,19 @@ def _outvoted(q: Question, after: State) -> Outvoted | None:
     started = [job for job in q.case.placed if job not in q.case.running]
     running = [job for job in q.case.placed if job in q.case.changeable]
     values = {job: int(q.case.problem.options.value[q.case.placed[job].option]) for job in (*started, *running)}
-    for rivals in (started, [*started, *running]):
-        found = q.cheapest(after, rivals, [values[job] for job in rivals])
-        if found is not None:
+    for candidates in (started, [*started, *running]):
+        cheapest = cheapest_removal(q, after, candidates, [values[job] for job in candidates])
+        if cheapest is not None:
             break
     else:
         return None
-    givers, given = found
-    gone = q.rivals(givers, given, values)
+    removal, given = cheapest
+    gone = rivals(q, removal, given, values)
     if judged(q):
-        without = [job for job, leaves in zip(givers.jobs, given.given, strict=True) if leaves]
-        reached = reach_without(q, after, without)
+        reached = reach_beside(q, after, removal.leaving(given))
         if reached is None or not reached.reached:
             return None  # they hold its room, but without them it would still be below its minimal utility
-    best = best_fit(givers.room(given.given), q.requirements, q.deadline)
+    best = best_fit(removal.room(given.given), q.requirements, q.deadline)
     return Outvoted(
         jobs=gone,
         value=sum(rival.value for rival in gone),

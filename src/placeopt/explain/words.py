@@ -1,10 +1,11 @@
-"""Groups of constraints in words: a name, and what they ask of the job at hand."""
+"""Constraints and remedies in words, as text, JSON and Python show them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from placeopt.explain.records import Constraint
+from placeopt.explain.records import Constraint, DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.feasibility.requirement import Requirement
 from placeopt.model import Job
 
@@ -30,16 +31,19 @@ NAMES = {
     "gpu_count": "GPU count",
 }
 
+SHOWN = 6
+"""Names listed before the rest is counted."""
+
 
 def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job: Job) -> tuple[Constraint, ...]:
     """Put groups into words; options that ask differently are joined by "or"."""
     out = []
     for group in groups:
-        said = dict.fromkeys(
+        texts = dict.fromkeys(
             _asks(group, requirement, job) for requirement in requirements if group in requirement.groups()
         )
         name = NAMES.get(group, group.removeprefix("split:"))
-        out.append(Constraint(group=group, name=name, asks=" or ".join(said)))
+        out.append(Constraint(group=group, name=name, asks=" or ".join(texts)))
     return tuple(out)
 
 
@@ -79,14 +83,83 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
 
 
 def _split(level: str, requirement: Requirement) -> str:
-    said = []
+    texts = []
     for split in requirement.splits:
         if split.level == level:
             equal = "" if split.workers is None else f", {split.workers} workers in each"
-            said.append(f"in exactly {split.domains}{equal}")
-    return " and ".join(said)
+            texts.append(f"in exactly {split.domains}{equal}")
+    return " and ".join(texts)
 
 
 def count(number: int, noun: str) -> str:
     """Write a number and its noun: 1 GPU, 2 GPUs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[str, str]:
+    """Return remedy -> sentence, for those that exist."""
+    texts = {}
+    if offered.workers_max is not None:
+        texts["workers_max"] = _fewer(offered.workers_max, requirements)
+    if offered.domains_min:
+        texts["domains_min"] = "; ".join(_other(one, requirements) for one in offered.domains_min)
+    if offered.level is not None:
+        where = "only the whole cluster" if offered.level == "cluster" else f"one {offered.level}"
+        texts["level"] = f"{where} takes all its workers"
+    if offered.gpus_to_free is not None:
+        texts["gpus_to_free"] = _freed(offered.gpus_to_free, requirements)
+    if offered.preempt is not None:
+        texts["preempt"] = _preempted(offered.preempt, requirements)
+    return texts
+
+
+def _fewer(remedy: WorkersMax, requirements: Sequence[Requirement]) -> str:
+    requirement = next(requirement for requirement in requirements if requirement.option == remedy.option)
+    places = ["on one node"] if requirement.single_node else []
+    places += [f"in {_domains(split.domains, split.level)}" for split in requirement.splits]
+    where = listed(places) if places else "that fits"
+    return f"largest gang {where}: {count(remedy.workers, 'worker')}, where it asks for {remedy.asked}" + _in(
+        remedy.option, requirements
+    )
+
+
+def _other(remedy: DomainsMin, requirements: Sequence[Requirement]) -> str:
+    return f"{_domains(remedy.domains, remedy.level)} would do, where it asks for {remedy.asked}" + _in(
+        remedy.option, requirements
+    )
+
+
+def _freed(remedy: GpusToFree, requirements: Sequence[Requirement]) -> str:
+    where = _some(f"{number} on {node}" for node, number in Counter(gpu.node for gpu in remedy.gpus).items())
+    return (
+        f"{count(len(remedy.gpus), 'GPU')} freed would do: {where}"
+        + _in(remedy.option, requirements)
+        + _sure(remedy.proven)
+    )
+
+
+def _preempted(remedy: Preempt, requirements: Sequence[Requirement]) -> str:
+    policy = "" if remedy.allowed else ", more than policy.changes.preemptions_max allows"
+    who = _some(one.job for one in remedy.jobs)
+    return (
+        f"without {who} it fits, for {remedy.price:,} in value{policy}"
+        + _in(remedy.option, requirements)
+        + _sure(remedy.proven)
+    )
+
+
+def _domains(number: int, level: str) -> str:
+    return f"one {level}" if number == 1 else count(number, level)
+
+
+def _in(option: str, requirements: Sequence[Requirement]) -> str:
+    return f" (in option {option!r})" if len(requirements) > 1 else ""
+
+
+def _sure(proven: bool) -> str:
+    return "" if proven else " (perhaps less)"
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    return listed(names if len(names) <= SHOWN + 1 else [*names[:SHOWN], f"{len(names) - SHOWN:,} more"])

@@ -1,4 +1,4 @@
-"""Does it fit? The question that conflicts and remedies ask over and over, answered exactly."""
+"""Does it fit? The question behind conflicts and remedies, decided exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOREVER = float("inf")
 
 @dataclass(frozen=True)
 class Fit:
-    """A way to run: what is asked, with how many workers, and how many of them on which node."""
+    """A way to run: the requirement, the number of workers, and how many of them on which node."""
 
     requirement: Requirement
     workers: int
@@ -28,9 +28,7 @@ class Fit:
 
 
 def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadline: float = FOREVER) -> Fit | None:
-    """
-    Return a way to run one of ``requirements``, the first that has one, or None if there is none; proven either way.
-    """
+    """Return a way to run the first of ``requirements`` that has one, or None if there is none; proven either way."""
     for requirement in requirements:
         per_node = free_capacity.workers(requirement)
         for workers in sizes(requirement, ceiling(free_capacity, requirement, per_node)):
@@ -46,19 +44,14 @@ def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], d
     for requirement in requirements:
         if best is None or requirement.worth(requirement.most) > best.worth:
             workers = largest(free_capacity, requirement, deadline) if requirement.value_per_extra_worker else None
-            found = fit(
-                free_capacity, [requirement if workers is None else requirement.resized_from(workers)], deadline
-            )
-            if found is not None and (best is None or found.worth > best.worth):
-                best = found
+            way = fit(free_capacity, [requirement if workers is None else requirement.resized_from(workers)], deadline)
+            if way is not None and (best is None or way.worth > best.worth):
+                best = way
     return best
 
 
 def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: float = FOREVER) -> int | None:
-    """
-    Return the most workers, from ``requirement.fewest`` to ``requirement.most``, with which it fits; None if with none
-    of them.
-    """
+    """Return the most workers of ``fewest`` to ``most`` with which the requirement fits; None without any."""
     per_node = free_capacity.workers(requirement)
 
     def fits(workers: int) -> bool:
@@ -91,19 +84,16 @@ def sizes(requirement: Requirement, most: int) -> Iterable[int]:
 
 
 def _can_shrink(requirement: Requirement) -> bool:
-    """
-    Whether a worker can always be taken away, as long as there are more than domains to be used.
-
-    Uplinks carry no more after it, and one of several workers of a domain leaves the number of domains as it was. With
-    splits of two levels no worker may be free to go, nor with stated sizes.
-    """
+    """Whether a worker can always be taken away, as long as there are more than domains to be used."""
+    # Uplinks carry no more after it, and one of several workers of a domain leaves the number of domains as it was.
+    # With splits of two levels no worker may be free to go, nor with stated sizes.
     return len({split.level for split in requirement.splits}) <= 1 and all(
         split.workers is None for split in requirement.splits
     )
 
 
 def ceiling(free_capacity: FreeCapacity, requirement: Requirement, per_node: IntArray) -> int:
-    """More workers than that cannot run, wherever they lie."""
+    """Upper bound on the number of workers that can run, wherever they are."""
     if not requirement.useful:
         return 0
     return min(

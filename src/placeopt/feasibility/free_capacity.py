@@ -8,21 +8,17 @@ import numpy as np
 
 from placeopt.feasibility.requirement import BARRIERS, Requirement
 from placeopt.model import Job
-from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
+from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
-from placeopt.problem.domains import node_domains
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
+from placeopt.problem.hardware import node_domains
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import link_room
 
 
 @dataclass(frozen=True, eq=False)
 class FreeCapacity:
-    """
-    Free capacity, and who may go where. For one job that is not placed yet, these are all the facts there are.
-
-    ``open`` tells for every barrier on which nodes it does not hold the job back.
-    """
+    """Free capacity for one job that is not placed yet. ``open``: barrier -> mask of the nodes that satisfy it."""
 
     problem: Problem
     node_free: IntArray  # (N, R)
@@ -80,7 +76,7 @@ class FreeCapacity:
         return reachable
 
     def queue_takes(self, requirement: Requirement) -> int:
-        """Most workers that the job's queue may hold on top of what it holds; -1: not even none."""
+        """Most workers that the job's queue may hold beside what it holds; -1: it is over its quota already."""
         most = requirement.most
         if requirement.queue >= 0:
             for need, left in zip(queue_use(requirement), self.queue_room[requirement.queue].tolist(), strict=True):
@@ -90,8 +86,7 @@ class FreeCapacity:
 
 def queue_use(requirement: Requirement) -> tuple[int, int, int]:
     """GPU-milli, millicores and MiB that one worker holds of a queue."""
-    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
-    return requirement.gpus * requirement.milli, requirement.demand[cpu], requirement.demand[memory]
+    return requirement.gpus * requirement.milli, requirement.demand[CPU], requirement.demand[MEMORY]
 
 
 def free_capacity_of(state: State, job: Job) -> FreeCapacity:
@@ -111,7 +106,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
 
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
-    """Shape (N,) for every barrier: nodes on which it does not hold the job back, asked of one node of each class."""
+    """``open[c]``, shape (N,), of every barrier: mask of the nodes that satisfy it, by one node of each class."""
     _, firsts = np.unique(problem.node_class, return_index=True)
     nodes = [problem.instance.cluster.nodes[n] for n in firsts]
     selected = job.node_selector.items()

@@ -1,4 +1,4 @@
-"""Does it reach its minimal utility? Every place of one job tried, beside all else as it stands."""
+"""Whether a job reaches its minimal utility: every place of one job tried, beside all else as it stands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def utility_binds(problem: Problem, job: int) -> bool:
     """Return whether minimal utilities, the job's own or those of others, can keep it out."""
     jobs = problem.instance.jobs
     return applies(problem) and any(
-        one.utility_min_thousandths is not None for j, one in enumerate(jobs) if j == job or j not in problem.running
+        candidate.utility_min_thousandths is not None
+        for j, candidate in enumerate(jobs)
+        if j == job or j not in problem.running
     )
 
 
@@ -53,12 +55,8 @@ def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None
     """
     Return the best place of a job that is not placed in ``free`` (``without_minima``); None if there is no room for it.
 
-    Exact: all places are tried, until one keeps all minima and is worth something.
-
-    Raises
-    ------
-    OutOfTime
-        When the deadline passes.
+    Exact: all places are tried, until one keeps all minima and is worth something. Raises ``OutOfTime`` at the
+    deadline.
     """
     best: Reach | None = None
     least = free.problem.instance.jobs[job].utility_min_thousandths or 0
@@ -67,13 +65,13 @@ def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None
             raise OutOfTime("the deadline passed while places were tried for their utility")
         undo = free.apply(Move(job, placement))
         beside = dict.fromkeys(other for node in placement.nodes for other in free.node_jobs[node] if other != job)
-        found, hurt = utility(free, job), tuple(other for other in beside if falls_short(free, other))
+        utility_there, hurt = utility(free, job), tuple(other for other in beside if falls_short(free, other))
         free.apply(undo)
         worth = int(free.problem.options.value[placement.option])
-        one = Reach(placement, found, hurt, found >= least and not hurt, worth)
-        if best is None or _rank(one) > _rank(best):
-            best = one
-        if one.reached and one.worth:
+        candidate = Reach(placement, utility_there, hurt, utility_there >= least and not hurt, worth)
+        if best is None or _rank(candidate) > _rank(best):
+            best = candidate
+        if candidate.reached and candidate.worth:
             break
     return best
 
@@ -96,12 +94,12 @@ def possible_placements(state: State, job: int) -> Iterator[Placement]:
                     yield placement
 
 
-def _rank(one: Reach) -> tuple[bool, bool, bool, int]:
-    return one.reached, one.reached and one.worth > 0, not one.hurt, one.utility
+def _rank(candidate: Reach) -> tuple[bool, bool, bool, int]:
+    return candidate.reached, candidate.reached and candidate.worth > 0, not candidate.hurt, candidate.utility
 
 
 def _deals(most: Sequence[tuple[int, int]], workers: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield all ways to deal workers to nodes of which each takes so many."""
+    """Yield all ways to deal workers to nodes, each of which takes at most its number."""
     if not workers:
         yield []
         return
@@ -114,7 +112,7 @@ def _deals(most: Sequence[tuple[int, int]], workers: int) -> Iterator[list[tuple
 
 
 def _choices(sets: Sequence[tuple[Sequence[int], int]]) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to take so many of each set."""
+    """Yield all ways to choose the given number from each set."""
     if not sets:
         yield ()
         return

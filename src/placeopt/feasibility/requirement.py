@@ -1,8 +1,9 @@
-"""What a job asks for, taken apart: one record an option, and groups of constraints that can be dropped from it."""
+"""The requirements of a job: one record an option, and groups of constraints that can be dropped from it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from placeopt.model import Job, Option, Split
 from placeopt.problem import RESOURCES, Problem
@@ -34,6 +35,21 @@ DROP_ORDER = (
 Groups in the order in which a conflict tries to do without them. Of several irreducible sets the one stays that is made
 of the last ones: what a job is, rather than what happens to be said about it.
 """
+
+WITHOUT: dict[str, dict[str, Any]] = {
+    "utility": {"useful": True},
+    "queue": {"queue": -1},
+    "network_bandwidth": {"network_mbps": 0},
+    "jobs_per_gpu": {"jobs_per_gpu": None},
+    "gpu_memory": {"gpu_memory_mib": 0},
+    "gpu_model": {"gpu_models": ()},
+    "gpu_share": {"milli": 1},
+    "workers_per_node": {"workers_per_node": None},
+    "single_node": {"single_node": False},
+    "gang": {"fewest": 1},
+    "gpu_count": {"gpus": 0, "milli": 1000, "gpu_memory_mib": 0, "gpu_models": ()},
+}
+"""Group -> fields of a requirement that is free of it; of the other groups `Requirement.without` computes them."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +107,14 @@ class Requirement:
         }
         levels = tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits))
         return tuple(
-            one
+            name
             for group in DROP_ORDER
-            for one in (levels if group == "split" else (group,) if requirements[group] else ())
+            for name in (levels if group == "split" else (group,) if requirements[group] else ())
         )
 
     def without(self, group: str) -> Requirement:
         """
-        Return what is asked once a group is dropped: never more, and possible as a job's record of its own.
+        Return the requirement without a group: never more demanding, and possible as a job's record of its own.
 
         ``gpu_count``: no GPUs at all; ``gpu_share``: 1/1000 of the GPU; ``gang``: any smaller number of workers.
         """
@@ -110,27 +126,9 @@ class Requirement:
         if group in RESOURCE_GROUPS:
             dropped = RESOURCE_GROUPS.index(group)
             return replace(self, demand=tuple(0 if r == dropped else a for r, a in enumerate(self.demand)))
-        if group == "gang":
-            return replace(self, fewest=1)
-        if group == "gpu_count":
-            return replace(self, gpus=0, milli=1000, gpu_memory_mib=0, gpu_models=())
-        if group == "gpu_share":
-            return replace(self, milli=1) if self.gpus == 1 else self
-        if group == "gpu_model":
-            return replace(self, gpu_models=())
-        if group == "gpu_memory":
-            return replace(self, gpu_memory_mib=0)
-        if group == "jobs_per_gpu":
-            return replace(self, jobs_per_gpu=None)
-        if group == "network_bandwidth":
-            return replace(self, network_mbps=0)
-        if group == "workers_per_node":
-            return replace(self, workers_per_node=None)
-        if group == "single_node":
-            return replace(self, single_node=False)
-        if group == "queue":
-            return replace(self, queue=-1)
-        return replace(self, useful=True)
+        if group == "gpu_share" and self.gpus != 1:
+            return self
+        return replace(self, **WITHOUT[group])
 
     def resized(self, workers: int) -> Requirement:
         """Return the same as a gang of that many workers."""
@@ -152,7 +150,7 @@ class Requirement:
 
 
 def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
-    """Return what the options of ``job`` ask for, the most valuable first."""
+    """Return the requirements of the options of ``job``, the most valuable first."""
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
     requirements = [_requirement(problem, job, option, queue) for option in job.options]

@@ -1,10 +1,10 @@
 """
 How workers can lie over nodes and network domains: every way at once, exactly, without a solver.
 
-One job in fixed surroundings is small: a node takes so many workers, its uplink and those of the domains above it bound
-how they divide, splits count the domains in use. Going up the tree of domains it is enough to know, for each domain,
-which numbers of workers it can hold with which numbers of domains in use below. The numbers of workers are the bits of
-a Python integer, so a domain of hundreds of nodes is merged in microseconds.
+One job in fixed surroundings is small: a node takes some number of workers, its uplink and those of the domains above
+it bound how they divide, splits count the domains in use. Going up the tree of domains it is enough to compute, for
+each domain, which numbers of workers it can hold with which numbers of domains in use below. The numbers of workers are
+the bits of a Python integer, so a domain of hundreds of nodes is merged in microseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from placeopt.problem import UNLIMITED, IntArray
 Used = tuple[int, ...]
 """Domains in use so far, one number a split."""
 
-Table = dict[Used, int]
+SizesByUse = dict[Used, int]
 """Domains in use -> numbers of workers that can be had with them: bit i is set if i workers can."""
 
 NETWORK = -1
@@ -30,35 +30,21 @@ NETWORK = -1
 
 @dataclass
 class _Part:
-    """What hangs on a vertex: a pile of nodes that nothing tells apart, a single node, or a domain."""
+    """What hangs on a vertex: a pile of alike nodes, a single node, or a domain."""
 
-    table: Table
+    table: SizesByUse
     nodes: tuple[int, ...] = ()
     domain: int = NETWORK
-    before: Table = field(default_factory=dict)
+    before: SizesByUse = field(default_factory=dict)
 
 
 class WorkerDistribution:
     """
-    All ways to lay ``workers`` workers.
+    All ways to lay ``workers`` workers; raises ``OutOfTime`` at the deadline.
 
-    Parameters
-    ----------
-    room, ask
-        Where, and how: single node, splits, bandwidth. A split that states its workers takes ``workers / domains``.
-    workers
-        k, how many.
-    per_node
-        Shape (N,): most workers that each node takes (``FreeCapacity.workers``).
-    most_domains
-        Level -> most domains in use, where it is not the splits' own number that is of interest.
-    deadline
-        Of ``time.monotonic()``.
-
-    Raises
-    ------
-    OutOfTime
-        When the deadline passes.
+    ``requirement`` states single node, splits and bandwidth; a split that states its workers takes ``workers /
+    domains``. ``per_node``, (N,), are the most workers that each node takes (``FreeCapacity.workers``).
+    ``most_domains``: level -> most domains in use, instead of the splits' own number.
     """
 
     def __init__(
@@ -93,7 +79,7 @@ class WorkerDistribution:
 
     def domains_possible(self, level: str) -> list[int]:
         """Numbers of domains of ``level``, ascending, with which there is a way, all other splits kept."""
-        found = []
+        possible = []
         for used, sizes in self._table.items():
             here = {u for u, split in zip(used, self._requirement.splits, strict=True) if split.level == level}
             others = all(
@@ -102,8 +88,8 @@ class WorkerDistribution:
                 if split.level != level
             )
             if others and len(here) == 1 and sizes >> self._workers & 1:
-                found.append(here.pop())
-        return sorted(found)
+                possible.append(here.pop())
+        return sorted(possible)
 
     def nodes(self) -> dict[int, int]:
         """Return node -> workers of one way; only where it ``fits``."""
@@ -125,7 +111,7 @@ class WorkerDistribution:
                         out[node] = taken
         return dict(sorted(out.items()))
 
-    def _solve(self) -> Table:
+    def _solve(self) -> SizesByUse:
         k = self._workers
         if any(split.workers is not None and k % split.domains for split in self._requirement.splits):
             return {}
@@ -139,7 +125,7 @@ class WorkerDistribution:
         return self._merged(self._parts.get(NETWORK, []))
 
     def _add_nodes(self) -> None:
-        """Hang the nodes below their domains: one by one where they must be told apart, else piled up."""
+        """Hang the nodes below their domains: one by one where they differ, else piled up."""
         requirement, k = self._requirement, self._workers
         node_domain = self._free_capacity.problem.topology.node_domain
         at_node = tuple(int(split.level == "node") for split in requirement.splits)
@@ -163,13 +149,13 @@ class WorkerDistribution:
             most = min(k, int(self._most[nodes].sum()))
             self._parts.setdefault(at, []).append(_Part({self._nothing: (1 << (most + 1)) - 1}, tuple(nodes)))
 
-    def _merged(self, parts: list[_Part]) -> Table:
-        table: Table = {self._nothing: 1}
+    def _merged(self, parts: list[_Part]) -> SizesByUse:
+        table: SizesByUse = {self._nothing: 1}
         for part in parts:
             if time.monotonic() > self._deadline:
                 raise OutOfTime("the deadline passed while ways to lie were counted")
             part.before = table
-            merged: Table = {}
+            merged: SizesByUse = {}
             for used, sizes in table.items():
                 for more, more_sizes in part.table.items():
                     both = tuple(a + b for a, b in zip(used, more, strict=True))
@@ -180,12 +166,12 @@ class WorkerDistribution:
             table = merged
         return table
 
-    def _close(self, domain: int, table: Table) -> Table:
-        """Apply what holds for the domain as a whole: its uplink, and that it counts once it is in use."""
+    def _close(self, domain: int, table: SizesByUse) -> SizesByUse:
+        """Apply the constraints on the domain as a whole: its uplink, and that it counts once it is in use."""
         counted = self._counted(domain)
         allowed = self._link(int(self._free_capacity.domain_room[domain, self._requirement.link_part]))
         allowed &= self._sizes_at(self._free_capacity.problem.topology.domain_level[domain])
-        out: Table = {}
+        out: SizesByUse = {}
         for used, sizes in table.items():
             if sizes & 1:
                 out[used] = out.get(used, 0) | 1
@@ -216,14 +202,14 @@ class WorkerDistribution:
         return (low | low << (k - few)) & self._full
 
 
-def _sums(one: int, other: int) -> int:
-    """Bits of all sums of a bit of ``one`` and a bit of ``other``."""
+def _sums(minuend: int, other: int) -> int:
+    """Bits of all sums of a bit of ``minuend`` and a bit of ``other``."""
     out = 0
     while other:
         first = (other & -other).bit_length() - 1
         run = other >> first
         length = (~run & (run + 1)).bit_length() - 1  # ones in a row
-        out |= _smeared(one, length - 1) << first
+        out |= _smeared(minuend, length - 1) << first
         other = (run >> length) << (first + length)
     return out
 
@@ -238,8 +224,8 @@ def _smeared(sizes: int, width: int) -> int:
     return sizes
 
 
-def _minus(one: Used, other: Used) -> Used:
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+def _minus(minuend: Used, other: Used) -> Used:
+    return tuple(a - b for a, b in zip(minuend, other, strict=True))
 
 
 def _share(part: _Part, used: Used, workers: int) -> tuple[Used, int]:

@@ -1,15 +1,15 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
 from placeopt.aliases import former_names
-from placeopt.heuristics.assign_gpus import assign_gpus
+from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.choosers import CHOOSERS
+from placeopt.heuristics.drb import CHOOSERS
 from placeopt.heuristics.greedy import Chooser, GreedyResult, greedy, place, places, table_for
 from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
-from placeopt.heuristics.scores.table import Table
+from placeopt.heuristics.scores.table import ScoreTable
 from placeopt.heuristics.swaf import swaf
 from placeopt.heuristics.window import window
 
@@ -22,8 +22,8 @@ __all__ = [
     "GreedyResult",
     "Moves",
     "OnlinePlacer",
+    "ScoreTable",
     "Stranding",
-    "Table",
     "assign_gpus",
     "greedy",
     "make_room",

@@ -1,23 +1,27 @@
 """
-Bundles: jobs counted by class of nodes, and fillings of single GPUs, made into placements on nodes.
+Counts made into placements: jobs on nodes chosen elsewhere, and jobs counted by node class with GPU fillings.
 
-A bundle is what one GPU takes: the jobs that share it. The heaviest job goes into the lightest bundle, so that bundles
-weigh alike; the heaviest bundle to the node with most left per idle GPU, so that nodes do; and where a bundle finds no
-node, ``heuristics.exchange`` makes room for it.
+A bundle is the jobs that share one GPU. The heaviest job goes into the lightest bundle, so that bundles weigh alike;
+the heaviest bundle goes to the node with most left per idle GPU, so that nodes do. Where a bundle fits on no node,
+``heuristics.exchange`` makes room for it.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import ge, sub
 
 import numpy as np
 
-from placeopt.heuristics.exchange import exchange
-from placeopt.problem import IntArray, Placement, Problem, State
+from placeopt.errors import OutOfTime
+from placeopt.heuristics.candidates import Candidates, never
+from placeopt.heuristics.exchange import BundleItem, exchange
+from placeopt.heuristics.scores.registry import score_named
+from placeopt.problem import Allocation, Move, Placement, Problem, State
+from placeopt.terms.rules import fits
 
 
 @dataclass(frozen=True)
@@ -29,31 +33,13 @@ class BundleQuota:
     fillings: tuple[tuple[int, int, tuple[int, ...]], ...]  # (number of GPUs, their free share, sizes of the slots)
 
 
-@dataclass(eq=False, slots=True)
-class BundleItem:
-    """What one node takes together: ``gpus`` GPUs of free share ``share``, and the jobs on them, with their options."""
-
-    gpus: int
-    share: int
-    jobs: list[tuple[int, int]]
-    need: list[int]
-    weight: float  # largest share of a resource, of what there is for a GPU
-    worth: int  # value of its jobs
-    home: int  # class of nodes for which it was made
-    allowed: IntArray  # classes of nodes on which it may be
-
-
 def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
     """
-    Place the jobs of ``quotas`` on the nodes of their classes, as many as fit.
+    Place the jobs of ``quotas`` on the nodes of their classes, as many as fit; ``state`` is not changed.
 
-    Only options of one bundle are placed, with shares of one GPU, whole GPUs, or none; a node's resources and the
-    shares of its GPUs are kept, no other rule is asked. ``state`` is not changed; what it holds stays.
-
-    Returns
-    -------
-    tuple
-        The placements by job, and how many jobs found no room, by (class of nodes, option).
+    Returns the placements by job, and how many jobs found no room, by (node class, option). Only options of one bundle
+    are placed, with shares of one GPU, whole GPUs, or none. A node's resources and the shares of its GPUs are kept; no
+    other rule is checked.
     """
     groups: list[_Nodes] = []
     unplaced: list[BundleItem] = []
@@ -64,19 +50,14 @@ def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Pl
             left = exchange(nodes.node_class, nodes.free, nodes.idle, nodes.held, left, nodes.unit)
         groups.append(nodes)
         unplaced.extend(left)
-    if unplaced and len(groups) > 1:
-        unplaced = _exchange_between(groups, unplaced)
+    if unplaced and len(groups) > 1:  # once more, now between all node classes
+        free = [row for nodes in groups for row in nodes.free]
+        idle = [shares for nodes in groups for shares in nodes.idle]
+        held = [items for nodes in groups for items in nodes.held]
+        unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
+        unplaced = exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, unplaced, unit)
     short = Counter((item.home, o) for item in unplaced for _, o in item.jobs)
     return [placement for nodes in groups for placement in nodes.placements()], short
-
-
-def _exchange_between(groups: list[_Nodes], unplaced: list[BundleItem]) -> list[BundleItem]:
-    """Exchange once more, now between all classes of nodes; returns the items that have no node in the end."""
-    free = [row for nodes in groups for row in nodes.free]
-    idle = [shares for nodes in groups for shares in nodes.idle]
-    held = [items for nodes in groups for items in nodes.held]
-    unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
-    return exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, unplaced, unit)
 
 
 def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:
@@ -85,7 +66,7 @@ def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[B
     shared: list[tuple[float, int, int, int]] = []
     others: list[BundleItem] = []
     for o, jobs in quota.jobs:
-        gpus, milli = int(options.gpus[o] * options.bundle_workers[o]), int(options.milli[o])
+        gpus, milli = int(options.bundle_gpus[o]), int(options.milli[o])
         if options.bundles[o] > 1 or (gpus > 1 and milli < 1000):
             continue
         need = (options.demand[o] * options.bundle_workers[o]).tolist()
@@ -168,24 +149,24 @@ class _Nodes:
         heapq.heapify(self._roomiest)
 
     def weight(self, need: list[int]) -> float:
-        """Largest share of a resource, of what there is for a GPU."""
+        """Largest share of a resource, relative to the mean amount per GPU."""
         return max(x / u for x, u in zip(need, self.unit, strict=True))
 
     def _room(self, n: int) -> float:
-        """What is left of the scarcest resource for each idle GPU."""
+        """Free amount of the scarcest resource per idle GPU."""
         return min(x / u for x, u in zip(self.free[n], self.unit, strict=True)) / max(self._num_idle[n], 1)
 
     def place(self, item: BundleItem) -> bool:
         """Put the item onto the node with most left per idle GPU on which it fits."""
         passed: list[tuple[float, int]] = []
-        found = False
-        while self._roomiest and not found:
+        placed = False
+        while self._roomiest and not placed:
             entry = heapq.heappop(self._roomiest)
             n = entry[1]
             if item.gpus == 1 and not self._num_idle[n]:
                 continue  # bundles come last: nothing else will ask for this node
-            found = self.idle[n].get(item.share, 0) >= item.gpus and all(map(ge, self.free[n], item.need))
-            if found:
+            placed = self.idle[n].get(item.share, 0) >= item.gpus and all(map(ge, self.free[n], item.need))
+            if placed:
                 self.free[n] = list(map(sub, self.free[n], item.need))
                 self.held[n].append(item)
                 if item.gpus:
@@ -195,13 +176,44 @@ class _Nodes:
             passed.append(entry)
         for entry in passed:
             heapq.heappush(self._roomiest, entry)
-        return found
+        return placed
 
     def placements(self) -> Iterator[tuple[int, Placement]]:
-        """Yield the node of each job, on which GPUs: those of several GPUs choose first."""
+        """Yield job and placement; items of several GPUs choose first."""
         for node, gpus, items in zip(self.nodes, self.gpus, self.held, strict=True):
             for item in sorted(items, key=lambda i: -i.gpus):
                 pool = gpus.get(item.share, [])
                 taken, gpus[item.share] = tuple(pool[: item.gpus]), pool[item.gpus :]
                 for job, option in item.jobs:
                     yield job, Placement(option, (node,) * self._workers[option], taken)
+
+
+def assign_gpus(
+    problem: Problem, wanted: Iterable[tuple[int, int, tuple[int, ...]]], over: Callable[[], bool] = never
+) -> Allocation:
+    """
+    Return the running jobs, and of (job, option, one node a bundle) each that every rule allows, one after the other.
+
+    GPUs are chosen as greedy does. A job that finds no room there, or was placed before, is skipped, and so are all
+    that remain once ``over()`` is true.
+    """
+    state = State(problem)
+    candidates = Candidates(state, score_named("first_fit", problem), over)
+    workers = problem.options.bundle_workers.tolist()
+    gpus = problem.options.gpus.tolist()
+    for job, option, nodes in wanted:
+        if state.placements[job] is not None:
+            continue
+        each = workers[option]
+        held: list[int] = []
+        try:
+            for node in nodes:
+                held.extend(candidates.choose_gpus(option, node, frozenset(held)))
+        except OutOfTime:
+            break
+        if len(held) != gpus[option] * each * len(nodes):
+            continue
+        placement = Placement(option, tuple(node for node in nodes for _ in range(each)), tuple(held))
+        if fits(state, job, placement):
+            candidates.apply(Move(job, placement))
+    return state.allocation()

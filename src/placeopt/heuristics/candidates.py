@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.heuristics.score_cache import NodeViews, ScoreCache
-from placeopt.heuristics.shapes import option_shapes
-from placeopt.problem import IntArray, Problem, State
+from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
+from placeopt.problem import IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
@@ -17,7 +16,6 @@ FloatArray = np.ndarray
 
 STEPS = 1 << 22
 """GPUs looked at in one choice of GPUs on a node; all choices up to 161 GPUs try every one as the first."""
-
 
 Score = Callable[["Candidates", int, IntArray], FloatArray]
 """
@@ -29,7 +27,6 @@ Ranks nodes for a bundle of an option, the lower the better; a bundle fits on al
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
 - ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
-
 
 Pick = Callable[["Candidates", int, list[int], int], tuple[int, ...]]
 Exclude = Callable[["Candidates", int, list[int]], list[int]]
@@ -44,7 +41,7 @@ class Candidates:
     """
     Scores of nodes per shape of option, kept up to date as nodes change.
 
-    A journal lists the nodes that changed; when a shape is asked for again, only nodes changed since are scored anew.
+    A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored anew.
     So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
     that it ``cacheable``, nodes in a state that was scored before are looked up instead.
     """
@@ -56,7 +53,7 @@ class Candidates:
         """
         Rank the nodes of ``state`` by ``score``.
 
-        ``over`` is asked before every choice of GPUs, of which one job may need as many as it has bundles; once it is
+        ``over`` is polled before every choice of GPUs, of which one job may need as many as it has bundles; once it is
         true, that call raises ``OutOfTime``.
         """
         self.state = state
@@ -72,7 +69,7 @@ class Candidates:
         self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
         self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
-        """Whether GPUs of a node are chosen by what is left of each of them, and by nothing else."""
+        """Whether GPUs of a node are chosen by their free part alone."""
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
@@ -91,6 +88,14 @@ class Candidates:
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
             self._cache.clear()
+
+    def apply(self, move: Move) -> Move:
+        """Carry out a move in the state, note the nodes that it changes, and return the move that takes it back."""
+        undo = self.state.apply(move)
+        for placement in (undo.placement, move.placement):
+            for node in dict.fromkeys(placement.nodes) if placement is not None else ():
+                self.changed(node)
+        return undo
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
@@ -126,11 +131,11 @@ class Candidates:
         if cache is not None and cache.helps:
             shape, unknown = self._shape[option], []
             for node in nodes:
-                found = cache.recall((shape, self._views.state_of(node)))
-                if found is None:
+                known = cache.recall((shape, self._views.state_of(node)))
+                if known is None:
                     unknown.append(node)
                 else:
-                    scores[node], rooms[node] = found
+                    scores[node], rooms[node] = known
             nodes = unknown
         if not nodes:
             return
@@ -156,7 +161,7 @@ class Candidates:
         rooms = times_by_resources(self.state.node_free[nodes], need, most)
         if options.gpus[option]:
             usable = self.usable(option, nodes)
-            gpus = int(options.gpus[option]) * workers
+            gpus = int(options.bundle_gpus[option])
             rooms = np.minimum(rooms, usable.sum(axis=1) // gpus)  # a job never holds a GPU twice
         limit = int(options.workers_per_node[option]) // workers
         return np.minimum(np.maximum(rooms, 0), limit)
@@ -182,6 +187,12 @@ class Candidates:
             usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
         return usable
 
+    def free_milli(self, nodes: IntArray) -> IntArray:
+        """Shape (len(nodes), width): thousandths free of every GPU, at least 0; 0 where a slot has none."""
+        free = self.state.gpu_free_milli[self.slot_gpu[nodes]]
+        left: IntArray = np.where(self.slot_exists[nodes], np.maximum(free, 0), 0)
+        return left
+
     def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:
         """
         Return the GPUs that one bundle gets on ``node``, none of them in ``held``; fewer than needed: no room.
@@ -191,17 +202,17 @@ class Candidates:
         if self._over():
             raise OutOfTime("no time left to choose GPUs")
         options = self.problem.options
-        need = int(options.gpus[option] * options.bundle_workers[option])
+        need = int(options.bundle_gpus[option])
         if not need:
             return ()
         if not held and self.remembers_gpus and self._gpus_seen.helps:
             key = (self._shape[option], self._views.gpus_of(node))
             start = self.problem.first_gpu[node]
-            found = self._gpus_seen.recall(key)
-            if found is None:
-                found = tuple(gpu - start for gpu in self._choose(option, node, held, need))
-                self._gpus_seen.keep(key, found)
-            return tuple([start + index for index in found])
+            known = self._gpus_seen.recall(key)
+            if known is None:
+                known = tuple(gpu - start for gpu in self._choose(option, node, held, need))
+                self._gpus_seen.keep(key, known)
+            return tuple([start + index for index in known])
         return self._choose(option, node, held, need)
 
     def _choose(self, option: int, node: int, held: frozenset[int], need: int) -> tuple[int, ...]:
@@ -211,10 +222,15 @@ class Candidates:
             return tuple(gpus)
         if self._pick is not None:
             return self._pick(self, option, gpus, need)
-        return closest(self.problem, self.state, gpus, need)
+        return closest(self.state, gpus, need)
 
 
-def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple[int, ...]:
+def cheapest(gpus: list[int], cost: np.ndarray, need: int) -> tuple[int, ...]:
+    """Return the ``need`` of ``gpus`` that cost least, ties by their order."""
+    return tuple(sorted(gpus[i] for i in np.argsort(cost, kind="stable")[:need].tolist()))
+
+
+def closest(state: State, gpus: list[int], need: int) -> tuple[int, ...]:
     """
     Choose ``need`` of ``gpus`` (all of one node): the fullest GPU first, then the nearest to those taken.
 
@@ -222,8 +238,11 @@ def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple
     the least of its GPUs and sockets over. Of many GPUs, evenly spaced ones are tried, so that a choice takes about
     ``STEPS`` steps: 512 of 1,024 GPUs are grown from 8.
     """
-    here = np.array(gpus, dtype=np.int64)
-    fullness = _fullness(problem, state, here)
+    problem, here = state.problem, np.array(gpus, dtype=np.int64)
+    socket = problem.gpu_socket[here]
+    free_gpu = (state.gpu_free_milli if problem.shares_bind else state.gpu_utilisation)[here]
+    # what is free of each GPU and, less important, of its socket: the smaller the better to take
+    fullness = free_gpu * 1024 + np.bincount(socket - socket.min())[socket - socket.min()]
     if need == 1:
         return (int(here[np.lexsort((here, fullness))[0]]),)
     order = np.argsort(fullness, kind="stable")
@@ -234,13 +253,3 @@ def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple
     members, path = grown_sets(problem.topology.node_distances(here), need, first)
     best = np.lexsort((full[members].sum(axis=1), path[:, -1]))[0]
     return tuple(np.sort(here[members[best]]).tolist())
-
-
-def _fullness(problem: Problem, state: State, gpus: IntArray) -> IntArray:
-    """Return for every GPU what is free of it and, less important, of its socket: the smaller the better to take."""
-    socket = problem.gpu_socket[gpus]
-    socket = socket - socket.min()
-    count = np.bincount(socket)
-    free = (state.gpu_free_milli if problem.shares_bind else state.gpu_utilisation)[gpus]
-    out: IntArray = free * 1024 + count[socket]
-    return out

@@ -1,14 +1,14 @@
 """
-Exchange: a bundle that found no node is put onto one that is too full for it, which then gives heavy ones for lighter.
+Exchange: a bundle without a node is put onto one that is too full for it, which then gives heavy ones for lighter.
 
-Every exchange leaves the other node within its capacity, and the overloaded one less overloaded. If none is left that
-helps, the node gives up the bundle that is worth least.
+Every exchange leaves the other node within its capacity, and the overloaded one less overloaded. If no exchange helps
+any more, the node gives up the bundle that is worth least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,44 +18,34 @@ MAX_EXCHANGES = 12
 """For one bundle; most need one or two."""
 
 
-class Piece(Protocol):
-    """What can be exchanged; see ``heuristics.bundles.BundleItem``."""
+@dataclass(eq=False, slots=True)
+class BundleItem:
+    """What one node takes together: ``gpus`` GPUs of free share ``share``, and the jobs on them, with their options."""
 
     gpus: int
     share: int
-    worth: int
+    jobs: list[tuple[int, int]]
     need: list[int]
-    allowed: IntArray
-    """Classes of nodes on which it may be."""
-
-
-P = TypeVar("P", bound=Piece)
+    weight: float  # largest share of a resource, of what there is for a GPU
+    worth: int  # value of its jobs
+    home: int  # class of nodes for which it was made
+    allowed: IntArray  # classes of nodes on which it may be
 
 
 def exchange(
     node_class: IntArray,
     free: list[list[int]],
     idle: list[dict[int, int]],
-    held: list[list[P]],
-    unplaced: Sequence[P],
+    held: list[list[BundleItem]],
+    unplaced: Sequence[BundleItem],
     unit: list[float],
-) -> list[P]:
+) -> list[BundleItem]:
     """
-    Find nodes for bundles of one GPU by exchanging others of the same free share, one for one.
+    Return the pieces that have no node in the end, not always those that had none before.
 
-    Parameters
-    ----------
-    node_class, free, idle, held
-        By node: its class, free resources, idle GPUs by free share, pieces. All but the first are updated.
-    unplaced
-        Pieces without a node; those of one GPU are tried, the first first.
-    unit
-        Of each resource, an amount that counts as one.
-
-    Returns
-    -------
-    list
-        The pieces that have no node in the end; not always those that had none before.
+    Nodes for bundles of one GPU are found by exchanging others of the same free share, one for one. ``node_class``,
+    ``free`` resources, ``idle`` GPUs by free share and ``held`` pieces are by node; all but the first are updated. Of
+    ``unplaced`` those of one GPU are tried in order. ``unit``: of each resource, an amount that counts as one.
     """
     solution = _Assignment(node_class, free, [piece for pieces in held for piece in pieces] + list(unplaced), unit)
     solution.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
@@ -77,10 +67,12 @@ def exchange(
     return [solution.pieces[p] for p in np.flatnonzero(solution.at < 0)]
 
 
-class _Assignment(Generic[P]):
+class _Assignment:
     """All pieces, and where they are; -1 is nowhere."""
 
-    def __init__(self, node_class: IntArray, free: list[list[int]], pieces: list[P], unit: list[float]) -> None:
+    def __init__(
+        self, node_class: IntArray, free: list[list[int]], pieces: list[BundleItem], unit: list[float]
+    ) -> None:
         self.pieces = pieces
         self.node_class = node_class
         self.may = np.zeros((len(pieces), int(node_class.max()) + 1), dtype=bool)  # (P, classes)
@@ -94,7 +86,7 @@ class _Assignment(Generic[P]):
         self.worth = np.array([piece.worth for piece in pieces], dtype=np.int64)
 
     def enter(self, p: int, n: int) -> bool:
-        """Put piece ``p``, which is nowhere, onto node ``n`` and mend it; tell whether one piece more has a node."""
+        """Put piece ``p``, which has no node, onto node ``n`` and repair it; whether one piece more has a node."""
         self._put(p, n)
         done: list[tuple[int, int]] = []
         while (self.free[n] < 0).any() and len(done) < MAX_EXCHANGES:
@@ -109,8 +101,8 @@ class _Assignment(Generic[P]):
         enough = here[(self.free[n] + self.need[here] >= 0).all(axis=1)]
         least = int(enough[self.worth[enough].argmin()]) if len(enough) else p
         if not len(enough) or self.worth[least] >= self.worth[p]:
-            for one, other in reversed(done):
-                self._swap(one, other)
+            for heavy, other in reversed(done):
+                self._swap(heavy, other)
             least = p
         self._take(least)
         return False
@@ -132,11 +124,11 @@ class _Assignment(Generic[P]):
             return None
         return int(mine[best // len(others)]), int(others[best % len(others)])
 
-    def _swap(self, one: int, other: int) -> None:
-        a, b = int(self.at[one]), int(self.at[other])
-        self._take(one)
+    def _swap(self, heavy: int, other: int) -> None:
+        a, b = int(self.at[heavy]), int(self.at[other])
+        self._take(heavy)
         self._take(other)
-        self._put(one, b)
+        self._put(heavy, b)
         self._put(other, a)
 
     def _put(self, p: int, n: int) -> None:

@@ -13,7 +13,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import SCORES, score_named
-from placeopt.heuristics.scores.table import ColumnScore, Table, serves
+from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 
@@ -43,7 +43,7 @@ class ByScore:
         return place(self._candidates, job)
 
 
-def table_for(state: State, score: str, counts: IntArray | None = None) -> Table | None:
+def table_for(state: State, score: str, counts: IntArray | None = None) -> ScoreTable | None:
     """
     Return a table of all costs by the score of that name, which decides as its candidates would, but sooner.
 
@@ -51,7 +51,7 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Table
     """
     if not SCORES[score].has_columns or not serves(state.problem):
         return None
-    return Table(state, cast("ColumnScore", score_named(score, state.problem, counts=counts)))
+    return ScoreTable(state, cast("ColumnScore", score_named(score, state.problem, counts=counts)))
 
 
 @dataclass(frozen=True)

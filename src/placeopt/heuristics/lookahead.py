@@ -33,18 +33,12 @@ class Wait:
 
 @dataclass(frozen=True)
 class LookaheadDecision:
-    """
-    What look-ahead decided.
+    """What look-ahead decided, by job."""
 
-    ``waits``: jobs that could start now and should wait. ``needed``: GPU -> the first time at which a job that
-    starts later needs it. ``starts``: all other jobs that start now, and where; ``scheduled`` are those of them whose
-    place was weighed against other orders and is meant to be kept.
-    """
-
-    waits: dict[int, Wait]
-    needed: dict[int, int]
-    starts: dict[int, Placement]
-    scheduled: frozenset[int]
+    waits: dict[int, Wait]  # jobs that could start now and should wait
+    needed: dict[int, int]  # GPU -> the first time at which a job that starts later needs it
+    starts: dict[int, Placement]  # all other jobs that start now
+    scheduled: frozenset[int]  # those of them whose place was compared in several orders and is meant to be kept
 
 
 def look_ahead(
@@ -57,27 +51,17 @@ def look_ahead(
     cancelled: Callable[[], bool] | None = None,
 ) -> LookaheadDecision:
     """
-    Decide which jobs should wait, what is kept for them, and where others start.
+    Decide which jobs of ``order`` should wait, what is reserved for them, and where others start.
 
-    Parameters
-    ----------
-    order
-        Waiting jobs, first to be considered first.
-    score
-        Name in ``SCORES``: which nodes are tried.
-    reorder
-        Whether jobs may be scheduled before others that stand before them in the order.
-    deadline, cancelled
-        As in ``greedy``: jobs not reached by then neither wait nor start.
+    ``score`` selects the nodes that are tried, ``reorder`` allows jobs to be scheduled before others that stand before
+    them in the order. ``deadline`` and ``cancelled`` as in ``greedy``: jobs not reached by then neither wait nor start.
 
-    Notes
-    -----
     The first ``SCHEDULED`` jobs are scheduled one after the other, each at its best start, now or later, beside what
-    runs and those before it (``Timeline``). Orders of them are tried, the given one first, then the shortest job first,
-    then one job moved at a time as long as that helps: the schedule counts in which the ends, weighed by value per GPU,
-    come earliest. All other jobs follow in their order: they start now, or wait if they could and end earlier by that,
-    and never hold a GPU longer than until somebody before them needs it. Where running jobs may be changed, nobody who
-    has no room now is given a later start: room may be made for him.
+    runs and those before it (``Timeline``). Orders of them are tried: the given one, the shortest job first, then one
+    job moved at a time as long as that helps. The schedule counts in which the ends, weighted by value per GPU, come
+    earliest. All other jobs follow in their order: they start now, or wait if they could and end earlier by that, and
+    never hold a GPU longer than until a job before them needs it. Where running jobs may be changed, no job without
+    room now is given a later start: room may be made for it.
     """
 
     def stopped() -> bool:
@@ -104,7 +88,9 @@ def _best_order(line: Timeline, jobs: list[int], stopped: Callable[[], bool]) ->
     best, least = jobs, None
     tried: set[tuple[int, ...]] = set()
     while len(tried) < SCHEDULES and not (tried and stopped()):
-        order = next((one for one in _orders(line, best) if _classes(line.problem, one) not in tried), None)
+        order = next(
+            (candidate for candidate in _orders(line, best) if _classes(line.problem, candidate) not in tried), None
+        )
         if order is None:
             break
         total = _schedule(line, order, least)
@@ -133,11 +119,8 @@ def _classes(problem: Problem, jobs: Sequence[int]) -> tuple[int, ...]:
 
 
 def _schedule(line: Timeline, jobs: Sequence[int], least: int | None = None) -> int:
-    """
-    Give the jobs starts in this order; return the sum of their ends, weighed by what a GPU of theirs is worth.
-
-    Given up once it cannot be below ``least`` any more; the sum is then too large as well.
-    """
+    """Give the jobs starts in this order; return the sum of their ends, weighted by their value per GPU."""
+    # Stops once the sum cannot be below ``least`` any more; what is returned is then too large as well.
     weights = [_weight(line.problem, job) for job in jobs]
     if_room_now = bool(line.problem.changeable)
     total = sum(weight * line.shortest_ms(job) for weight, job in zip(weights, jobs, strict=True))

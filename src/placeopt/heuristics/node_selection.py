@@ -1,4 +1,4 @@
-"""Nodes for the workers of a job that may lie on several nodes: as close together as they fit."""
+"""Nodes for the workers of a job that may be on several nodes: as close together as they fit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from placeopt.terms.rules.spread import domain_of_nodes
 
 
 def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:
-    """
-    Return one node per worker, or None if greedy finds no way.
-
-    Splits are filled from the outermost level inwards. Where nothing is asked, the job goes to the smallest network
-    domain that takes it whole, of those to the one with the least room, and there to as few nodes as possible.
-    """
+    """Return one node per worker, or None if greedy finds no way."""
+    # Splits are filled from the outermost level inwards. Without splits, the job goes to the smallest network domain
+    # that takes it whole, of those to the one with the least room, and there to as few nodes as possible.
     problem = candidates.problem
     nodes = np.flatnonzero(np.isfinite(candidates.scores(option)))
     rooms = candidates.free_rooms(option)[nodes]

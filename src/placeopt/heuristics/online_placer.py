@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.arguments import expect
 from placeopt.errors import BadInput, Unsupported
 from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.table import Table, serves
+from placeopt.heuristics.scores.table import ScoreTable, serves
 from placeopt.problem import IntArray, Placement, Problem, State
 
 
@@ -146,7 +146,7 @@ class OnlinePlacer:
     def __init__(
         self, problem: Problem, *, quota: DemandQuota | None = None, moves: Moves | None = None, seed: int = 0
     ) -> None:
-        classes = len(problem.class_communication)
+        classes = problem.num_classes
         if not serves(problem):
             raise Unsupported(
                 "one by one: only for jobs of one worker where GPU shares, CPU and memory alone decide what fits; "
@@ -162,7 +162,7 @@ class OnlinePlacer:
         self.placements: list[Placement | None] = []
         self.refused: list[int] = []
         self.moved: list[int] = []
-        self._table = Table(self.state, PriceScore(problem, None if quota is None else quota.mix))
+        self._table = ScoreTable(self.state, PriceScore(problem, None if quota is None else quota.mix))
         self._parts = None if quota is None else quota.parts.tolist()
         self._class: list[int] = problem.job_class.tolist()
         self._came, self._taken = [0] * classes, [0] * classes
@@ -217,8 +217,8 @@ class OnlinePlacer:
     def _move_some(self, moves: Moves) -> int:
         """Return how many were moved."""
         moved, table = 0, self._table
-        for one in self._rng.choice(len(self._placed), min(moves.tried, len(self._placed)), replace=False).tolist():
-            arrival, before = self._placed[one]
+        for index in self._rng.choice(len(self._placed), min(moves.tried, len(self._placed)), replace=False).tolist():
+            arrival, before = self._placed[index]
             job = self.jobs[arrival]
             self._change(job, before, -1)
             after = table.place(job) or before  # there is room where it was, so something is found
@@ -226,7 +226,7 @@ class OnlinePlacer:
             if saved < moves.least_saving_micro:
                 after = before
             self._change(job, after, 1)
-            self._placed[one], self.placements[arrival] = (arrival, after), after
+            self._placed[index], self.placements[arrival] = (arrival, after), after
             moved += after is not before
             if moved == moves.most:
                 break

@@ -1,4 +1,4 @@
-"""Room for waiting jobs where running ones stand: the cheapest victims on some node, or in some domain."""
+"""Room for waiting jobs where running ones are: the cheapest victims on some node, or in some domain."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import place
+from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import keeps_limits, part_of, submission_order
 from placeopt.terms.objective import start_value
@@ -36,20 +36,10 @@ def make_room(
     """
     Place jobs that wait in ``allocation`` where running ones are preempted or shrunk for less than what that gains.
 
-    Parameters
-    ----------
-    allocation
-        What greedy made of the round.
-    order
-        Waiting jobs, first to be considered first; those that are placed are passed over.
-    score, deadline, cancelled, stop_at_first_failure
-        As in ``greedy``.
-
-    Notes
-    -----
-    For each job: what one, two, ... of its bundles cost on every node, victims taken by their loss per GPU; the nodes
-    or domains by the sum; on the cheapest few the victims are taken, those that the job can do without are put back,
-    the dearest first, and it is placed. Nobody is moved. A class that failed once is not tried again.
+    ``allocation`` is the result of greedy, ``order`` the waiting jobs, of which placed ones are skipped; the rest is as
+    in ``greedy``. For each job: the cost of one, two, ... of its bundles on every node, victims taken by their loss per
+    GPU; the nodes or domains by the sum. On the cheapest few the victims are taken, those that the job does not need
+    are put back, the dearest first, and it is placed. No job is moved. A class that failed once is not tried again.
     """
     round_ = _PreemptionSearch(problem, allocation, score)
     failed_classes: set[int] = set()
@@ -68,7 +58,7 @@ def make_room(
 
 @dataclass(frozen=True)
 class _Victim:
-    """A running job, what is left of it (None: nothing), and the net value that is lost by that."""
+    """A running job, what remains of it (None: nothing), and the net value that is lost by that."""
 
     job: int
     left: Placement | None
@@ -76,7 +66,7 @@ class _Victim:
 
 
 class _PreemptionSearch:
-    """The state of the pass: placements, victims by node, and what bundles cost there."""
+    """The state of the pass: placements, victims by node, and the cost of bundles there."""
 
     def __init__(self, problem: Problem, allocation: Allocation, score: str) -> None:
         self.problem = problem
@@ -88,9 +78,9 @@ class _PreemptionSearch:
         self.on_node: dict[int, list[_Victim]] = {}
         density: dict[int, float] = {}
         for job in sorted(problem.may_shrink | problem.may_preempt):
-            found = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
-            if found:
-                density[job], _, self.victims[job] = min(found)
+            priced = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
+            if priced:
+                density[job], _, self.victims[job] = min(priced)
         for job in sorted(self.victims, key=lambda job: (density[job], job)):
             for node in dict.fromkeys(problem.running[job].nodes):
                 self.on_node.setdefault(node, []).append(self.victims[job])
@@ -114,7 +104,7 @@ class _PreemptionSearch:
         return False
 
     def _reductions(self, job: int) -> list[_Victim]:
-        """Return in what ways the job may give: as a whole, or down to the first workers of its minimum."""
+        """Return the ways to reduce the job: as a whole, or down to the first workers of its minimum."""
         problem, options, held = self.problem, self.problem.options, self.problem.running[job]
         kept = start_value(problem, job, held)
         out = [_Victim(job, None, kept)] if job in problem.may_preempt else []
@@ -158,15 +148,15 @@ class _PreemptionSearch:
         for node, d in zip(nodes.tolist(), domain.tolist(), strict=True):
             if d >= 0:
                 inside.setdefault(d, []).append(node)
-        found = (
+        priced = (
             self._cheapest({node: self._prices(option, node, free[node]) for node in members}, bundles)
             for members in inside.values()
         )
-        return sorted(target for target in found if target is not None)
+        return sorted(target for target in priced if target is not None)
 
     @staticmethod
     def _cheapest(prices: dict[int, list[int]], bundles: int) -> tuple[int, list[tuple[int, int]]] | None:
-        """Return the loss of so many bundles by node, one after the other where the next one costs least."""
+        """Return the loss of ``bundles`` by node, one after the other where the next one costs least."""
         heap = [(price[0], node) for node, price in prices.items() if price]
         heapq.heapify(heap)
         taken: dict[int, int] = {}
@@ -218,10 +208,13 @@ class _PreemptionSearch:
         return list(chosen.values())
 
     def _try(self, job: int, victims: list[_Victim]) -> bool:
-        """Take the victims, spare whom it can do without, place the job; undo all unless value is gained lawfully."""
+        """
+        Take the victims, put back those not needed, place the job; undo all unless value is gained within the limits.
+        """
         undo = self._apply([Move(victim.job, victim.left) for victim in victims])
         if place(self.candidates, job) is not None:
-            lost = sum(v.loss for v in sorted(victims, key=_dearest) if not self._restore_victim(job, v, undo))
+            dearest_first = sorted(victims, key=lambda v: (-v.loss, v.job))
+            lost = sum(v.loss for v in dearest_first if not self._restore_victim(job, v, undo))
             placement = place(self.candidates, job)
             undo += self._apply([Move(job, placement)])
             gained = 0 if placement is None else int(self.problem.options.value[placement.option]) - lost
@@ -245,14 +238,8 @@ class _PreemptionSearch:
         """Carry out moves and forget what was known of the nodes that they touch; return what takes them back."""
         undo = []
         for move in moves:
-            before = self.state.placements[move.job]
-            undo.append(self.state.apply(move))
-            touched = {node for p in (before, move.placement) if p is not None for node in p.nodes}
-            for node in sorted(touched):
-                self.candidates.changed(node)
-                self._cache.pop(node, None)
+            undo.append(self.candidates.apply(move))
+            for placement in (undo[-1].placement, move.placement):
+                for node in placement.nodes if placement is not None else ():
+                    self._cache.pop(node, None)
         return undo
-
-
-def _dearest(victim: _Victim) -> tuple[int, int]:
-    return -victim.loss, victim.job

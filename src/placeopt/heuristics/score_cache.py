@@ -1,51 +1,54 @@
-"""What greedy remembers of nodes that looked alike."""
+"""Keys for what looks alike, options and nodes, and the cache of greedy by these keys."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 
-from placeopt.problem import State
+import numpy as np
+
+from placeopt.problem import IntArray, Problem, State
+from placeopt.problem.classes import group_by_key
 
 T = TypeVar("T")
 View = tuple[Any, ...]
 
 
 class ScoreCache(Generic[T]):
-    """Answers by question. It stops helping where questions do not repeat, so that it costs next to nothing there."""
+    """Cached values by key. It stops helping where keys do not repeat, so that it costs next to nothing there."""
 
     TRIAL = 2000
     """Questions after each of which it is judged: at least a third of all so far must have been answered."""
 
     MOST = 200_000
-    """Answers kept; when there are more, all are forgotten."""
+    """Values kept; beyond that the cache is cleared."""
 
     def __init__(self) -> None:
         self.helps = True
-        self._answers: dict[Hashable, T] = {}
-        self._asked = self._answered = 0
+        self._values: dict[Hashable, T] = {}
+        self._lookups = self._hits = 0
 
-    def recall(self, question: Hashable) -> T | None:
+    def recall(self, key: Hashable) -> T | None:
         """Return the answer, None where none is known."""
-        found = self._answers.get(question)
-        self._asked += 1
-        if found is not None:
-            self._answered += 1
-        if self._asked % self.TRIAL == 0 and self._answered * 3 < self._asked:
+        value = self._values.get(key)
+        self._lookups += 1
+        if value is not None:
+            self._hits += 1
+        if self._lookups % self.TRIAL == 0 and self._hits * 3 < self._lookups:
             self.helps = False
-            self._answers.clear()
-        return found
+            self._values.clear()
+        return value
 
-    def keep(self, question: Hashable, answer: T) -> None:
+    def keep(self, key: Hashable, value: T) -> None:
         """Remember an answer."""
         if self.helps:
-            if len(self._answers) >= self.MOST:
-                self._answers.clear()
-            self._answers[question] = answer
+            if len(self._values) >= self.MOST:
+                self._values.clear()
+            self._values[key] = value
 
 
 class NodeViews:
-    """Nodes as keys: equal for nodes in which nothing that room or scores depend on differs."""
+    """Keys of nodes: equal for nodes in which nothing that room or scores depend on differs."""
 
     def __init__(self, state: State) -> None:
         problem = state.problem
@@ -69,7 +72,7 @@ class NodeViews:
         self._states.pop(node, None)
 
     def state_of(self, node: int) -> View:
-        """Return class, free resources, and what is left of the GPUs, whichever of them it is."""
+        """Return class, free resources, and the free part of the GPUs, sorted."""
         cached = self._states.get(node)
         if cached is None:
             free = self._state.node_free[node].tolist()
@@ -77,8 +80,31 @@ class NodeViews:
         return cached
 
     def gpus_of(self, node: int) -> View:
-        """Return class, and what is left of every GPU."""
+        """Return class, and the free part of every GPU."""
         start, end = self._start[node], self._start[node + 1]
         if len(self._arrays) == 1:
             return (self._class[node], *self._arrays[0][start:end].tolist())
         return (self._class[node], *zip(*(array[start:end].tolist() for array in self._arrays), strict=True))
+
+
+def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:
+    """
+    Number the options: two have the same number if every node has the same room for both, and scores both alike.
+
+    ``features``, shape (O, anything): what else of each option the score depends on.
+    """
+    options = problem.options
+    rows = np.column_stack(
+        (
+            options.gpus,
+            options.milli,
+            options.gpu_memory_mib,
+            options.bundles,
+            options.workers,
+            options.workers_per_node,
+            options.demand,
+            np.zeros((len(options), 0), dtype=np.int64) if features is None else features,
+        )
+    )
+    masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)
+    return group_by_key(row.tobytes() + mask.tobytes() for row, mask in zip(rows, masks, strict=True))[0]

@@ -1,4 +1,6 @@
-"""What a start on a node would come to, remembered by who is there: schedules ask the same nodes over and over."""
+"""
+What a start on a node would cost, cached by the jobs that are there: schedules try the same nodes again and again.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +12,16 @@ from placeopt.problem import Placement, State
 
 @dataclass(frozen=True, slots=True)
 class StartEstimate:
-    """
-    A place for a job, and what a start there would come to at any time, as long as the jobs there stay.
-
-    Attributes
-    ----------
-    alike
-        Equal for places that differ in the node alone; None: there is no other like it.
-    length_ms
-        The job's run time there, None where it is unknown.
-    harm_ms
-        By how much its neighbours' run times get longer.
-    clear_ms
-        For each socket that it would use, when the last of the others there ends; without those of unknown end.
-    """
+    """A place for a job, and the effects of a start there at any time, as long as the jobs there stay."""
 
     placement: Placement
-    alike: tuple[int, ...] | None
-    length_ms: int | None
-    harm_ms: int
-    clear_ms: tuple[int, ...]
+    alike: tuple[int, ...] | None  # equal for places that differ in the node alone; None: there is no other like it
+    length_ms: int | None  # the job's run time there, None where it is unknown
+    harm_ms: int  # by how much its neighbours' run times get longer
+    clear_ms: tuple[int, ...]  # end of the last other job on each socket it would use; without unknown ends
 
     def delay_ms(self, at: int, end: int) -> int:
-        """Return by how long the sockets become whole later, summed, if the job is there from ``at`` to ``end``."""
+        """Return the delay until the sockets are whole, summed, if the job is there from ``at`` to ``end``."""
         total = 0
         for clear in self.clear_ms:
             until = clear if clear > at else at
@@ -43,9 +32,9 @@ class StartEstimate:
 
 class Occupants:
     """
-    Numbers for who is on a node: equal just if the same jobs are in the same places there, with the same ends.
+    Numbers for the occupants of a node: equal just if the same jobs are in the same places there, with the same ends.
 
-    Neighbours that lie on other nodes too are slowed from there as well, so ``slowdown_total`` of those is part of it.
+    Neighbours that are on other nodes too are slowed from there as well, so ``slowdown_total`` of those is part of it.
     """
 
     def __init__(self, state: State, end_of: Callable[[int], int | None], slowdown_total: Callable[[int], int]) -> None:
@@ -56,7 +45,7 @@ class Occupants:
         self._place: dict[int, tuple[int, bool]] = {}
 
     def of(self, node: int) -> int:
-        """Return the number of those who are on ``node`` now."""
+        """Return the number of the present occupants of ``node``."""
         cached = self._now.get(node)
         if cached is None:
             key = (node, *(self._occupant_key(job) for job in sorted(self._state.node_jobs[node])))
@@ -73,7 +62,7 @@ class Occupants:
         return job, number, self._end_of(job), self._slowdown_cache(job) if is_spread else 0
 
     def changed(self, job: int, nodes: tuple[int, ...]) -> None:
-        """Note that ``job`` came to ``nodes``, or left them, or ends at another time."""
+        """Note that ``job`` started on ``nodes``, or left them, or ends at another time."""
         self._place.pop(job, None)
         for node in nodes:
             self._now.pop(node, None)

@@ -21,9 +21,8 @@ MAX_STARTS = 16
 HARM = 2
 """What neighbours lose by a job counts twice: for them, and for the jobs that get their GPUs next."""
 
-
 Seen = tuple[int, int]
-"""An option, and the number of those who are on a node."""
+"""An option, and the number of the occupants of a node."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,9 @@ class Timeline:
     """
     Jobs get starts one after the other: now, or at the end of something that holds GPUs then.
 
-    ``state`` is the one of now, ``ends`` tells until when its jobs stay, ``reserved`` has the later starts: at that
-    time their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighed with
-    what a job loses that finds no whole one, and by what it costs its neighbours.
+    ``state`` is the present one, ``ends`` are the ends of its jobs, ``reserved`` has the later starts: at that time
+    their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighted with the
+    loss of a job that finds no whole one, and by its cost to neighbours.
     """
 
     def __init__(self, problem: Problem, score: str) -> None:
@@ -55,9 +54,9 @@ class Timeline:
         self.started: dict[int, Start] = {}
         self.reserved: dict[int, Start] = {}
         self.instead: dict[int, int | None] = {}
-        """Of a reserved job: when it would have ended, had it started when it was asked; None: it could not."""
+        """Of a reserved job: its end had it started at once; None: it could not."""
         self._candidates = Candidates(self.state, score_named(score, problem))
-        self._slowdown_cache: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
+        self._slowdown_cache: dict[int, int] = {}  # of placed jobs, once read since it changed
         self._occupants = Occupants(self.state, self._end_of, self._slowdown_of)
         self._estimates: dict[Seen, tuple[StartEstimate, ...]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
@@ -68,12 +67,12 @@ class Timeline:
         """
         Give the job its best start, now or later; None: there is none in the window, or its run time is not known.
 
-        One that can start now and would run as well as it can does. ``if_room_now``: it gets a later start only where
-        it could start now, be it on GPUs that are taken later.
+        A job that can start now at full speed does. ``if_room_now``: it gets a later start only where it could start
+        now, if on GPUs that are taken later.
         """
         k = int(self.problem.job_class[job])
         key = (k, if_room_now, self._given_starts)
-        if key not in self._choices:  # orders of the same jobs often come to the same
+        if key not in self._choices:  # orders of the same jobs often give the same choice
             self._choices[key] = self._choose(job, if_room_now=if_room_now)
         here, later = self._choices[key]
         if later is not None:
@@ -114,7 +113,7 @@ class Timeline:
         return min((length for length in times if length is not None), default=0)
 
     def put(self, job: int, placement: Placement | None) -> None:
-        """Let the state have a job there, or nowhere."""
+        """Put a job at a placement in the state, or remove it."""
         undo = self.state.apply(Move(job, placement))
         self._slowdown_cache.pop(job, None)
         for held in (undo.placement, placement):
@@ -150,7 +149,7 @@ class Timeline:
         """
         Return the start of least score, one of unknown end only if there is no other; ``heed`` what is reserved.
 
-        ``evaluated`` has nodes with those who are there that were asked for an earlier start, and is added to. Later
+        ``evaluated`` has pairs of option and occupants that were tried for an earlier start, and is added to. Later
         starts there are worse: the job ends later, and no socket is held up for a shorter time.
         """
         best: Start | None = None
@@ -158,16 +157,18 @@ class Timeline:
         for option in self.problem.options_of(job):
             for seen, estimates in self._asked(job, option, evaluated):
                 refused = False
-                for one in estimates:
-                    if one.alike is not None and one.alike in alike:
+                for estimate in estimates:
+                    if estimate.alike is not None and estimate.alike in alike:
                         continue  # it scores as the first like it, which counts
-                    start = self._start(one, at)
+                    start = self._start(estimate, at)
                     if best is not None and (start.end_ms is None, start.score) >= (best.end_ms is None, best.score):
                         continue
-                    if fits_beyond_room(self.state, job, one.placement) and (not heed or self._keeps_reserved(start)):
+                    if fits_beyond_room(self.state, job, estimate.placement) and (
+                        not heed or self._keeps_reserved(start)
+                    ):
                         best = start
-                        if one.alike is not None:
-                            alike.add(one.alike)
+                        if estimate.alike is not None:
+                            alike.add(estimate.alike)
                     else:
                         refused = True
                 if evaluated is not None and seen is not None and not refused:
@@ -177,7 +178,7 @@ class Timeline:
     def _asked(
         self, job: int, option: int, evaluated: set[Seen] | None
     ) -> Iterator[tuple[Seen | None, tuple[StartEstimate, ...]]]:
-        """Yield what starts in an option would come to, node by node, and what that is remembered by."""
+        """Yield the estimates of starts in an option, node by node, and the key that they are cached by."""
         candidates = self._candidates
         if self.problem.options.bundles[option] > 1:
             for placement in places(candidates, option):
@@ -189,7 +190,7 @@ class Timeline:
                 continue
             cached = self._estimates.get(seen)
             if cached is None:
-                cached = tuple(self._estimate(job, one) for one in places_on_node(candidates, option, node))
+                cached = tuple(self._estimate(job, place) for place in places_on_node(candidates, option, node))
                 if candidates.remembers_gpus:
                     self._estimates[seen] = cached
             yield seen, cached
@@ -199,19 +200,21 @@ class Timeline:
         return StartEstimate(placement, self._alike(placement), length, harm, self._clear(placement))
 
     def _alike(self, placement: Placement) -> tuple[int, ...] | None:
-        """Return what is equal for placements on idle nodes of a class that differ in the node alone; None: not so."""
+        """Return a key that is equal for placements on idle nodes of a class that differ in the node alone, or None."""
         problem, node = self.problem, placement.nodes[0]
         if self.state.node_jobs[node] or any(other != node for other in placement.nodes):
             return None
         first = problem.first_gpu[node]
         return (placement.option, int(problem.node_class[node]), *(gpu - first for gpu in placement.gpus))
 
-    def _start(self, one: StartEstimate, at: int) -> Start:
-        if one.length_ms is None:
-            return Start(one.placement, at, None, 0)
-        end = at + one.length_ms
+    def _start(self, estimate: StartEstimate, at: int) -> Start:
+        if estimate.length_ms is None:
+            return Start(estimate.placement, at, None, 0)
+        end = at + estimate.length_ms
         spread = self.problem.policy.postpone.spread_slowdown_thousandths
-        return Start(one.placement, at, end, 1000 * (end + HARM * one.harm_ms) + spread * one.delay_ms(at, end))
+        return Start(
+            estimate.placement, at, end, 1000 * (end + HARM * estimate.harm_ms) + spread * estimate.delay_ms(at, end)
+        )
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
         """Return the job's run time there, None where it is unknown, and by how much its neighbours' get longer."""
@@ -230,8 +233,8 @@ class Timeline:
             if caused and held is not None:
                 slowdown_total = self._slowdown_of(other)
                 before, after = (
-                    run_time_there_ms(problem, other, held, one) or 0
-                    for one in (slowdown_total, together(problem, (slowdown_total, caused)))
+                    run_time_there_ms(problem, other, held, estimate) or 0
+                    for estimate in (slowdown_total, together(problem, (slowdown_total, caused)))
                 )
                 harm += after - before
         return run_time_there_ms(problem, job, placement, together(problem, excesses)), harm
@@ -249,7 +252,7 @@ class Timeline:
         return self.ends.get(job) if reserved is None else reserved.end_ms
 
     def _clear(self, placement: Placement) -> tuple[int, ...]:
-        """Return when the others on each socket in use have ended, but for sockets where it is unknown of one."""
+        """Return when the others on each socket in use have ended; sockets where one end is unknown are left out."""
         problem, clear = self.problem, []
         for node in dict.fromkeys(placement.nodes):
             for socket in {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}:
@@ -259,9 +262,9 @@ class Timeline:
                     if (held := self.state.placements[other]) is not None
                     and any(problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus)
                 ]
-                cached = [end for end in ends if end is not None]
-                if len(cached) == len(ends):
-                    clear.append(max(cached, default=0))
+                known = [end for end in ends if end is not None]
+                if len(known) == len(ends):
+                    clear.append(max(known, default=0))
         return tuple(clear)
 
     def _keeps_reserved(self, start: Start) -> bool:
@@ -275,18 +278,15 @@ class Timeline:
 
 
 def _both_ends(scores: np.ndarray) -> list[int]:
-    """
-    Return the best ``TRIES`` nodes by score, and as many from the other end.
-
-    Scores keep room for jobs to come, so the best nodes are the fullest: where neighbours disturb a job most.
-    """
+    """Return the best ``TRIES`` nodes by score, and as many from the other end."""
+    # Scores keep room for jobs to come, so the best nodes are the fullest: where neighbours disturb a job most.
     order = np.argsort(scores, kind="stable")
     order = order[np.isfinite(scores[order])]
     return order.tolist() if len(order) <= 2 * TRIES else [*order[:TRIES].tolist(), *order[-TRIES:].tolist()]
 
 
 class _FutureState:
-    """The state of a timeline at later and later moments: what ends by then is gone, what is reserved is there."""
+    """The state of a timeline at later and later times: what ends by then is gone, what is reserved is there."""
 
     def __init__(self, line: Timeline) -> None:
         self._line = line
@@ -295,7 +295,7 @@ class _FutureState:
         self._there: set[int] = set()
 
     def advance(self, time_ms: int) -> None:
-        """Move the state to a moment, not before the last one."""
+        """Move the state to a time, not before the last one."""
         line = self._line
         for job in [job for job in self._there if time_ms >= (line.reserved[job].end_ms or 0)]:
             line.put(job, None)
@@ -310,7 +310,7 @@ class _FutureState:
                 self._there.add(job)
 
     def restore(self) -> None:
-        """Move the state to what it is now."""
+        """Move the state back to the present."""
         for job in self._there:
             self._line.put(job, None)
         for job, placement in reversed(self._gone):

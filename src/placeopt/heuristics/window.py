@@ -1,4 +1,4 @@
-"""Several jobs at once: of the first ones of the queue, always the one whose place costs least goes next."""
+"""Several jobs at once: among the first of the queue, the one whose place costs least goes next."""
 
 from __future__ import annotations
 
@@ -30,21 +30,11 @@ def window(
     """
     Place jobs by the score of their places, a window of the queue at a time.
 
-    Of the first ``width`` jobs that wait, the one goes next whose best place has the smallest score per GPU asked for
-    (a job without GPUs counts as one of a thousandth); ties go to the earlier one. Where a score is an increase, as
-    that of ``fgd``, this is steepest descent over job and node, not over the node alone. A job that fits nowhere leaves
-    the window for good: room only shrinks.
-
-    Parameters
-    ----------
-    order
-        Waiting jobs, first to be considered first.
-    score
-        Name in ``SCORES``; scores must be comparable from job to job.
-    width
-        Jobs in the window, at least 1; with 1 this is ``greedy``.
-    deadline, cancelled, seed
-        As for ``greedy``.
+    Of the first ``width`` waiting jobs (with 1 this is ``greedy``), the one goes next whose best place has the smallest
+    score per GPU asked for (a job without GPUs counts as one of a thousandth); ties go to the earlier one. The scores
+    of SCORES[``score``] must be comparable between jobs. Where a score is an increase, as that of ``fgd``, this is
+    steepest descent over job and node, not over the node alone. A job that fits nowhere leaves the window for good:
+    room only shrinks. ``order``, ``deadline``, ``cancelled`` and ``seed`` are as in ``greedy``.
     """
     state, over = State(problem), stop_at(deadline, cancelled)
     candidates = Candidates(state, score_named(score, problem, seed), over)
@@ -65,9 +55,7 @@ def window(
         if placement is None:
             failed_classes.add(k)
         else:
-            state.apply(Move(job, placement))
-            for node in dict.fromkeys(placement.nodes):
-                candidates.changed(node)
+            candidates.apply(Move(job, placement))
         ahead.remove(job)
         ahead.extend(follower for follower in [next(rest, None)] if follower is not None)
     return GreedyResult(state.allocation(), ())
@@ -97,6 +85,6 @@ def _price(candidates: Candidates, problem: Problem, job: int) -> float | None:
         scores = candidates.scores(option)
         least = float(scores.min()) if len(scores) else np.inf
         if np.isfinite(least):
-            asked = int(options.gpus[option]) * int(options.milli[option]) * int(options.bundle_workers[option])
+            asked = int(options.bundle_gpus[option] * options.milli[option])
             return least * 1000 / max(asked, 1)
     return None

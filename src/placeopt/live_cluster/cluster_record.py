@@ -31,7 +31,7 @@ MOST_CHANGES_KEPT = 10_000
 
 
 @dataclass(frozen=True)
-class Change:
+class RecordChange:
     """What one revision changed."""
 
     revision: int
@@ -44,8 +44,8 @@ class ClusterRecord:
     """
     The records of a cluster, changed one revision at a time. Refuses what an instance would refuse.
 
-    ``name``, ``revision`` and ``digest`` (None: not known without reading everything) are what a plan for some jobs
-    states of its instance.
+    A plan for some jobs states ``name``, ``revision`` and ``digest`` (None: not known without reading everything) of
+    it.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
@@ -53,7 +53,7 @@ class ClusterRecord:
         self._snapshot: Instance | None = instance
         self._cluster: Cluster | None = instance.cluster
         self._policy = policy
-        self._changes: deque[Change] = deque(maxlen=MOST_CHANGES_KEPT)
+        self._changes: deque[RecordChange] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
         self.look_for_limits(instance.jobs)
@@ -79,9 +79,9 @@ class ClusterRecord:
         return self.ledger.directory.running
 
     def note(self, text: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
-        """Go on to the next revision."""
+        """Begin the next revision."""
         self.revision += 1
-        self._changes.append(Change(self.revision, text, tuple(jobs), tuple(nodes)))
+        self._changes.append(RecordChange(self.revision, text, tuple(jobs), tuple(nodes)))
         self._snapshot = None
 
     def expect(self, ends: Mapping[str, int]) -> None:
@@ -106,11 +106,8 @@ class ClusterRecord:
         return Instance.model_construct(**{**dict(self._loaded), **update})
 
     def snapshot(self) -> Instance:
-        """
-        Return the instance as it is; the same object until something changes.
-
-        Running placements state the shares granted now; the records themselves hold requests alone.
-        """
+        """Return the instance as it is; the same object until something changes."""
+        # Running placements state the shares granted now; the records themselves hold requests alone.
         if self._snapshot is None:
             running: Sequence[Running] = tuple(self.running.values())
             if self.has_limits:
@@ -141,14 +138,9 @@ class ClusterRecord:
 
     def refuse_stale(self, planned: int) -> None:
         """
-        Raise unless ``planned`` is the present revision.
+        Raise ``StaleSnapshot``, which names what changed since, unless ``planned`` is the present revision.
 
-        Raises
-        ------
-        StaleSnapshot
-            Naming what changed since.
-        BadInput
-            If there has been no such revision.
+        Raises ``BadInput`` if there has been no such revision.
         """
         if planned == self.revision:
             return
@@ -197,7 +189,7 @@ class ClusterRecord:
                     raise BadInput(f"add_jobs: job {job.id!r}: {fault}")
 
     def check_nodes(self, nodes: Mapping[str, NodeChange]) -> dict[str, Node | None]:
-        """Return the records that ``nodes`` mean, or raise ``BadInput`` unless they can come, go and change."""
+        """Return the new records by node id, or raise ``BadInput`` unless they can come, go and change."""
         records: dict[str, Node | None] = {}
         for name, change in nodes.items():
             if name not in self.nodes and not isinstance(change, Node):

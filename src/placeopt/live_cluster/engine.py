@@ -7,24 +7,62 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from placeopt.aliases import former_argument, former_names
 from placeopt.arguments import INSTANCE, expect
-from placeopt.errors import BadInput, only_documented
+from placeopt.errors import BadInput, EngineInUse, only_documented
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.cluster_record import Ids, NodeChange
-from placeopt.live_cluster.exclusive import exclusive
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.bounds import Progress
 from placeopt.solving.params import SolveParams, check_call
 
-__getattr__ = former_names(__name__)
-
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Exclusive(Protocol):
+    """An object that takes one call at a time."""
+
+    _calls: dict[str, list[str]]
+    """Under ``"now"`` the name of the call at work, in a list; empty between calls."""
+
+
+S = TypeVar("S", bound=Exclusive)
+
+
+def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """
+    Wrap a public method so that it raises ``EngineInUse`` while another one of the same object is at work.
+
+    The second call is refused and does not wait: a caller that waits in silence loses its time limit, and a call from
+    ``on_progress``, in the thread of the first one, would wait for ever.
+
+    Notes
+    -----
+    Uses the entry of a dictionary instead of a lock: ``setdefault`` is atomic, and what a KeyboardInterrupt cuts short
+    anywhere inside ``try`` is undone in ``finally``, where a lock taken just before ``try`` would stay taken.
+    """
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        mine = [method.__name__]
+        try:
+            holder = self._calls.setdefault("now", mine)
+            if holder is not mine:
+                raise EngineInUse(method.__name__, holder[0])
+            return method(self, *args, **kwargs)
+        finally:
+            if self._calls.get("now") is mine:
+                del self._calls["now"]
+
+    return call
+
+
+__getattr__ = former_names(__name__)
 
 
 def _by_solver(method: Callable[Concatenate[Solver, P], R]) -> Callable[Concatenate[Engine, P], R]:

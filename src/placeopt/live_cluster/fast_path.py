@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from placeopt.environment import versions
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import ClusterRecord
+from placeopt.live_cluster.partial_plan import plan_fields
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
-from placeopt.model.plan import InstanceRef, Level, PolicyRef, Stage
+from placeopt.model.plan import Stage
 from placeopt.problem import Placement, Problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder
@@ -42,12 +42,12 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
     if not method.is_greedy or method.greedy.shape != "value" or problem.changeable or has_traffic:
         return None
     rule = method.greedy.for_problem(problem)
-    found = rule.place(problem, budget, rule.deadline(budget))
-    if found.not_reached:
+    result = rule.place(problem, budget, rule.deadline(budget))
+    if result.not_reached:
         return None
     starts = {
         job: placement
-        for job, placement in enumerate(found.allocation)
+        for job, placement in enumerate(result.allocation)
         if placement is not None and job not in problem.running
     }
     if starts and not any(problem.options.value[placement.option] for placement in starts.values()):
@@ -57,10 +57,9 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
 
 def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choice: Choice) -> Plan | None:
     """
-    Return the checked plan for the jobs that start now, and no others.
+    Return the checked plan for the jobs that start now, and no others; ``problem`` is that of the record's snapshot.
 
-    ``problem`` is that of the record's snapshot. None where the ledger, which judges the plan as it does any for some
-    jobs, refuses it.
+    None where the ledger, which judges the plan as it does any for some jobs, refuses it.
     """
     placed = choice.starts
     starts = sorted(placed)
@@ -69,31 +68,24 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
     worth = int(problem.options.value[options].sum())
     made = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
     placements = tuple(record.granted(made))
-    plan = Plan.model_construct(
-        format_version=1,
-        instance=trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
-        policy=trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
-        status="feasible",
-        limit="none",
-        asked=tuple(placement.job for placement in placements),
-        levels=(trusted(Level, {"name": "value", "sense": "max", "objective": worth, "bound": None}),),
-        gap=None,
-        facts={
-            "gpu_milli_placed": int(problem.options.total_milli[options].sum()),
-            "jobs_placed": len(starts),
-            "jobs_waiting": 0,  # of those in the plan
-        },
-        placements=placements,
-        stages=(
-            Stage(
-                name=choice.stage,
-                outcome="improved" if choice.improved else "kept",
-                detail=choice.detail,
-                objective=worth,
-                bound=None,
-                seconds=None,
-            ),
-        ),
-        versions=versions(),
+    milli = int(problem.options.total_milli[options].sum())
+    stage = Stage(
+        name=choice.stage,
+        outcome="improved" if choice.improved else "kept",
+        detail=choice.detail,
+        objective=worth,
+        bound=None,
+        seconds=None,
     )
+    fields = plan_fields(
+        record,
+        policy,
+        worth,
+        None,
+        asked=tuple(placement.job for placement in placements),
+        facts={"gpu_milli_placed": milli, "jobs_placed": len(starts), "jobs_waiting": 0},  # of those in the plan
+        placements=placements,
+        stages=(stage,),
+    )
+    plan = trusted(Plan, fields)
     return None if record.ledger.violations(record, plan) else plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import CHOOSERS, Candidates, Chooser, Table, place, score_named, table_for
+from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named, table_for
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
@@ -26,8 +26,8 @@ class IncrementalPlacer:
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
         self._counts = counts
         self._candidates: dict[str, Candidates] = {}
-        self._tables: dict[str, Table | None] = {}
-        self._choosers: dict[str, Chooser] = {}
+        self._choosers: dict[str, Chooser | None] = {}
+        """By name of chooser or score; None: the score has no table, its candidates decide."""
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
@@ -47,7 +47,6 @@ class IncrementalPlacer:
         """Drop what was derived from the former problem."""
         self._counts = counts
         self._candidates.clear()
-        self._tables.clear()
         self._choosers.clear()
         self._worth.clear()
         self._recorder = None
@@ -68,13 +67,9 @@ class IncrementalPlacer:
         """Note that a job of class ``number`` now holds ``placement``, or (``sign`` -1) no longer does."""
         self._count(number, placement, sign)
         for node in dict.fromkeys(placement.nodes):
-            for candidates in self._candidates.values():
-                candidates.changed(node)
-            for table in self._tables.values():
-                if table is not None:
-                    table.changed(node)
-            for chooser in self._choosers.values():
-                chooser.changed(node)
+            for follower in (*self._candidates.values(), *self._choosers.values()):
+                if follower is not None:
+                    follower.changed(node)
 
     def _count(self, number: int, placement: Placement, sign: int) -> None:
         self.state.take(number, placement, sign)
@@ -89,18 +84,14 @@ class IncrementalPlacer:
 
     def decide(self, number: int, score: str, chooser: str | None = None) -> Placement | None:
         """
-        Return the best placement that every rule allows for a job of class ``number``, or None.
-
-        The best by ``score``, or by the ``chooser`` of that name instead.
+        Return the best placement by ``score`` or ``chooser`` that every rule allows for class ``number``, or None.
         """
-        if chooser is not None:
-            if chooser not in self._choosers:
-                self._choosers[chooser] = CHOOSERS[chooser](self.state)
-            return self._choosers[chooser].place(number)
-        if score not in self._tables:
-            self._tables[score] = table_for(self.state, score, self._counts)
-        table = self._tables[score]
-        return place(self.candidates(score), number) if table is None else table.place(number)
+        name = chooser or score
+        if name not in self._choosers:
+            made = table_for(self.state, score, self._counts) if chooser is None else CHOOSERS[chooser](self.state)
+            self._choosers[name] = made
+        chosen = self._choosers[name]
+        return place(self.candidates(score), number) if chosen is None else chosen.place(number)
 
     def worth(self, number: int) -> int:
         """Return a bound: the value of a job of the class in its most valuable option that fits on idle nodes."""

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.problem import IntArray, Placement, Problem, State, hose_loads
-from placeopt.topology.cluster_topology import ClusterTopology
+from placeopt.problem import IntArray, Placement, Problem, State
 
 
 class IndexRemap:
@@ -56,11 +55,12 @@ class IndexRemap:
             for (profile, gpus_held), count in state.tenants[at].items():
                 renumbered: tuple[int, ...] = tuple(self.gpu[list(gpus_held)].tolist())
                 out.tenants[new][profile, renumbered] = count
-        if not before.options.network_mbps.any() or _same_domains(before.topology, after.topology, self.node):
+        same_domains = (before.topology.node_domain[mine] == after.topology.node_domain[nodes]).all()
+        if same_domains or not before.options.network_mbps.any():
             out.machine_load[nodes], out.domain_load[:] = state.machine_load[mine], state.domain_load
         else:
             for placement in placed:
-                _load_links(out, self.placement(placement))
+                out.load_links(self.placement(placement))
         return out
 
 
@@ -68,16 +68,3 @@ def _is_start(new: IntArray) -> bool:
     """Tell whether what is still there has the numbers that it had."""
     there = np.flatnonzero(new >= 0)
     return bool((new[there] == there).all())
-
-
-def _same_domains(before: ClusterTopology, after: ClusterTopology, node: IntArray) -> bool:
-    mine = np.flatnonzero(node >= 0)
-    return bool((before.node_domain[mine] == after.node_domain[node[mine]]).all())
-
-
-def _load_links(state: State, placement: Placement) -> None:
-    options = state.problem.options
-    if options.network_mbps[placement.option] and len(placement.nodes) > 1:
-        kind = 0 if options.gpus[placement.option] else 1
-        for load, where, amount in hose_loads(state.problem, placement):
-            (state.machine_load if load == "machine" else state.domain_load)[where, kind] += amount

@@ -30,8 +30,7 @@ from placeopt.model import Instance, Job, Node, Plan, Policy, Running
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.indexing import running_placement
-from placeopt.problem.lost import find_lost
+from placeopt.problem.running import find_lost, running_placement
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
@@ -42,7 +41,8 @@ class LiveCluster:
     A cluster between rounds. Every method either does all it says or raises and changes nothing.
 
     Three things are kept in step: the record (jobs, nodes, running placements, the referee's ledger, the revision), the
-    parts that problems are compiled from, and the placer, which holds what is free.
+    parts that problems are compiled from, and the placer, which holds what is free. Methods raise as those of
+    ``Engine`` that call them.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
@@ -88,16 +88,7 @@ class LiveCluster:
         now_ms: int | None,
         expected_end_ms: Mapping[str, int],
     ) -> None:
-        """
-        Change nodes, then remove waiting jobs, then add some: one revision, if anything is given.
-
-        Raises
-        ------
-        BadInput
-            If any of it contradicts the records, or what runs contradicts itself.
-        Unsupported
-            If the jobs can be worth more than 2^53 together.
-        """
+        """Change nodes, then remove waiting jobs, then add some: one revision, if anything is given."""
         add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
         records = self.record.check_nodes(nodes)
         self.record.check_jobs(add, remove, nodes)
@@ -152,16 +143,7 @@ class LiveCluster:
             self._compile(self.snapshot)
 
     def place_jobs(self, jobs: Iterable[str], method: str, *, explain: bool = True) -> Plan:
-        """
-        Return the plan for some waiting jobs; see ``partial_plan.plan_for``.
-
-        Raises
-        ------
-        BadInput
-            If a job is not there, runs already, or stands twice.
-        Unsupported
-            If the method is not greedy alone, or the policy looks ahead.
-        """
+        """Return the plan for some waiting jobs; see ``partial_plan.plan_for``."""
         chosen = method_of(method)
         if places_rounds(chosen):
             raise Unsupported(
@@ -200,18 +182,7 @@ class LiveCluster:
         explain: bool,
         brief: bool,
     ) -> Plan:
-        """
-        Return the plan of a whole round.
-
-        Parameters
-        ----------
-        solver
-            Solves it.
-        params, given
-            How, and what the call gives beside that.
-        warm, prove, explain, brief
-            As in ``Engine.place``.
-        """
+        """Return the plan of a whole round; ``given`` belongs to the call, the rest is as in ``Engine.place``."""
         decision: LookaheadDecision | None = None
         looks_ahead = self.policy.postpone.rule == "lookahead"
         method = method_of(params.method)
@@ -231,16 +202,7 @@ class LiveCluster:
         return plan
 
     def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids) -> None:
-        """
-        Make what a plan says the state of the cluster; one revision, unless the plan changes nothing.
-
-        Raises
-        ------
-        StaleSnapshot
-            If the cluster has changed since the plan was made.
-        BadInput
-            If the plan is of another cluster or policy, or the referee refuses it.
-        """
+        """Make what a plan says the state of the cluster; one revision, unless the plan changes nothing."""
         record = self.record
         if plan.instance.name != record.name:
             raise BadInput(f"plan: is of {plan.instance.name!r}, this cluster is {record.name!r}")
@@ -277,14 +239,7 @@ class LiveCluster:
             record.note(" and ".join(changes), [*begun, *changed, *stopped])
 
     def release(self, job_id: str) -> Job:
-        """
-        Remove a running job, done or failed, and return its record.
-
-        Raises
-        ------
-        BadInput
-            If no such job runs.
-        """
+        """Remove a running job, done or failed, and return its record."""
         if job_id not in self.record.running:
             raise BadInput(f"release: job {job_id!r} does not run")
         self._stop(job_id)
@@ -294,7 +249,7 @@ class LiveCluster:
         return job
 
     def _start(self, running: Running) -> None:
-        """Let a job hold a placement, instead of any that it held before."""
+        """Place a job, instead of any placement that it held before."""
         number = self._parts.table.number(running.job)
         placement = running_placement(running, self._placer.problem, number, self._node_number)
         before = self._parts.placed.get(running.job)
@@ -355,7 +310,7 @@ class LiveCluster:
     def _compile_changes(
         self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
     ) -> Problem:
-        """Return the class problem after a change; raise what is wrong with the change."""
+        """Return the class problem after a change; raise if the change is not possible."""
         parts, table = self._parts, self._parts.table
         bare = self.record.bare()
         if records:
@@ -370,7 +325,7 @@ class LiveCluster:
         return problem
 
     def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:
-        """Let the placer, and the placements that are kept, use the new class problem."""
+        """Switch the placer, and the placements that are kept, to the new class problem."""
         if problem is self._placer.problem:
             return
         count = self._parts.table.count
@@ -385,7 +340,7 @@ class LiveCluster:
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
 
     def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
-        """Refuse that a node goes which a job that stays names."""
+        """Refuse to remove a node that a remaining job names."""
         going = {name for name, node in records.items() if node is None}
         table = self._parts.table
         if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):

@@ -38,25 +38,44 @@ def places_rounds(method: Method) -> bool:
 
 
 def decide_all(placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule) -> dict[str, Placement | None]:
-    """
-    Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was.
-
-    A class that failed is not tried again: room only shrinks.
-    """
-    found: dict[str, Placement | None] = {}
+    """Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was."""
+    # A class that failed is not tried again: room only shrinks.
+    placement_of: dict[str, Placement | None] = {}
     hopeless: set[int] = set()
     taken: list[tuple[int, Placement]] = []
     for job_id, number in jobs.items():
         placement = None if number in hopeless else placer.decide(number, rule.score, rule.chooser)
-        found[job_id] = placement
+        placement_of[job_id] = placement
         if placement is None:
             hopeless.add(number)
-        elif len(found) < len(jobs):
+        elif len(placement_of) < len(jobs):
             placer.take(number, placement)
             taken.append((number, placement))
     for number, placement in taken:
         placer.take(number, placement, -1)
-    return found
+    return placement_of
+
+
+def plan_fields(record: ClusterRecord, policy: Policy, value: int, bound: int | None, **stated: Any) -> dict[str, Any]:
+    """Every field of a ``Plan`` for some jobs, in order: ``stated``, else as of a plan that places none of them."""
+    return {
+        "format_version": 1,
+        "instance": trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
+        "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
+        "status": "feasible",
+        "limit": "none",
+        "asked": (),
+        "levels": (trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound}),),
+        "gap": None,
+        "bound_relaxes": (),
+        "costs": {},
+        "facts": {},
+        **dict.fromkeys(("placements", "unplaced", "moved", "shrunk", "preempted", "standing", "stages"), ()),
+        "seconds": NO_SECONDS,
+        "seed": 0,
+        "versions": versions(),
+        **stated,
+    }
 
 
 def plan_for(
@@ -71,17 +90,14 @@ def plan_for(
     """
     Return the checked plan for waiting jobs (id -> class) by greedy alone; ``explain`` as in ``Engine.place``.
 
-    Raises
-    ------
-    InternalFault
-        If the referee refuses what was decided.
+    Raises ``InternalFault`` if the referee refuses what was decided.
     """
     started = time.monotonic()
-    found = decide_all(placer, jobs, rule)
+    placement_of = decide_all(placer, jobs, rule)
     options = placer.problem.options
     placements, unplaced = [], []
     value = milli = bound = 0
-    for job_id, placement in found.items():
+    for job_id, placement in placement_of.items():
         bound += placer.worth(jobs[job_id])
         if placement is None:
             reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if explain else NOT_EXPLAINED
@@ -103,29 +119,19 @@ def plan_for(
     decided = time.monotonic()
     closed = value == bound
     unpriced = policy.weights.any_cost
-    fields: dict[str, Any] = {
-        "format_version": 1,
-        "instance": trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
-        "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
-        "status": "optimal" if closed and not unpriced else "feasible",
-        "limit": "none",
-        "asked": tuple(jobs),
-        "levels": (trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound}),),
-        "gap": (None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
-        "bound_relaxes": () if closed else RELAXES,
-        "costs": {},
-        "facts": {"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
-        "placements": tuple(placements),
-        "unplaced": tuple(unplaced),
-        "moved": (),
-        "shrunk": (),
-        "preempted": (),
-        "standing": (),
-        "stages": (),
-        "seconds": NO_SECONDS,
-        "seed": 0,
-        "versions": versions(),
-    }
+    fields = plan_fields(
+        record,
+        policy,
+        value,
+        bound,
+        status="optimal" if closed and not unpriced else "feasible",
+        asked=tuple(jobs),
+        gap=(None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
+        bound_relaxes=() if closed else RELAXES,
+        facts={"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
+        placements=tuple(placements),
+        unplaced=tuple(unplaced),
+    )
     broken = record.ledger.violations(record, trusted(Plan, fields))
     if broken:
         raise InternalFault(f"a decision was refused by the referee: {broken[0]}")

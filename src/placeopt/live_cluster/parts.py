@@ -1,31 +1,153 @@
-"""The compiled parts of a live cluster: each is compiled again only when its input has changed."""
+"""The compiled parts of a live cluster, jobs as rows among them: compiled again only when their input changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from placeopt.live_cluster.job_table import JobTable
 from placeopt.model import Instance, Job, Node, Policy
-from placeopt.problem import IntArray, Placement, Problem
-from placeopt.problem.classes import classes_by_view, views
-from placeopt.problem.compile import Classes, Jobs, assemble, compile_classes, may_change
-from placeopt.problem.hardware import Hardware, compile_hardware
-from placeopt.problem.lost import find_lost
-from placeopt.problem.standing import without_fixed
+from placeopt.problem import BoolArray, IntArray, Placement, Problem
+from placeopt.problem.changes import without_fixed
+from placeopt.problem.classes import class_key, classes_by_view, job_classes, views
+from placeopt.problem.compile import assemble, compile_classes, may_change
+from placeopt.problem.hardware import compile_hardware
+from placeopt.problem.problem import Classes, Hardware, Jobs
+from placeopt.problem.running import find_lost
+
+NUMBER, ARRIVAL, PRIORITY = range(3)
 
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
+
+
+class JobTable:
+    """
+    A row per job; rows of removed jobs stay empty until they are the greater part.
+
+    Classes of jobs are numbered as they appear and keep their number while they have jobs; ``members`` has one job of
+    each. ``problem.compile`` numbers them in the order of the jobs there are: ``in_order`` translates.
+    """
+
+    def __init__(self, jobs: tuple[Job, ...], members: list[Job], job_class: IntArray, policy: Policy) -> None:
+        self._policy = policy
+        self._row = {job.id: row for row, job in enumerate(jobs)}
+        self._columns: IntArray = np.empty((3, max(len(jobs), 16)), dtype=np.int64)
+        self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
+        self._end = len(jobs)
+        self.removals = 0
+        """How many jobs were removed so far: while it stays the same, so does every job's position."""
+        self._columns[NUMBER, : len(jobs)] = job_class
+        self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
+        self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
+        self._there[: len(jobs)] = True
+        self.members = list(members)
+        self._numbers = {class_key(job, policy): k for k, job in enumerate(members)}
+        self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job], policy: Policy) -> JobTable:
+        """Make the table of some jobs."""
+        listed = tuple(jobs)
+        return cls(listed, *job_classes(listed, policy), policy)
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self._row)
+
+    @property
+    def count(self) -> IntArray:
+        """Shape (len(members),): jobs of each class."""
+        return np.array(self._count, dtype=np.int64)
+
+    def number(self, job_id: str) -> int:
+        """Return the number of a job's class."""
+        return int(self._columns[NUMBER, self._row[job_id]])
+
+    @property
+    def mostly_empty(self) -> bool:
+        """Whether most classes have no jobs any more, so that all should be numbered again."""
+        used = sum(count > 0 for count in self._count)
+        return len(self.members) > 2 * used + 64
+
+    def classes_of(self, jobs: Iterable[Job]) -> list[int]:
+        """Return the number of each job's class; classes that are new get theirs."""
+        numbers = []
+        for job in jobs:
+            number = self._numbers.setdefault(class_key(job, self._policy), len(self.members))
+            if number == len(self.members):
+                self.members.append(job)
+                self._count.append(0)
+            numbers.append(number)
+        return numbers
+
+    def forget_classes(self, known: int) -> None:
+        """Drop the classes from number ``known`` on, which have no jobs."""
+        for job in self.members[known:]:
+            del self._numbers[class_key(job, self._policy)]
+        del self.members[known:], self._count[known:]
+
+    def add(self, job: Job, number: int) -> None:
+        """Add a job of class ``number`` at the end."""
+        self._count[number] += 1
+        if self._end == self._columns.shape[1]:
+            self._make_room()
+        self._columns[:, self._end] = number, job.arrival_ms, job.priority
+        self._there[self._end] = True
+        self._row[job.id] = self._end
+        self._end += 1
+
+    def remove(self, job_id: str) -> None:
+        """Remove a job."""
+        row = self._row.pop(job_id)
+        self.removals += 1
+        self._there[row] = False
+        self._count[int(self._columns[NUMBER, row])] -= 1
+
+    def _make_room(self) -> None:
+        """Drop empty rows, and double the table if that is not enough."""
+        rows = np.flatnonzero(self._there[: self._end])
+        size = max(16, 2 * len(rows))
+        columns, there = np.empty((3, size), dtype=np.int64), np.zeros(size, dtype=bool)
+        columns[:, : len(rows)], there[: len(rows)] = self._columns[:, rows], True
+        self._columns, self._there, self._end = columns, there, len(rows)
+        self._row = {job_id: row for row, job_id in enumerate(self._row)}  # in the order of rows, as they came
+
+    def columns(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return class number, arrival and priority of every job, in order."""
+        number, arrival, priority = self._columns[:, : self._end][:, self._there[: self._end]]
+        return number, arrival, priority
+
+    def positions(self, job_ids: Iterable[str]) -> list[int]:
+        """Return where jobs stand in the order."""
+        position = np.cumsum(self._there[: self._end]) - 1
+        out: list[int] = position[[self._row[job_id] for job_id in job_ids]].tolist()
+        return out
+
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all jobs, in order."""
+        return tuple(self._row)
+
+    def in_order(self) -> tuple[IntArray, IntArray]:
+        """
+        Shapes (classes,) and (jobs,): the classes in use, by their first jobs, and each job's position among them.
+        """
+        number = self._columns[NUMBER, : self._end][self._there[: self._end]]
+        first = np.full(len(self.members), len(number), dtype=np.int64)
+        first[number[::-1]] = np.arange(len(number))[::-1]  # the last write stays: the first job of each
+        order = np.argsort(first, kind="stable")[: int((first < len(number)).sum())]
+        place = np.full(len(self.members), -1, dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return order, place[number]
 
 
 class Parts:
     """
     Hardware, classes of nodes, option rows and jobs, kept over changes.
 
-    Two problems are put together from them. ``whole`` is what ``compile_problem`` makes of the snapshot.
-    ``class_problem`` has one job per class, numbered for good, and nothing running: decisions for single jobs use it.
-    All placements that are kept number options as it does.
+    Two problems are composed from them. ``whole`` is what ``compile_problem`` makes of the snapshot. ``class_problem``
+    has one job per class, numbered for good, and nothing running: decisions for single jobs use it. All placements that
+    are kept number options as it does.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
@@ -66,11 +188,8 @@ class Parts:
         self._version += 1
 
     def nodes_changed(self, instance: Instance, before: Mapping[str, Node]) -> None:
-        """
-        Compile what depends on nodes that changed; ``before`` has their former records.
-
-        A change of labels, taints or drain leaves the hardware as it is.
-        """
+        """Compile what depends on nodes that changed; ``before`` has their former records."""
+        # A change of labels, taints or drain leaves the hardware as it is.
         now = {node.id: node for node in instance.cluster.nodes if node.id in before}
         same = len(now) == len(before) and len(instance.cluster.nodes) == len(self.hardware.node_ids)
         if not same or any((now[n].machine, now[n].domain) != (b.machine, b.domain) for n, b in before.items()):
@@ -99,7 +218,8 @@ class Parts:
         numbers = np.arange(len(members))
         classes = self._compiled("classes", instance, members, numbers)
         zero = np.zeros(len(members), dtype=np.int64)
-        jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero)
+        none = frozenset[int]()
+        jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero, none, none, none)
         return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given, lost=self.lost)
 
     def whole(self, instance: Instance, class_problem: Problem) -> Problem:

@@ -1,4 +1,4 @@
-"""A round split over parts of the cluster, solved side by side, put together again and mended."""
+"""A round split over parts of the cluster, solved side by side, joined and repaired."""
 
 from placeopt.partition.solve import solve_in_parts
 from placeopt.partition.split import WAYS, split

@@ -1,4 +1,4 @@
-"""A round solved in parts, side by side, and mended as a whole."""
+"""A round solved in parts, side by side, and repaired as a whole."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def solve_in_parts(
     deterministic: bool = False,
 ) -> Plan:
     """
-    Split a round, solve the parts side by side, put the plans together and mend what is left as a whole.
+    Split a round, solve the parts side by side, join the plans and repair the rest as a whole.
 
     Parameters
     ----------

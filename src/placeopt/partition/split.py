@@ -1,9 +1,14 @@
-"""How a round is split: nodes into parts of like worth, and waiting jobs over the parts."""
+"""
+How a round is split: nodes that must stay together, parts of like worth made of them, and waiting jobs over the parts.
+"""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from typing import Literal, get_args
 
+import networkx as nx
 import numpy as np
 
 from placeopt.arguments import checked
@@ -11,50 +16,66 @@ from placeopt.errors import BadInput
 from placeopt.heuristics.scores.prices import prices_of_types
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Changes
-from placeopt.partition.groups import Group, deal, groups_of
 from placeopt.problem import IntArray, Problem, State, compile_problem
 from placeopt.terms.queue_ceilings import in_amounts
 
-Way = Literal["random", "rack", "price"]
-WAYS: tuple[Way, ...] = get_args(Way)
+Group = tuple[int, ...]
+"""Nodes by number."""
+
 LEAST_WORTH = 1e-9
 """Of a node without GPUs, so that such nodes are dealt evenly, too."""
+
+
+def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
+    """Return the finest groups of nodes that no running job crosses; ``by_domain`` keeps racks whole as well."""
+    # A rack is the domain that a node lies in directly, of whatever level it is.
+    numbers = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
+    ties = nx.utils.UnionFind(range(len(numbers)))
+    for running in instance.running:
+        ties.union(*(numbers[assignment.node] for assignment in running.assignments))
+    if by_domain:
+        first: dict[str, int] = {}
+        for n, node in enumerate(instance.cluster.nodes):
+            if node.domain is not None:
+                ties.union(first.setdefault(node.domain, n), n)
+    return sorted(tuple(sorted(group)) for group in ties.to_sets())
+
+
+def deal(groups: Iterable[Group], weight: np.ndarray, parts: int) -> list[list[int]]:
+    """
+    Deal groups one by one to the part that weighs least so far; return the nodes of every part, ascending.
+
+    Large groups should come first. ``weight``, (N,), is of each node; parts that would stay empty are left out.
+    """
+    heap: list[tuple[float, int]] = [(0.0, p) for p in range(parts)]
+    dealt: list[list[int]] = [[] for _ in range(parts)]
+    for group in groups:
+        load, p = heapq.heappop(heap)
+        dealt[p].extend(group)
+        heapq.heappush(heap, (load + float(weight[list(group)].sum()), p))
+    return [sorted(nodes) for nodes in dealt if nodes]
+
+
+Way = Literal["random", "rack", "price"]
+WAYS: tuple[Way, ...] = get_args(Way)
 
 
 @checked
 def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> list[Instance]:
     """
-    Split a round into rounds over disjoint parts of its nodes; every job goes to one of them.
+    Split a round, policy included, into rounds over disjoint parts of its nodes; every job goes to one of them.
 
-    Parameters
-    ----------
-    instance
-        The round, policy included.
-    parts
-        At most so many; fewer where running jobs, or racks, tie nodes together.
-    by
-        ``random``: nodes and jobs are drawn. ``rack``: racks stay whole. ``price``: parts have like priced capacity and
-        jobs of like priced demand, the price of a type of GPU being its load if demand spread evenly over all GPUs that
-        it may take (``heuristics.prices``).
-    seed
-        Of what is drawn.
+    There are at most ``parts``, fewer where running jobs, or racks, tie nodes together. ``by`` is ``random``: nodes and
+    jobs are drawn, by ``seed``; ``rack``: racks stay whole; or ``price``: parts have like priced capacity and jobs of
+    like priced demand, the price of a type of GPU being its load if demand spread evenly over all GPUs that it may take
+    (``heuristics.prices``).
 
-    Returns
-    -------
-    list of Instance
-        Running jobs lie in the part of their nodes, and stay as they are: no part may change them. A waiting job goes
-        where most of its demand is free beside what was dealt before, among the parts that have a node it may run on;
-        a job that may run nowhere, to the first part.
+    Running jobs are in the part of their nodes, and stay as they are: no part may change them. A waiting job goes where
+    most of its demand is free beside what was dealt before, among the parts that have a node it may run on; a job that
+    may run nowhere, to the first part. Quotas and shares of queues, and uplinks, that several parts share are whole in
+    each: the joined plan may break them, and is repaired by the caller.
 
-    Raises
-    ------
-    BadInput
-        If ``parts`` is below 1 or ``by`` is none of ``WAYS``.
-
-    Notes
-    -----
-    Quotas and shares of queues, and uplinks, that several parts share are whole in each: what is put together may break
-    them, and is mended by the caller.
+    Raises ``BadInput`` if ``parts`` is below 1 or ``by`` is none of ``WAYS``.
     """
     if parts < 1:
         raise BadInput(f"parts: {parts}; expected 1 or more")
@@ -62,7 +83,9 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
         raise BadInput(f"by: {by!r}; expected one of {', '.join(WAYS)}")
     problem = compile_problem(instance)
     rng = np.random.default_rng(seed)
-    price = _prices(problem) if by == "price" else np.ones(len(problem.type_model))
+    price = np.ones(len(problem.type_model))
+    if by == "price":
+        price = np.maximum(prices_of_types(problem, problem.jobs_per_class), LEAST_WORTH)
     free = _free_worth(problem, price)
     groups = _with_listed(groups_of(problem.instance, by_domain=by == "rack"), len(instance.cluster.nodes))
     dealt = deal(_in_order(groups, free, by, rng), free, parts)
@@ -76,12 +99,6 @@ def _with_listed(groups: list[Group], listed: int) -> list[Group]:
     """Put nodes that jobs run on but the cluster does not list, from number ``listed`` on, beside one that it does."""
     lone = [node for group in groups if group[0] >= listed for node in group]
     return [(*groups[0], *lone), *(group for group in groups[1:] if group[0] < listed)]
-
-
-def _prices(problem: Problem) -> np.ndarray:
-    counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
-    prices: np.ndarray = np.maximum(prices_of_types(problem, counts), LEAST_WORTH)
-    return prices
 
 
 def _free_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
@@ -125,14 +142,10 @@ def _deal_jobs(
 
 def _asked_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
     """Shape (J,): GPU share that a job asks for in its first option, by the mean price of the types it may take."""
-    options, first = problem.options, problem.class_option_start[:-1]
-    none = first == problem.class_option_start[1:]
-    if none.all():
-        return np.zeros(problem.num_jobs)
-    first = np.where(none, 0, first)
+    options, (classes, first) = problem.options, problem.first_options
     types = options.gpu_type_ok[first]
-    mean = (types @ price) / np.maximum(types.sum(axis=1), 1)
-    worth: np.ndarray = np.where(none, 0.0, options.total_milli[first] * mean)
+    worth = np.zeros(problem.num_classes)
+    worth[classes] = options.total_milli[first] * ((types @ price) / np.maximum(types.sum(axis=1), 1))
     return worth[problem.job_class]
 
 

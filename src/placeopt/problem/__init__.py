@@ -1,20 +1,30 @@
 """The compiled problem, placements in indices, and the state of a round under construction."""
 
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, IntArray
+from placeopt.problem.arrays import (
+    CPU,
+    MEMORY,
+    RESOURCES,
+    UNLIMITED,
+    Allocation,
+    BoolArray,
+    IntArray,
+    Options,
+    Placement,
+)
 from placeopt.problem.changes import change_of, open_state
 from placeopt.problem.compile import compile_problem
-from placeopt.problem.options import Options
-from placeopt.problem.placement import Allocation, Placement
-from placeopt.problem.problem import Level, Problem
+from placeopt.problem.problem import FragmentationLevel, Problem
 from placeopt.problem.state import Move, State, hose_loads
 
 __all__ = [
+    "CPU",
+    "MEMORY",
     "RESOURCES",
     "UNLIMITED",
     "Allocation",
     "BoolArray",
+    "FragmentationLevel",
     "IntArray",
-    "Level",
     "Move",
     "Options",
     "Placement",

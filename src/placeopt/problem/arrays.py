@@ -1,17 +1,22 @@
-"""What the compiled problem is made of: integer and boolean arrays read-only once built."""
+"""What the compiled problem is made of: read-only arrays, the options of the jobs, and placements in indices."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from placeopt.model import Split
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 RESOURCES = ("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps")
 """Additive resources of a node, in the order of the last axis of every resource array (R = 4)."""
+
+CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 UNLIMITED = 1 << 50
 """Capacity of what is never a limit. Above any sum that the model's bounds admit, far below 2^63."""
@@ -26,3 +31,82 @@ class Frozen:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """
+    The option taken and where each worker is.
+
+    ``nodes`` has one node a worker, in rank order; ``gpus`` the global GPU indices, worker after worker, as many a
+    worker as the option says. Of each GPU the job's request counts; what is granted above it is worked out where
+    placements are written (``grants``). ``restarts`` marks the move of a running job to a part of its own GPUs, which
+    could be taken for a shrink.
+    """
+
+    option: int
+    nodes: tuple[int, ...]
+    gpus: tuple[int, ...]
+    restarts: bool = False
+
+
+Allocation = tuple[Placement | None, ...]
+"""One entry a job, in the order of ``Problem.job_ids``; None: the job waits, or is preempted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options(Frozen):
+    """
+    All ways in which the job classes may run: one row an option and number of workers, O rows.
+
+    An elastic option is one row per number of workers. A *bundle* is what lands on one node together: all
+    workers of a single-node option, one worker otherwise.
+    """
+
+    job_class: IntArray  # (O,)
+    name: tuple[str, ...]  # (O,) the option's id in the file
+    value: IntArray  # (O,)
+    cost_milli: IntArray  # (O,)
+    workers: IntArray  # (O,)
+    bundles: IntArray  # (O,) number of bundles: 1 where single-node
+    gpus: IntArray  # (O,) GPUs of one worker
+    milli: IntArray  # (O,) requested share of each GPU
+    milli_limit: IntArray  # (O,) most that may be granted of it
+    gpu_memory_mib: IntArray  # (O,) of each GPU
+    utilisation: IntArray  # (O,) expected percent of each GPU
+    demand: IntArray  # (O, R) of one worker
+    network_mbps: IntArray  # (O,) of one worker
+    workers_per_node: IntArray  # (O,) at most; the number of workers where nothing is said
+    splits: tuple[tuple[Split, ...], ...]  # (O,)
+    gpu_type_ok: BoolArray  # (O, T)
+    node_class_ok: BoolArray  # (O, C) whether one bundle fits on an idle node of the class
+
+    def __len__(self) -> int:
+        """O, the number of options."""
+        return len(self.name)
+
+    @cached_property
+    def grants(self) -> list[tuple[int, int, int]]:
+        """Of each option what one GPU is asked for, as plain integers: thousandths, memory, percent of utilisation."""
+        return list(zip(self.milli.tolist(), self.gpu_memory_mib.tolist(), self.utilisation.tolist(), strict=True))
+
+    @cached_property
+    def shapes(self) -> list[tuple[str, int, int]]:
+        """Of each option, as plain integers: name, workers, GPUs of one worker."""
+        columns = (self.workers.tolist(), self.gpus.tolist())
+        return list(zip(self.name, *columns, strict=True))
+
+    @cached_property
+    def bundle_workers(self) -> IntArray:
+        """Shape (O,): workers in one bundle."""
+        return self.workers // self.bundles
+
+    @cached_property
+    def bundle_gpus(self) -> IntArray:
+        """Shape (O,): GPUs of one bundle."""
+        return self.gpus * self.bundle_workers
+
+    @cached_property
+    def total_milli(self) -> IntArray:
+        """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
+        return self.workers * self.gpus * self.milli

@@ -4,12 +4,11 @@ What a plan does to the running jobs: kept, shrunk, moved or preempted, and at w
 ``kept``: the placement is the one that runs. ``shrunk``: the same option with fewer workers, each of them a former one
 on its former GPUs, the chief (rank 0) still the chief and the others in their former order. ``moved``: any other
 placement in any option of the job, with any number of workers that it allows: a checkpoint and a restart, so an elastic
-job may grow as well, or restart on a part of its own GPUs. ``preempted``: not placed. What is granted above the request
-(``grants``) may be more or less after any round; that is no change.
+job may grow as well, or restart on a part of its own GPUs. ``preempted``: not placed. Other shares above the request
+(``grants``) are no change.
 
-Only a moved job must stand where work may start: selectors, taints and drained nodes do not drive out what runs.
-
-Policy and job must both allow a change. Its price is the policy's: ``move_price``, ``preemption_price``,
+Only a moved job must be where work may start: selectors, taints and drained nodes do not drive out what runs. Policy
+and job must both allow a change. Its price is the policy's: ``move_price``, ``preemption_price``,
 ``shrink_price_per_worker`` x workers taken. Every kind has a limit in jobs. With ``last_submitted_first`` a job is
 shrunk or preempted only if those of its queue that arrived later, and could be, are as well (SODA V-D).
 """
@@ -17,18 +16,21 @@ shrunk or preempted only if those of its queue that arrived later, and could be,
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
-from placeopt.problem.placement import Allocation, Placement
+import numpy as np
+
+from placeopt.problem.arrays import Allocation, Placement
 from placeopt.problem.problem import Problem
-from placeopt.problem.state import Move, State
+from placeopt.problem.state import Move, State, holdings
 
-Change = Literal["kept", "shrunk", "moved", "preempted"]
+ChangeKind = Literal["kept", "shrunk", "moved", "preempted"]
 
 
-def change_of(problem: Problem, job: int, placement: Placement | None) -> Change:
+def change_of(problem: Problem, job: int, placement: Placement | None) -> ChangeKind:
     """Return what ``placement`` does to a running job."""
     if placement is None:
         return "preempted"
@@ -56,24 +58,21 @@ def price_of(problem: Problem, job: int, placement: Placement | None) -> int:
 
 
 def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
-    """Return whether policy and job allow this to be done to a running job; how many there may be is another matter."""
+    """Return whether policy and job allow this change of a running job, apart from limits on their number."""
     change = change_of(problem, job, placement)
     return change == "kept" or job in _allowed(problem)[change]
 
 
 def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
-    """
-    Return whether a whole allocation does to running jobs only what policy and jobs allow, and nothing beyond the
-    limits.
-    """
-    found = {job: change_of(problem, job, allocation[job]) for job in problem.running}
+    """Return whether a whole allocation changes running jobs only as policy and jobs allow, within the limits."""
+    changes = {job: change_of(problem, job, allocation[job]) for job in problem.running}
     allowed = _allowed(problem)
-    if any(change != "kept" and job not in allowed[change] for job, change in found.items()):
+    if any(change != "kept" and job not in allowed[change] for job, change in changes.items()):
         return False
-    count, most = Counter(found.values()), change_limits(problem)
+    count, most = Counter(changes.values()), change_limits(problem)
     if any(count[change] > most[change] for change in most):
         return False
-    taken = {job for job, change in found.items() if change in ("shrunk", "preempted")}
+    taken = {job for job, change in changes.items() if change in ("shrunk", "preempted")}
     return all(
         taken.isdisjoint(earlier) or taken.issuperset(later)
         for queue in submission_order(problem)
@@ -81,26 +80,28 @@ def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
     )
 
 
-def change_limits(problem: Problem) -> dict[Change, int]:
+def change_limits(problem: Problem) -> dict[ChangeKind, int]:
     """Most jobs of each kind of change."""
     changes = problem.policy.changes
     return {"moved": changes.moves_max, "shrunk": changes.shrinks_max, "preempted": changes.preemptions_max}
 
 
 def submission_order(problem: Problem) -> list[list[list[int]]]:
-    """
-    Running jobs that may be shrunk or preempted: by queue, those that arrived together, in order of arrival.
-
-    Nothing may be taken from one group unless it is from all of the next. Jobs without a queue count as one queue.
-    Empty unless the policy asks for ``last_submitted_first``.
-    """
+    """Running jobs that may be shrunk or preempted: by queue, those that arrived together, in order of arrival."""
+    # Workers may be taken from one group only if they are from all of the next. Jobs without a queue count as one
+    # queue. Empty unless the policy sets ``last_submitted_first``.
     if not problem.policy.changes.last_submitted_first:
         return []
+    return by_arrival(problem, sorted(problem.may_shrink | problem.may_preempt))
+
+
+def by_arrival(problem: Problem, jobs: Iterable[int]) -> list[list[list[int]]]:
+    """Return some jobs by queue (none is one queue), and there those that arrived together, in order of arrival."""
     queues: dict[str | None, dict[int, list[int]]] = {}
-    for job in sorted(problem.may_shrink | problem.may_preempt):
+    for job in jobs:
         record = problem.instance.jobs[job]
         queues.setdefault(record.queue, {}).setdefault(record.arrival_ms, []).append(job)
-    return [[jobs for _, jobs in sorted(groups.items())] for groups in queues.values()]
+    return [[together for _, together in sorted(groups.items())] for groups in queues.values()]
 
 
 def open_state(problem: Problem) -> State:
@@ -144,7 +145,7 @@ def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
     return all(any(worker == former for former in rest) for worker in now)
 
 
-def _allowed(problem: Problem) -> dict[Change, frozenset[int]]:
+def _allowed(problem: Problem) -> dict[ChangeKind, frozenset[int]]:
     return {"moved": problem.may_move, "shrunk": problem.may_shrink, "preempted": problem.may_preempt}
 
 
@@ -154,3 +155,30 @@ def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozense
     return [
         (node, frozenset(placement.gpus[rank * gpus : (rank + 1) * gpus])) for rank, node in enumerate(placement.nodes)
     ]
+
+
+def without_fixed(problem: Problem) -> Problem:
+    """Return the problem in which running jobs whose placement no option allows may not be changed."""
+    # These are jobs of single-node options on several nodes, and jobs on GPUs that more jobs hold than the policy lets
+    # share one: the linear models have no form for leaving such a place, and what they would leave takes nothing new.
+    if not problem.changeable:
+        return problem
+    fixed = frozenset(
+        job
+        for job, held in problem.running.items()
+        if problem.options.bundles[held.option] == 1 and len(set(held.nodes)) > 1
+    ) | _on_crowded_gpus(problem)
+    if not fixed & problem.changeable:
+        return problem
+    may = {name: getattr(problem, name) - fixed for name in ("may_move", "may_shrink", "may_preempt")}
+    return replace(problem, **may)
+
+
+def _on_crowded_gpus(problem: Problem) -> frozenset[int]:
+    """Running jobs with a GPU that more of them hold than may share one."""
+    most = problem.jobs_per_gpu
+    if most is None:
+        return frozenset()
+    held = holdings(problem, problem.running.items())
+    crowded = np.bincount(held.gpu, minlength=problem.num_gpus) > most
+    return frozenset(held.job[crowded[held.gpu]].tolist())

@@ -1,37 +1,58 @@
-"""Classes: jobs that ask for the same and nodes that offer the same, told apart by what counts and nothing else."""
+"""Classes: jobs that ask for the same and nodes that offer the same, and the waiting jobs of each class."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem.arrays import BoolArray, IntArray
+from placeopt.problem.state import State
+
+
+def group_by_key(keys: Iterable[Hashable]) -> tuple[list[int], list[int]]:
+    """Return the group of each key, numbered by first appearance, and the position of the first member of each."""
+    numbers: dict[Hashable, int] = {}
+    group: list[int] = []
+    first: list[int] = []
+    for position, key in enumerate(keys):
+        number = numbers.setdefault(key, len(first))
+        if number == len(first):
+            first.append(position)
+        group.append(number)
+    return group, first
+
+
+def waiting_per_class(state: State) -> IntArray:
+    """Shape (K,): jobs of each class that are not placed in ``state``."""
+    problem = state.problem
+    unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
+    return np.bincount(problem.job_class[unplaced], minlength=problem.num_classes)
+
+
+def startable_options(state: State) -> tuple[IntArray, IntArray]:
+    """Return the options in which an unplaced job may start on some idle node, (Y,), and how many such jobs wait."""
+    options, waiting = state.problem.options, waiting_per_class(state)
+    startable = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
+    return startable, waiting[options.job_class[startable]]
 
 
 def job_classes(jobs: tuple[Job, ...], policy: Policy) -> tuple[list[Job], IntArray]:
     """Return one member of each class, and the class of every job."""
-    classes: dict[tuple[object, ...], int] = {}
-    members: list[Job] = []
     canonical: dict[object, int] = {}
     by_identity: dict[tuple[int, int], tuple[int, int]] = {}  # jobs from columns share these objects: hash them once
-    out = np.empty(len(jobs), dtype=np.int64)
-    for j, job in enumerate(jobs):
+
+    def key(job: Job) -> tuple[object, ...]:
         address = (id(job.options), id(job.communication))
         shape = by_identity.get(address)
         if shape is None:
-            shape = (
-                canonical.setdefault(job.options, len(canonical)),
-                canonical.setdefault(job.communication, len(canonical)),
-            )
-            by_identity[address] = shape
-        key = (*shape, *_conditions(job, policy))
-        k = classes.setdefault(key, len(members))
-        if k == len(members):
-            members.append(job)
-        out[j] = k
-    return members, out
+            options = canonical.setdefault(job.options, len(canonical))
+            shape = by_identity[address] = (options, canonical.setdefault(job.communication, len(canonical)))
+        return (*shape, *_conditions(job, policy))
+
+    job_class, firsts = group_by_key(map(key, jobs))
+    return [jobs[j] for j in firsts], np.array(job_class, dtype=np.int64)
 
 
 def class_key(job: Job, policy: Policy) -> tuple[object, ...]:
@@ -68,7 +89,7 @@ Views = tuple[frozenset[str], tuple[frozenset[str], ...]]
 
 
 def views(members: list[Job]) -> Views:
-    """Return the labels and lists of nodes by which some class of jobs chooses. Others do not tell nodes apart."""
+    """Return the labels and lists of nodes by which some class of jobs chooses; others do not distinguish nodes."""
     asked = frozenset(label for job in members for label in job.node_selector)
     lists = dict.fromkeys(job.nodes_allowed for job in members if job.nodes_allowed is not None)
     return asked, tuple(dict.fromkeys(frozenset(names) for names in lists))
@@ -82,27 +103,22 @@ def classes_by_view(
     for i, names in enumerate(allowed):
         for name in names:
             groups.setdefault(name, []).append(i)
-    classes: dict[tuple[object, ...], int] = {}
-    firsts: list[int] = []
-    out = np.empty(len(instance.cluster.nodes), dtype=np.int64)
     labels = effective_labels(instance) if asked else []
-    for n, node in enumerate(instance.cluster.nodes):
-        key = (
+    node_class, firsts = group_by_key(
+        (
             node.machine,
             node.taints,
             node.drained,
             tuple(sorted((label, labels[n][label]) for label in asked & labels[n].keys())) if asked else (),
             tuple(groups.get(node.id, ())) if groups else (),
         )
-        c = classes.setdefault(key, len(firsts))
-        if c == len(firsts):
-            firsts.append(n)
-        out[n] = c
-    return out, firsts
+        for n, node in enumerate(instance.cluster.nodes)
+    )
+    return np.array(node_class, dtype=np.int64), firsts
 
 
 def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]) -> BoolArray:
-    """Shape (K, C): whether selector, list of nodes, taints and drain let the class's jobs onto the node class."""
+    """Shape (K, C): whether selector, list of nodes, taints and drain admit the class's jobs to the node class."""
     labels = effective_labels(instance, [instance.cluster.nodes[n] for n in class_nodes])
     out = np.ones((len(members), len(class_nodes)), dtype=bool)
     for c, n in enumerate(class_nodes):
@@ -113,7 +129,7 @@ def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]
 
 
 def admits(node: Node, labels: Mapping[str, str], job: Job) -> bool:
-    """Return whether a node would let a job start, room aside; ``labels``: its ``effective_labels``."""
+    """Return whether a node would let a job start, apart from room; ``labels``: its ``effective_labels``."""
     return (
         not node.drained
         and all(labels.get(label) == value for label, value in job.node_selector.items())

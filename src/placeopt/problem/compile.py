@@ -3,58 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Communication, Instance, Job, Option, Policy
-from placeopt.problem.arrays import RESOURCES, Frozen, IntArray
+from placeopt.model import Instance, Job, Option, Policy
+from placeopt.problem.arrays import RESOURCES, IntArray, Options, Placement
+from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
-from placeopt.problem.domains import node_domains
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.hardware import Hardware, compile_hardware
-from placeopt.problem.indexing import running_placement
-from placeopt.problem.lost import Lost, find_lost
-from placeopt.problem.options import Options
-from placeopt.problem.placement import Placement
-from placeopt.problem.problem import Problem
-from placeopt.problem.standing import without_fixed
+from placeopt.problem.hardware import compile_hardware, node_domains
+from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
+from placeopt.problem.running import Lost, find_lost, running_placement
 from placeopt.problem.target import target_workload
 
 MAX_OPTION_ROWS = 200_000
 MAX_VALUE = 2**53
 SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
 
-
-@dataclass(frozen=True, eq=False)
-class Classes(Frozen):
-    """
-    The fields of ``Problem`` of the same names: what is asked for, whatever job asks, and which nodes may serve it.
-    """
-
-    node_class: IntArray
-    class_option_start: IntArray
-    class_communication: tuple[Communication, ...]
-    class_profile: IntArray
-    class_queue: IntArray
-    class_utility_min: IntArray
-    options: Options
-    slowdown: IntArray
-    split_domain: dict[str, IntArray]
-
-
-@dataclass(frozen=True, eq=False)
-class Jobs(Frozen):
-    """The fields of ``Problem`` of the same names, and what may be done to the running jobs."""
-
-    job_ids: tuple[str, ...]
-    job_class: IntArray
-    job_arrival_ms: IntArray
-    job_priority: IntArray
-    may_move: frozenset[int] = frozenset()
-    may_shrink: frozenset[int] = frozenset()
-    may_preempt: frozenset[int] = frozenset()
+MAX_PER_NODE = 1 << 30
 
 
 def compile_problem(
@@ -68,9 +36,9 @@ def compile_problem(
     """
     Compile ``instance`` under ``policy`` (the instance's own by default).
 
-    ``hardware`` is that of a problem of the same cluster under the same policy, if there is one; ``lost`` has
+    ``hardware`` is a problem of the same cluster under the same policy, or its hardware, if there is one; ``lost`` has
     stand-ins for what more jobs run on than the instance has, if it is a part of another. ``deadline``, of
-    ``time.monotonic()``, is asked while distances inside machines are computed: all else takes time in proportion to
+    ``time.monotonic()``, is checked while distances inside machines are computed: all else takes time in proportion to
     the size of the file.
 
     Raises
@@ -113,11 +81,6 @@ def compile_problem(
     return without_fixed(problem)
 
 
-def hardware_of(problem: Problem) -> Hardware:
-    """Return the part of a problem that only its cluster and its policy decide."""
-    return Hardware(**{field.name: getattr(problem, field.name) for field in fields(Hardware)})
-
-
 def assemble(
     instance: Instance,
     policy: Policy,
@@ -129,8 +92,9 @@ def assemble(
     given: Instance | None = None,
     lost: Lost | None = None,
 ) -> Problem:
-    """Put a problem together from its parts; ``instance`` is ``given`` with the stand-ins of ``lost``, if there are."""
-    parts = {field.name: getattr(part, field.name) for part in (hardware, classes, jobs) for field in fields(part)}
+    """Compose a problem from its parts; ``instance`` is ``given`` with the stand-ins of ``lost``, if there are any."""
+    kinds = ((Hardware, hardware), (Classes, classes), (Jobs, jobs))
+    parts = {field.name: getattr(part, field.name) for kind, part in kinds for field in fields(kind)}
     schedulable = np.array([not node.drained for node in instance.cluster.nodes], dtype=bool)
     index = {} if lost is None else lost.gpu_index
     nodes = instance.cluster.nodes if index else ()
@@ -155,12 +119,9 @@ def compile_classes(
     class_nodes: list[int],
 ) -> Classes:
     """
-    Compile what the classes of jobs ask for: one member of each, the class of every node, and a node of each class.
+    Compile the requests of job classes: one member of each, the class of every node, and a node of each class.
 
-    Raises
-    ------
-    BadInput
-        If a job's queue is unknown to the policy, or an elastic range makes too many options.
+    Raises ``BadInput`` if a job's queue is unknown to the policy, or an elastic range makes too many options.
     """
     options = _options(instance, _option_rows(members), members, hardware, class_nodes)
     profiles = _profiles(instance)
@@ -226,7 +187,7 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
 
 
 def refuse_huge_values(options: Options, counts: IntArray, policy: Policy, running: int) -> None:
-    """Raise ``Unsupported`` if so many jobs of each class, shape (K,), and changes of them can be worth 2^53."""
+    """Raise ``Unsupported`` if the jobs of each class, ``counts`` (K,), and changes of them can be worth 2^53."""
     best = np.zeros(len(counts), dtype=np.int64)
     np.maximum.at(best, options.job_class, options.value)
     total = sum(value * count for value, count in zip(best.tolist(), counts.tolist(), strict=True))
@@ -291,9 +252,6 @@ def _options(
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,
     )
-
-
-MAX_PER_NODE = 1 << 30
 
 
 def _profiles(instance: Instance) -> dict[str, int]:

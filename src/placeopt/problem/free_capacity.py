@@ -23,23 +23,11 @@ def gpus_with_room(
     jobs_per_gpu: int | None,
 ) -> BoolArray:
     """
-    Return which GPUs can take one more job by share, memory and number of jobs.
+    Return which GPUs can take one more job by share, memory and number of jobs; same shape as ``free_milli``.
 
-    Parameters
-    ----------
-    free_milli, jobs
-        Free thousandths of each GPU, and the jobs that hold it; any shape.
-    free_memory
-        Free MiB of each GPU, same shape; None leaves memory out.
-    milli, memory_mib
-        Demand of the job on each GPU.
-    jobs_per_gpu
-        Most jobs on a GPU; None is no limit.
-
-    Returns
-    -------
-    BoolArray
-        Same shape.
+    ``free_milli``, ``free_memory`` (None leaves memory out) and ``jobs`` are what is free of each GPU, and its holders;
+    any shape. ``milli`` and ``memory_mib`` are the demand on each GPU, ``jobs_per_gpu`` the most jobs on one (None: no
+    limit).
     """
     room: BoolArray = np.ones(free_milli.shape, dtype=bool)
     if problem.shares_bind:
@@ -74,16 +62,9 @@ def usable_gpus(state: State, option: int) -> BoolArray:
 
 def times_by_resources(node_free: IntArray, need: IntArray, most: int) -> IntArray:
     """
-    Return how often ``need`` fits into each node by CPU, memory and bandwidths; may be below 0.
+    Shape (n,): how often ``need`` (R,) fits into each node by CPU, memory and bandwidths; may be below 0.
 
-    Parameters
-    ----------
-    node_free
-        Shape (n, R).
-    need
-        Shape (R,).
-    most
-        Limit, and the answer where nothing is needed.
+    ``node_free`` has shape (n, R); ``most`` is the limit, and the result where nothing is needed.
     """
     room = np.full(len(node_free), most, dtype=np.int64)
     for r in np.flatnonzero(need):
@@ -109,7 +90,7 @@ def bundles_per_node(state: State, option: int) -> tuple[IntArray, IntArray]:
     problem, options = state.problem, state.problem.options
     workers = int(options.bundle_workers[option])
     room = times_by_resources(state.node_free, options.demand[option] * workers, MANY)
-    gpus = int(options.gpus[option]) * workers
+    gpus = int(options.bundle_gpus[option])
     if gpus:
         usable = usable_gpus(state, option)
         jobs = jobs_that_fit(state, option)[usable]

@@ -1,8 +1,8 @@
 """
 Shares of GPUs: what is granted above the requests (DynamoML 3.1), and whether those that a file states can be.
 
-The engine counts requests only. Shares are worked out last, when placements are written: in a plan, in the snapshot of
-a resident cluster, in the moments of a simulation.
+The engine counts requests only. Shares are computed last, when placements are written: in a plan, in the snapshot of a
+live cluster, in the snapshots of a simulation.
 """
 
 from __future__ import annotations
@@ -21,13 +21,10 @@ Record = TypeVar("Record", bound=Placement)
 
 
 def grants(bounds: Mapping[str, Bounds]) -> dict[str, int]:
-    """
-    Return the share of each job on one GPU; ``bounds`` has all jobs on it, by id.
-
-    With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request +
-    min(w, floor(R w / sum of w)). What is left of R goes out one thousandth each to the jobs below their limits, in
-    ascending order of their ids.
-    """
+    """Return the share of each job on one GPU; ``bounds`` has all jobs on it, by id."""
+    # With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request + min(w,
+    # floor(R w / sum of w)). The rest of R goes out one thousandth each to the jobs below their limits, in ascending
+    # order of their ids.
     rest = max(0, 1000 - sum(request for request, _ in bounds.values()))
     weights = sum(limit - request for request, limit in bounds.values())
     if weights <= rest:
@@ -46,24 +43,20 @@ def with_grants(
     """
     Return ``placements`` with the shares that are granted; one whose shares are these already is the same object.
 
-    Parameters
-    ----------
-    bounds
-        Of the job of each placement.
-    beside
-        Placements of other jobs with their bounds. All jobs on the GPUs concerned are in one list or the other.
+    ``bounds`` are of the job of each placement, ``beside`` the placements of other jobs with their bounds: all jobs on
+    the GPUs concerned are in one list or the other.
     """
     flexible = [placement for placement, (low, high) in zip(placements, bounds, strict=True) if low < high]
     if not flexible:
         return list(placements)
     on = {(a.node, gpu): dict[str, Bounds]() for placement in flexible for a in placement.assignments for gpu in a.gpus}
     holders: list[tuple[Placement, Bounds]] = [*zip(placements, bounds, strict=True), *beside]
-    for holder, own in holders:
+    for holder, job_bounds in holders:
         for assignment in holder.assignments:
             for gpu in assignment.gpus:
                 here = on.get((assignment.node, gpu))
                 if here is not None:
-                    here[holder.job] = own
+                    here[holder.job] = job_bounds
     share = {place: grants(jobs) for place, jobs in on.items()}
     out = list(placements)
     for i, (placement, (low, high)) in enumerate(zip(placements, bounds, strict=True)):
@@ -83,11 +76,8 @@ def granted(
 
 
 def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) -> Bounds:
-    """
-    Return request and limit of a placed job. Only under ``fraction`` anything is granted above the request.
-
-    (0, 0) where there is no such job or option, which the referee refuses.
-    """
+    """Return request and limit of a placed job, (0, 0) without such a job or option, which the referee refuses."""
+    # Only under ``fraction`` is anything granted above the request.
     job = jobs.get(placement.job)
     demand = None if job is None else next((one.demand for one in job.options if one.id == placement.option), None)
     if demand is None:
@@ -112,7 +102,7 @@ def with_shares(placement: Record, shares: Sequence[Mapping[str, int]]) -> Recor
 
 def refuse_overfull(running: Iterable[Placement]) -> None:
     """
-    Raise ``BadInput`` where running jobs are said to hold more than all of a GPU together; a matter of ``fraction``.
+    Raise ``BadInput`` where running jobs are stated to hold more than all of a GPU together; a matter of ``fraction``.
 
     Only requests count in a round, but a file that states more than there is contradicts itself.
     """

@@ -10,16 +10,14 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Running
-from placeopt.problem.arrays import BoolArray, Frozen, IntArray
-from placeopt.problem.options import Options
-from placeopt.problem.placement import Placement
-from placeopt.problem.reference import best_paths
+from placeopt.problem.arrays import BoolArray, Frozen, IntArray, Options, Placement
+from placeopt.problem.growth import best_paths
 from placeopt.problem.target import Target
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
 @dataclass(frozen=True, eq=False)
-class Level(Frozen):
+class FragmentationLevel(Frozen):
     """A partition of (some of) the GPUs into domains of one level, with its fragmentation weight."""
 
     name: str
@@ -29,26 +27,12 @@ class Level(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Frozen):
-    """
-    One round, compiled. N nodes, G GPUs, J jobs, K job classes, O options, C node classes, T GPU types, D domains.
+class Hardware(Frozen):
+    """The part of a problem that only cluster and policy decide. N nodes, G GPUs, T GPU types, D domains."""
 
-    Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
-    same while idle. ``state.State`` holds what is used.
-    """
-
-    instance: Instance
-    """What is compiled: ``given``, with stand-ins for what jobs run on and the cluster does not list (`find_lost`)."""
-    given: Instance
-    lost_gpu: Mapping[int, Mapping[int, int]]  # node -> index of a lost GPU in the file -> its index in the stand-in
-    policy: Policy
     topology: ClusterTopology
-
     node_ids: tuple[str, ...]
-    node_class: IntArray  # (N,)
     node_capacity: IntArray  # (N, R) usable
-    node_schedulable: BoolArray  # (N,) not drained
-
     gpu_type: IntArray  # (G,)
     gpu_memory_mib: IntArray  # (G,)
     type_model: tuple[str, ...]  # (T,)
@@ -56,13 +40,21 @@ class Problem(Frozen):
     type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
-    levels: tuple[Level, ...]
-    target: Target  # the workload that fragmentation ``fgd`` is measured against
+    levels: tuple[FragmentationLevel, ...]
+    machine_link_mbps: IntArray  # (N,) uplink of the node
+    domain_link_mbps: IntArray  # (D,)
 
-    job_ids: tuple[str, ...]
-    job_class: IntArray  # (J,)
-    job_arrival_ms: IntArray  # (J,)
-    job_priority: IntArray  # (J,)
+
+@dataclass(frozen=True, eq=False)
+class Classes(Frozen):
+    """
+    The requests of K job classes, whatever the job, and the nodes that may serve them. P profiles.
+
+    Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
+    same while idle.
+    """
+
+    node_class: IntArray  # (N,)
     class_option_start: IntArray  # (K + 1,) options of class k are class_option_start[k] up to [k + 1]
     class_communication: tuple[Communication, ...]  # (K,)
     class_profile: IntArray  # (K,) row in the slowdown table, -1 without
@@ -70,14 +62,34 @@ class Problem(Frozen):
     class_utility_min: IntArray  # (K,) thousandths, -1 without
     options: Options
     slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
-
-    machine_link_mbps: IntArray  # (N,) uplink of the node
-    domain_link_mbps: IntArray  # (D,)
     split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs(Frozen):
+    """The J jobs, and the changes of running ones that policy and job allow."""
+
+    job_ids: tuple[str, ...]
+    job_class: IntArray  # (J,)
+    job_arrival_ms: IntArray  # (J,)
+    job_priority: IntArray  # (J,)
+    may_move: frozenset[int]
+    may_shrink: frozenset[int]  # those above the minimum of their option
+    may_preempt: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Hardware, Classes, Jobs):
+    """One round, compiled: hardware, classes, jobs, and what runs. ``state.State`` holds what is used."""
+
+    instance: Instance
+    """What is compiled: ``given``, with stand-ins for what jobs run on and the cluster does not list (`find_lost`)."""
+    given: Instance
+    lost_gpu: Mapping[int, Mapping[int, int]]  # node -> index of a lost GPU in the file -> its index in the stand-in
+    policy: Policy
+    node_schedulable: BoolArray  # (N,) not drained
+    target: Target  # the workload that fragmentation ``fgd`` is measured against
     running: dict[int, Placement]  # job -> where it runs now
-    may_move: frozenset[int]  # running jobs that policy and job allow to be moved
-    may_shrink: frozenset[int]  # likewise to be shrunk; those above the minimum of their option
-    may_preempt: frozenset[int]  # likewise to be preempted
 
     @cached_property
     def changeable(self) -> frozenset[int]:
@@ -116,6 +128,28 @@ class Problem(Frozen):
         return len(self.job_ids)
 
     @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.class_communication)
+
+    @cached_property
+    def jobs_per_class(self) -> IntArray:
+        """Shape (K,): jobs of each class."""
+        return np.bincount(self.job_class, minlength=self.num_classes)
+
+    @cached_property
+    def first_options(self) -> tuple[IntArray, IntArray]:
+        """The classes that have an option, and the first option of each."""
+        classes = np.flatnonzero(np.diff(self.class_option_start) > 0)
+        return classes, self.class_option_start[classes]
+
+    def most_of_class(self, of_options: IntArray) -> IntArray:
+        """Shape (K,): largest value, from 0 on, of the options of each class; ``of_options`` has shape (O,)."""
+        most = np.zeros(self.num_classes, dtype=np.int64)
+        np.maximum.at(most, self.options.job_class, of_options)
+        return most
+
+    @property
     def gpu_node(self) -> IntArray:
         """Shape (G,): the node of each GPU."""
         return self.topology.gpu_node
@@ -138,7 +172,7 @@ class Problem(Frozen):
 
     @property
     def gpus_are_shared(self) -> bool:
-        """Whether two jobs can be on one GPU, running ones that stand there included."""
+        """Whether two jobs can be on one GPU, running ones included."""
         return self.jobs_per_gpu != 1 or self.max_running_per_gpu > 1
 
     @cached_property
@@ -149,7 +183,7 @@ class Problem(Frozen):
 
     @cached_property
     def held_types(self) -> BoolArray:
-        """Shape (O, T): whether a running job in the option holds a GPU of the type, be it one that no job may."""
+        """Shape (O, T): whether a running job in the option holds a GPU of the type, even one that no job may."""
         held = np.zeros((len(self.options), len(self.type_model)), dtype=bool)
         for placement in self.running.values():
             held[placement.option, self.gpu_type[list(placement.gpus)]] = True

@@ -1,17 +1,44 @@
-"""What is used by whom: the mutable side of a problem, with apply and undo."""
+"""What is used by which job: an allocation as arrays, and the mutable side of a problem, with apply and undo."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from placeopt.problem.arrays import RESOURCES, IntArray
-from placeopt.problem.holdings import holdings
-from placeopt.problem.placement import Allocation, Placement
+from placeopt.problem.arrays import CPU, MEMORY, Allocation, IntArray, Placement
 from placeopt.problem.problem import Problem
 
-CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
+
+@dataclass(frozen=True, eq=False)
+class Holdings:
+    """H grants, one a job and GPU, and W workers, in the order of the jobs given and of their ranks."""
+
+    job: IntArray  # (H,)
+    gpu: IntArray  # (H,)
+    option: IntArray  # (H,) the job's
+    milli: IntArray  # (H,) thousandths requested
+    worker_node: IntArray  # (W,)
+    worker_option: IntArray  # (W,) the job's
+
+
+def holdings(problem: Problem, placed: Iterable[tuple[int, Placement]]) -> Holdings:
+    """Write (job, placement) pairs, of different jobs, as arrays."""
+    pairs = list(placed)
+    option = np.array([p.option for _, p in pairs], dtype=np.int64)
+    gpus = np.array([len(p.gpus) for _, p in pairs], dtype=np.int64)
+    workers = np.array([len(p.nodes) for _, p in pairs], dtype=np.int64)
+    of_grant = np.repeat(option, gpus)
+    return Holdings(
+        job=np.repeat(np.array([job for job, _ in pairs], dtype=np.int64), gpus),
+        gpu=np.fromiter(chain.from_iterable(p.gpus for _, p in pairs), dtype=np.int64, count=int(gpus.sum())),
+        option=of_grant,
+        milli=problem.options.milli[of_grant],
+        worker_node=np.fromiter(chain.from_iterable(p.nodes for _, p in pairs), np.int64, count=int(workers.sum())),
+        worker_option=np.repeat(option, workers),
+    )
 
 
 Tenant = tuple[int, tuple[int, ...]]
@@ -56,7 +83,7 @@ class State:
             self._begin([(job, placement) for job, placement in enumerate(allocation) if placement is not None])
 
     def _begin(self, placed: list[tuple[int, Placement]]) -> None:
-        """Put jobs in place while nothing is yet: as ``apply`` would one by one, but all at once."""
+        """Place jobs in an empty state: as ``apply`` would one by one, but all at once."""
         problem, options = self.problem, self.problem.options
         held = holdings(problem, placed)
         np.subtract.at(self.node_free, held.worker_node, options.demand[held.worker_option])
@@ -75,8 +102,8 @@ class State:
                     self.node_jobs[node][job] = None
             if queues:
                 self._change_queue(job, placement, 1)
-            if links and len(placement.nodes) > 1:
-                self._change_links(placement, 1)
+            if links:
+                self.load_links(placement)
 
     def apply(self, move: Move) -> Move:
         """Carry out ``move`` and return the one that takes it back."""
@@ -103,7 +130,7 @@ class State:
                 self.apply(Move(job, placement))
 
     def take(self, job: int, placement: Placement, sign: int = 1) -> None:
-        """Take from what is free what a job alike to ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
+        """Take from what is free what a job like ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
         options, option = self.problem.options, placement.option
         demand = options.demand[option]
         for node in placement.nodes:
@@ -114,8 +141,8 @@ class State:
                 self._change_tenants(placement, sign)
         if len(self.queue_used):
             self._change_queue(job, placement, sign)
-        if options.network_mbps[option] and len(placement.nodes) > 1:
-            self._change_links(placement, sign)
+        if options.network_mbps[option]:
+            self.load_links(placement, sign)
 
     def _change_gpus(self, placement: Placement, sign: int) -> None:
         milli, memory, utilisation = self.problem.options.grants[placement.option]
@@ -136,11 +163,8 @@ class State:
 
     @property
     def tenants(self) -> list[dict[Tenant, int]]:
-        """
-        On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs.
-
-        Followed from the first time that somebody asks: until then whatever is taken must be in ``placements``.
-        """
+        """On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs."""
+        # Followed from the first read on: until then whatever is taken must be in ``placements``.
         if self._tenants is None:
             self._tenants = [{} for _ in range(self.problem.num_nodes if self.problem.slowdown.any() else 0)]
             for placement in self.placements if self._tenants else ():
@@ -171,10 +195,13 @@ class State:
             milli = len(placement.gpus) * int(options.milli[placement.option])
             self.queue_used[queue] += sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
 
-    def _change_links(self, placement: Placement, sign: int) -> None:
-        kind = 0 if self.problem.options.gpus[placement.option] else 1
-        for load, where, amount in hose_loads(self.problem, placement):
-            (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
+    def load_links(self, placement: Placement, sign: int = 1) -> None:
+        """Load uplinks with the traffic of a placement; ``sign`` -1 takes it off."""
+        options = self.problem.options
+        if options.network_mbps[placement.option] and len(placement.nodes) > 1:
+            kind = 0 if options.gpus[placement.option] else 1
+            for load, where, amount in hose_loads(self.problem, placement):
+                (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
 
 
 def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:

@@ -1,10 +1,12 @@
-"""The target workload of the ``fgd`` fragmentation: which workers are expected to ask for the GPUs that are left."""
+"""The target workload of the ``fgd`` fragmentation: the workers that are expected to ask for the remaining GPUs."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +24,9 @@ COVERED_PERCENT = 95
 
 Worker = tuple[int, int, int, tuple[str, ...]]
 """GPUs, GPU-milli of each, CPU millicores, GPU models allowed (sorted; empty: any)."""
+
+Kind = TypeVar("Kind", Worker, tuple[int, int, int, bytes])
+"""A worker; ``weigh`` has the mask of GPU types allowed in place of their models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,39 +58,19 @@ def target_workload(instance: Instance, policy: Policy, type_model: tuple[str, .
     covered (equally frequent ones in ascending order of what they ask for, so that the order of jobs does not matter).
     """
     counts: Counter[Worker] = Counter()
+    covered_percent = 100
     if policy.fragmentation.form == "fgd":
-        for one in policy.fragmentation.target:
-            counts[one.gpus, one.gpu_milli, one.cpu_millicores, tuple(sorted(set(one.gpu_models)))] += one.count
+        for stated in policy.fragmentation.target:
+            models = tuple(sorted(set(stated.gpu_models)))
+            counts[stated.gpus, stated.gpu_milli, stated.cpu_millicores, models] += stated.count
         if not counts:
-            counts = _typical(instance)
-    workers = sorted(counts, key=lambda worker: (-counts[worker], worker))
-    parts = _parts([counts[worker] for worker in workers])
-    models = [frozenset(worker[3]) for worker in workers]
-    return Target(
-        gpus=_ints([worker[0] for worker in workers]),
-        milli=_ints([worker[1] for worker in workers]),
-        cpu=_ints([worker[2] for worker in workers]),
-        type_ok=np.array([[not m or t in m for t in type_model] for m in models], dtype=bool).reshape(
-            len(workers), len(type_model)
-        ),
-        parts=parts,
-    )
-
-
-def _typical(instance: Instance) -> Counter[Worker]:
-    counts: Counter[Worker] = Counter()
-    for job in instance.jobs:
-        option = job.options[0]
-        d = option.demand
-        counts[d.gpus, d.gpu_milli if d.gpus else 1, d.cpu_millicores, tuple(sorted(set(d.gpu_models)))] += (
-            option.workers
-        )
-    typical: Counter[Worker] = Counter()
-    for worker in sorted(counts, key=lambda worker: (-counts[worker], worker)):
-        if 100 * typical.total() >= COVERED_PERCENT * counts.total():
-            break
-        typical[worker] = counts[worker]
-    return typical
+            covered_percent = COVERED_PERCENT
+            for job in instance.jobs:
+                d, models = job.options[0].demand, tuple(sorted(set(job.options[0].demand.gpu_models)))
+                counts[d.gpus, d.gpu_milli if d.gpus else 1, d.cpu_millicores, models] += job.options[0].workers
+    typical = _typical(counts, covered_percent)
+    type_ok = [[not models or model in models for model in type_model] for *_, models in typical]
+    return _target(typical, counts, np.array(type_ok, dtype=bool).reshape(len(typical), len(type_model)))
 
 
 def weigh(gpus: IntArray, milli: IntArray, cpu: IntArray, type_ok: BoolArray, counts: IntArray) -> Target:
@@ -97,23 +82,33 @@ def weigh(gpus: IntArray, milli: IntArray, cpu: IntArray, type_ok: BoolArray, co
     """
     counted: Counter[tuple[int, int, int, bytes]] = Counter()
     masks = [row.tobytes() for row in type_ok]
-    for one, count in zip(zip(gpus.tolist(), milli.tolist(), cpu.tolist(), masks, strict=True), counts, strict=True):
-        counted[one] += int(count)
-    typical: list[tuple[int, int, int, bytes]] = []
-    covered, total = 0, counted.total()
-    for one in sorted(counted, key=lambda one: (-counted[one], one)):
-        if 100 * covered >= COVERED_PERCENT * total:
+    kinds = zip(gpus.tolist(), milli.tolist(), cpu.tolist(), masks, strict=True)
+    for kind, count in zip(kinds, counts.tolist(), strict=True):
+        counted[kind] += count
+    typical = _typical(counted, COVERED_PERCENT)
+    allowed = np.array([np.frombuffer(mask, dtype=bool) for *_, mask in typical], dtype=bool)
+    return _target(typical, counted, allowed.reshape(len(typical), type_ok.shape[1]))
+
+
+def _typical(counts: Counter[Kind], covered_percent: int) -> list[Kind]:
+    """Return the most frequent workers until ``covered_percent`` are covered, equally frequent ones ascending."""
+    typical: list[Kind] = []
+    covered, total = 0, counts.total()
+    for worker in sorted(counts, key=lambda worker: (-counts[worker], worker)):
+        if 100 * covered >= covered_percent * total:
             break
-        typical.append(one)
-        covered += counted[one]
+        typical.append(worker)
+        covered += counts[worker]
+    return typical
+
+
+def _target(typical: Sequence[Kind], counts: Counter[Kind], type_ok: BoolArray) -> Target:
     return Target(
-        gpus=_ints([one[0] for one in typical]),
-        milli=_ints([one[1] for one in typical]),
-        cpu=_ints([one[2] for one in typical]),
-        type_ok=np.array([np.frombuffer(one[3], dtype=bool) for one in typical], dtype=bool).reshape(
-            len(typical), type_ok.shape[1]
-        ),
-        parts=_parts([counted[one] for one in typical]),
+        gpus=_ints([worker[0] for worker in typical]),
+        milli=_ints([worker[1] for worker in typical]),
+        cpu=_ints([worker[2] for worker in typical]),
+        type_ok=type_ok,
+        parts=_parts([counts[worker] for worker in typical]),
     )
 
 

@@ -1,6 +1,5 @@
 """Which rank of a job sits on which of its GPUs: the rank-to-device mapping, exact up to 16 GPUs, bounded above."""
 
-from placeopt.rank_mapping.ranks import Mapping, map_ranks
-from placeopt.rank_mapping.replace import improve_ranks
+from placeopt.rank_mapping.ranks import Mapping, improve_ranks, map_ranks
 
 __all__ = ["Mapping", "improve_ranks", "map_ranks"]

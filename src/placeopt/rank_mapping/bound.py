@@ -8,7 +8,6 @@ from collections import defaultdict
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.assignment import least_assignment
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.cuts import CutBounds
 from placeopt.rank_mapping.hierarchy import Block, components
@@ -17,8 +16,42 @@ MAX_ASSIGNMENT = 128
 """Tasks up to which Gilmore and Lawler's bound is computed: about 0.3 s there."""
 
 
+def least_assignment(costs: FloatArray, deadline: float = np.inf) -> float:
+    """Least sum of one entry per row, no column twice; ``costs`` has shape (n, n), entries >= 0."""
+    # At the deadline the dual variables so far, which bound the sum too, are returned. Exact where entries are
+    # multiples of 1/2, as here. Shortest augmenting paths (Jonker and Volgenant 1987, without their start), one row
+    # after the other: n^2 array operations of length n at worst.
+    n = len(costs)
+    u, v = np.zeros(n + 1), np.zeros(n + 1)
+    row_of = np.full(n + 1, -1, dtype=np.int64)  # column -> row; the last column is where a path starts
+    for row in range(n):
+        if time.monotonic() >= deadline:
+            break
+        row_of[n] = row
+        column = n
+        least = np.full(n, np.inf)
+        way = np.full(n, n, dtype=np.int64)
+        used = np.zeros(n + 1, dtype=bool)
+        while row_of[column] >= 0:
+            used[column] = True
+            i = row_of[column]
+            reduced = costs[i] - u[i] - v[:n]
+            better = (reduced < least) & ~used[:n]
+            least[better], way[better] = reduced[better], column
+            following = int(np.where(used[:n], np.inf, least).argmin())
+            step = least[following]
+            u[row_of[used]] += step
+            v[used] -= step
+            least[~used[:n]] -= step
+            column = following
+        while column != n:
+            row_of[column] = row_of[way[column]]
+            column = int(way[column])
+    return float(u[:n].sum() + v[:n].sum())
+
+
 def lower_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> int:
-    """Return the larger of both bounds, rounded up; after the deadline what is still to do is left out."""
+    """Return the larger of both bounds, rounded up; what is not computed by the deadline is left out."""
     bounds = [cut_bound(case, root, order, deadline)]
     if case.num_tasks <= MAX_ASSIGNMENT and time.monotonic() < deadline:
         bounds.append(gilmore_lawler(case, deadline))
@@ -27,12 +60,12 @@ def lower_bound(case: MappingProblem, root: Block, order: IntArray, deadline: fl
 
 def cut_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> float:
     """
-    Sum over the hierarchy's edges of weight x least traffic that leaves so many tasks.
+    Sum over the hierarchy's edges of weight x least traffic that leaves a set of the block's size.
 
     Tables are first replaced by the largest ultrametric below them, which is a tree; so distances only shrink. Blocks
     of one size that together hold all tasks are also bounded as a partition. Edges above single GPUs are exact: traffic
-    of tasks and weights of edges, one falling, one rising. ``order`` is any order, the better the quicker: a level that
-    is bounded by what it costs there needs no dearer bound.
+    of tasks and weights of edges, one falling, one rising. ``order`` is any order, the better the quicker: a level
+    whose bound equals its cost there needs no dearer bound.
     """
     edges = [(block, weight) for block, weight in _edges(root, case.distances) if len(block.members) < case.num_tasks]
     levels: dict[tuple[int, bool], list[float]] = defaultdict(list)
@@ -87,12 +120,9 @@ def _edges(block: Block, distances: FloatArray) -> list[tuple[Block, float]]:
 
 
 def _ultrametric(gpus: IntArray, distances: FloatArray) -> tuple[float, tuple[Block, ...]]:
-    """
-    Return height and children of the largest ultrametric below the distances: single linkage.
-
-    Two GPUs are as far apart as the longest step of the path between them whose longest step is shortest; half of that
-    is the height of the block where they meet.
-    """
+    """Return height and children of the largest ultrametric below the distances: single linkage."""
+    # Two GPUs are as far apart as the longest step of the path between them whose longest step is shortest; half of
+    # that is the height of the block where they meet.
     inner = distances[np.ix_(gpus, gpus)]
     joined = next(t for t in np.unique(inner) if len(components(inner <= t)) == 1)
     children = []

@@ -9,13 +9,67 @@ import numpy as np
 
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
-from placeopt.rank_mapping.symmetry import orbits
+
+MAX_STEPS = 20_000
+"""Steps of backtracking for one pair; a symmetry not found by then is one not used."""
 
 BATCH = 256
 """Partial orders bounded at once."""
 
 MAX_TASKS = 16
 """A bound takes an array of n x n numbers a partial order."""
+
+
+def orbits(distances: FloatArray, groups: IntArray) -> list[list[int]]:
+    """
+    Partition the GPUs: two of one part are exchanged by a permutation that keeps all distances and groups together.
+
+    Each pair of GPUs with equal sorted distances is tried by backtracking; parts may be too small, never too large.
+    """
+    n = len(distances)
+    part = list(range(n))
+    same = groups[:, None] == groups
+    profile = np.sort(distances, axis=1)
+    for a in range(n):
+        for b in range(a):
+            if part[a] == part[b] or (profile[a] != profile[b]).any():
+                continue
+            if _symmetry(distances, same, a, b):
+                old, new = part[a], part[b]
+                part = [new if p == old else p for p in part]
+    return [[p for p in range(n) if part[p] == label] for label in dict.fromkeys(part)]
+
+
+def _symmetry(distances: FloatArray, same: np.ndarray, start: int, image: int) -> bool:
+    """Return whether a permutation that maps ``start`` to ``image`` keeps distances and groups."""
+    n = len(distances)
+    sequence = [start, *(p for p in range(n) if p != start)]
+    images: list[int] = []
+    steps = 0
+
+    def extend(candidates: list[int]) -> bool:
+        nonlocal steps
+        if len(images) == n:
+            return True
+        p = sequence[len(images)]
+        done = sequence[: len(images)]
+        for q in candidates:
+            steps += 1
+            if steps > MAX_STEPS:
+                return False
+            if (
+                q in images
+                or (distances[p, done] != distances[q, images]).any()
+                or (same[p, done] != same[q, images]).any()
+            ):
+                continue
+            images.append(q)
+            if extend(list(range(n))):
+                return True
+            images.pop()
+        return False
+
+    return extend([image])
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,23 +84,15 @@ def branch(case: MappingProblem, order: IntArray, *, deadline: float, lower: flo
     """
     Search all orders; return the best one and a proven lower bound, which is its cost unless the deadline came first.
 
-    Parameters
-    ----------
-    order
-        A known order.
-    lower
-        A proven bound: reaching it ends the search.
-
-    Notes
-    -----
-    Tasks are placed in a fixed order, each the one with the most traffic to those before. A partial order is bounded by
-    Gilmore (1962) and Lawler (1963): an assignment problem whose entry (task, GPU) is the cost to what is placed plus
-    half the product of the task's weights, falling, and the GPU's distances, rising. The assignment is itself bounded
-    by reduction of rows, then columns, which arrays do for a batch at once; exact duals would prune more and cost 100
-    times as much in Python. Ranks of one GPU: the first is tried on one GPU of each orbit of the distances' symmetries.
-    Ranks of several: their GPUs ascend.
+    ``order`` is a known order; reaching the proven bound ``lower`` ends the search. Tasks are placed in a fixed order,
+    each the one with the most traffic to those before. A partial order is bounded by Gilmore (1962) and Lawler (1963):
+    an assignment problem whose entry (task, GPU) is the cost to what is placed plus half the product of the task's
+    weights, falling, and the GPU's distances, rising. The assignment is itself bounded by reduction of rows, then
+    columns, which arrays do for a batch at once; exact duals would prune more and cost 100 times as much in Python.
+    Ranks of one GPU: the first is tried on one GPU of each orbit of the distances' symmetries. Ranks of several: their
+    GPUs ascend.
     """
-    search = _Search(case, order)
+    search = _BranchAndBound(case, order)
     stack = [_Open(np.empty((1, 0), dtype=np.int64), np.zeros(1))]
     while stack and search.cost > lower:
         if time.monotonic() >= deadline:
@@ -64,14 +110,17 @@ def branch(case: MappingProblem, order: IntArray, *, deadline: float, lower: flo
     return search.best, search.cost
 
 
-class _Search:
+class _BranchAndBound:
     def __init__(self, case: MappingProblem, order: IntArray) -> None:
         self.case, self.best, self.cost = case, order, case.cost(order)
         self.sequence = _sequence(case)
         n = case.num_tasks
         self.traffic = case.traffic[np.ix_(self.sequence, self.sequence)]
         self.rank = self.sequence // case.size
-        self.falling = [-np.sort(-_off_diagonal(self.traffic[d:, d:]), axis=1) for d in range(n)]
+        self.falling = []  # by depth: weights of each later task to the others, (m, m - 1)
+        for m in range(n, 0, -1):
+            rest = self.traffic[n - m :, n - m :][~np.eye(m, dtype=bool)].reshape(m, m - 1)
+            self.falling.append(-np.sort(-rest, axis=1))
         self.first = np.full(n, case.size > 1)  # where GPUs of a rank ascend, its first is not free to be exchanged
         if case.size == 1:
             self.first[[min(orbit) for orbit in orbits(case.distances, case.groups)]] = True
@@ -138,9 +187,3 @@ def _sequence(case: MappingProblem) -> IntArray:
         out.append(rank)
         ties += weights[rank]
     return (np.array(out)[:, None] * case.size + np.arange(case.size)).reshape(-1)
-
-
-def _off_diagonal(matrix: FloatArray) -> FloatArray:
-    """Shape (m, m - 1): each row without its diagonal entry."""
-    m = len(matrix)
-    return matrix[~np.eye(m, dtype=bool)].reshape(m, m - 1)

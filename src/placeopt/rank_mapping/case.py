@@ -15,17 +15,17 @@ from placeopt.problem import IntArray
 FloatArray = NDArray[np.float64]
 
 SCALE_BITS = 6
-"""Centres of a hierarchy may lie at fractions of a unit; so many bits are kept free for them in a float64."""
+"""Bits that a float64 keeps free for fractions of a unit, at which centres of a hierarchy may be."""
 
 
 @dataclass(frozen=True, eq=False)
 class MappingProblem:
     """
-    ``k`` ranks of ``g`` GPUs each on ``n = k g`` GPUs. A *task* is one GPU's worth of a rank: task ``t`` is of rank
-    ``t // g``. An *order* gives every task its GPU: shape ``(n,)``, a permutation.
+    ``k`` ranks of ``g`` GPUs each on ``n = k g`` GPUs.
 
-    All numbers are integers, held in float64 so that matrix products run in BLAS; ``make_case`` sees to it that every
-    sum stays below 2^53, so nothing is ever rounded.
+    A *task* is one GPU's worth of a rank: task ``t`` is of rank ``t // g``. An *order* gives every task its GPU: shape
+    ``(n,)``, a permutation. All numbers are integers, held in float64 so that matrix products run in BLAS;
+    ``make_case`` checks that every sum stays below 2^53, so nothing is ever rounded.
     """
 
     weights: FloatArray  # (k, k) between ranks, symmetric, zero diagonal
@@ -67,13 +67,9 @@ def make_case(
     """
     Check and convert; see ``map_ranks`` for the arguments.
 
-    Raises
-    ------
-    BadInput
-        If a matrix is not square, symmetric and integer with entries >= 0 (and 0 on the diagonal of ``distances``), if
-        there are not ``k * gpus_per_rank`` GPUs, or a group whose GPUs are no multiple of ``gpus_per_rank``.
-    Unsupported
-        If costs may reach beyond 2^47.
+    Raises ``BadInput`` if a matrix is not square, symmetric and integer with entries >= 0 (and 0 on the diagonal of
+    ``distances``), if there are not ``k * gpus_per_rank`` GPUs, or a group whose GPUs are no multiple of
+    ``gpus_per_rank``; ``Unsupported`` if costs may reach beyond 2^47.
     """
     if gpus_per_rank < 1 or inside < 0:
         raise BadInput(f"mapping: gpus_per_rank is {gpus_per_rank}, inside is {inside}; expected >= 1 and >= 0")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,8 @@ class ConnectedCuts:
         return self._any[size] if size < len(self._any) else 0.0
 
     def shared(self, size: int) -> float:
-        """
-        Lower bound on the sum of cuts over a partition into sets of ``size``; 0 where the lists do not reach.
-
-        Every vertex pays 1 / size of the least cut of a set that it may be in.
-        """
+        """Lower bound on the sum of cuts over a partition into sets of ``size``; 0 where the lists do not reach."""
+        # Every vertex pays 1 / size of the least cut of a set that it may be in.
         if size >= len(self._any):
             return 0.0
         least = np.min([self._with_vertex[t] + self._any[size - t] for t in range(1, size + 1)], axis=0)
@@ -52,8 +49,8 @@ class ConnectedCuts:
     def _list(self, weights: FloatArray, reach: int, deadline: float) -> None:
         n = len(weights)
         near, above = _rows(weights > 0), _rows(np.triu(np.ones((n, n), dtype=bool), 1))
-        own = _rows(np.eye(n, dtype=bool))
-        sets = _Sets(own, near & above, own | near, np.arange(n), weights.sum(axis=1))
+        vertex = _rows(np.eye(n, dtype=bool))
+        sets = _Sets(vertex, near & above, vertex | near, np.arange(n), weights.sum(axis=1))
         for size in range(1, reach + 1):
             best = np.full(n, np.inf)  # stays so where no connected set is so large
             for v in range(n):
@@ -67,8 +64,7 @@ class ConnectedCuts:
             sets = grown
 
 
-@dataclass(frozen=True, eq=False)
-class _Sets:
+class _Sets(NamedTuple):
     """Connected sets of one size as bits: one row a set, 64 vertices a word."""
 
     sets: WordArray  # (S, words)
@@ -79,12 +75,9 @@ class _Sets:
 
 
 def _grow(weights: FloatArray, near: WordArray, above: WordArray, now: _Sets) -> _Sets | None:
-    """
-    Add one vertex to every set; None if there are too many.
-
-    Each connected set comes up once (Wernicke's ESU, 2006): a set grows by a vertex, then no more by those before it;
-    the new vertex brings its neighbours that are above the root and were not near the set.
-    """
+    """Add one vertex to every set; None if there are too many."""
+    # Each connected set comes up once (Wernicke's ESU, 2006): a set grows by a vertex, then no more by those before it;
+    # the new vertex brings its neighbours that are above the root and were not near the set.
     degrees = weights.sum(axis=1)
     parts: list[_Sets] = []
     count = 0
@@ -102,18 +95,12 @@ def _grow(weights: FloatArray, near: WordArray, above: WordArray, now: _Sets) ->
         inner = np.zeros(len(mine))
         for u in neighbours.tolist():
             inner += weights[v, u] * _has(sets, u)
-        own = np.zeros_like(near[v])
-        own[v // WORD] = np.uint64(1) << np.uint64(v % WORD)
-        parts.append(_Sets(sets | own, growth, around | near[v], root, now.cuts[mine] + degrees[v] - 2 * inner))
+        vertex = np.zeros_like(near[v])
+        vertex[v // WORD] = np.uint64(1) << np.uint64(v % WORD)
+        parts.append(_Sets(sets | vertex, growth, around | near[v], root, now.cuts[mine] + degrees[v] - 2 * inner))
     if not parts:
-        return _Sets(now.sets[:0], now.growth[:0], now.near[:0], now.root[:0], now.cuts[:0])
-    return _Sets(
-        np.concatenate([p.sets for p in parts]),
-        np.concatenate([p.growth for p in parts]),
-        np.concatenate([p.near for p in parts]),
-        np.concatenate([p.root for p in parts]),
-        np.concatenate([p.cuts for p in parts]),
-    )
+        return _Sets._make(column[:0] for column in now)
+    return _Sets._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _rows(flags: np.ndarray) -> WordArray:

@@ -13,62 +13,36 @@ from placeopt.rank_mapping.case import FloatArray
 @dataclass(frozen=True)
 class Block:
     """
-    A set of GPUs that look alike from outside: for p in the block and q not, d(p, q) = ``outside[p]`` + something of q.
+    A set of GPUs that look alike from outside: d(p, q) = ``outside[p]`` + f(q) for p in the block and q not.
 
     Three kinds: a single GPU; a *star*, whose children are ``weight`` away from its centre, so that two GPUs of
     different children are apart by the path through it; a *table*, whose distances inside follow no tree (a cube mesh).
-
-    Attributes
-    ----------
-    members
-        GPUs, ascending within a leaf or table.
-    children
-        Blocks of a star, else empty.
-    weight
-        Path weight from this block to the centre of the star above. A multiple of 1/2 on trees with integer edges; may
-        be below 0 where distances break the triangle inequality.
-    outside
-        Of a table: what each member adds to its way out; the least is 0.
-    closed
-        Whether the block is made of whole groups, so that no rank lies across its border.
     """
 
-    members: tuple[int, ...]
-    children: tuple[Block, ...] = ()
+    members: tuple[int, ...]  # GPUs, ascending within a leaf or table
+    children: tuple[Block, ...] = ()  # of a star, else empty
     weight: float = 0.0
-    outside: tuple[float, ...] = ()
-    closed: bool = False
+    """Path weight to the centre of the star above: a multiple of 1/2 on trees with integer edges; below 0 only where
+    distances break the triangle inequality."""
+    outside: tuple[float, ...] = ()  # of a table: what each member adds to its way out; the least is 0
+    closed: bool = False  # whether it is made of whole groups, so that no rank lies across its border
 
     @property
     def is_table(self) -> bool:
-        """Whether only the matrix tells the distances inside."""
+        """Whether only the matrix has the distances inside."""
         return not self.children and len(self.members) > 1
 
 
 def hierarchy(distances: FloatArray, groups: IntArray) -> Block:
     """
-    Decompose distances into stars and tables; groups (nodes) become blocks first.
+    Decompose ``distances``, (n, n), into stars and tables; groups (nodes), numbers (n,), become blocks first.
 
-    Two items are *twins* if their distances to all others differ by a constant: then they hang on one star. Twins are
-    gathered as long as there are any; where there are none, the smallest set of items that are near each other and
-    look alike from outside becomes a table. On the metric of a tree this finds the tree (as in the reconstruction of
-    evolutionary trees, by the four-point condition); whatever the matrix is, the blocks found are exact.
-
-    Parameters
-    ----------
-    distances
-        Shape ``(n, n)``, n >= 1.
-    groups
-        Shape ``(n,)``, numbers of groups from 0.
-
-    Returns
-    -------
-    Block
-        The root, which holds all GPUs and has weight 0. At worst one table.
-
-    Notes
-    -----
-    Cost ``O(c n^2)`` with c classes of twins; 0.05 s for 64 GPUs, about 1 s for 512 without structure.
+    Returns the root, which holds all GPUs and has weight 0; at worst one table. Two items are *twins* if their
+    distances to all others differ by a constant: then they hang on one star. Twins are gathered as long as there are
+    any; where there are none, the smallest set of items that are near each other and look alike from outside becomes a
+    table. On the metric of a tree this finds the tree (as in the reconstruction of evolutionary trees, by the
+    four-point condition); whatever the matrix is, the blocks are exact. Cost ``O(c n^2)`` with c classes of twins; 0.05
+    s for 64 GPUs, about 1 s for 512 without structure.
     """
     gathering = _Gathering(distances, groups)
     for labels in (groups, np.zeros(len(groups), dtype=np.int64)):
@@ -94,14 +68,14 @@ class _Gathering:
     def run(self, labels: IntArray) -> bool:
         """Gather until each label is one item; False if a label's items do not look alike from outside."""
         while True:
-            own = np.array([labels[item.members[0]] for item in self.items])
-            if len(np.unique(own)) == len(own):
+            label_of = np.array([labels[item.members[0]] for item in self.items])
+            if len(np.unique(label_of)) == len(label_of):
                 return True
-            classes = _twins(self.matrix, own)
+            classes = _twins(self.matrix, label_of)
             if classes:
                 self._contract([(members, self._star(members)) for members in classes])
                 continue
-            part = self._table_items(own)
+            part = self._table_items(label_of)
             if part is None:
                 return False
             self._contract([(part, self._table(part))])
@@ -196,12 +170,12 @@ def _twins(matrix: FloatArray, labels: IntArray) -> list[list[int]]:
 
 def _components(matrix: FloatArray) -> list[IntArray]:
     """Components of two or more items joined by distances up to each threshold, the smallest first."""
-    found: dict[tuple[int, ...], None] = {}
+    seen: dict[tuple[int, ...], None] = {}
     for threshold in np.unique(matrix[np.triu_indices(len(matrix), 1)]):
         for members in components(matrix <= threshold):
             if len(members) > 1:
-                found[tuple(members.tolist())] = None
-    return [np.array(members) for members in sorted(found, key=len)]
+                seen[tuple(members.tolist())] = None
+    return [np.array(members) for members in sorted(seen, key=len)]
 
 
 def components(near: np.ndarray) -> list[IntArray]:

@@ -1,22 +1,22 @@
-"""The mapping of ranks to GPUs: start, bound, search or proof."""
+"""The mapping of ranks to GPUs: start, bound, search or proof; and a job's placement with its ranks permuted."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.problem import IntArray
+from placeopt.problem import IntArray, Placement, Problem
 from placeopt.rank_mapping.bound import lower_bound
 from placeopt.rank_mapping.branch import MAX_TASKS as MAX_BRANCHED
 from placeopt.rank_mapping.branch import branch
 from placeopt.rank_mapping.case import MappingProblem, make_case
-from placeopt.rank_mapping.construct import GREEDS, grown, in_sequence
 from placeopt.rank_mapping.hierarchy import hierarchy
-from placeopt.rank_mapping.search import improve
+from placeopt.rank_mapping.search import GREEDS, grown, improve, in_sequence
 from placeopt.rank_mapping.subsets import fits_subsets, map_by_subsets
+from placeopt.terms.costs.communication import job_cost
 
 MAX_GPUS = 1_024
 """GPUs of one job up to which ranks are mapped; the distances between them are a full table."""
@@ -30,22 +30,11 @@ STARTS = 8
 
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """
-    Which GPUs each rank holds.
+    """Which GPUs each rank holds."""
 
-    Attributes
-    ----------
-    order
-        Shape ``(k * g,)``: positions in the list of GPUs; rank ``r`` holds ``order[r * g:(r + 1) * g]``.
-    cost
-        Sum over pairs of GPUs of weight x distance, in link-cost units.
-    bound
-        Proven: no order costs less.
-    """
-
-    order: IntArray
-    cost: int
-    bound: int
+    order: IntArray  # (k * g,) positions in the list of GPUs; rank r holds order[r * g:(r + 1) * g]
+    cost: int  # sum over pairs of GPUs of weight x distance, in link-cost units
+    bound: int  # proven: no order costs less
 
     @property
     def optimal(self) -> bool:
@@ -76,9 +65,7 @@ def map_ranks(
         Shape ``(n, n)``, n = k x ``gpus_per_rank``, symmetric, zero diagonal, >= 0; any matrix, in link-cost units.
     groups
         Shape ``(n,)``: the node of each GPU. All GPUs of a rank come from one group, any of them; to fix which ones go
-        together, make each such set a group. Left out, all GPUs are one group.
-    gpus_per_rank
-        GPUs of every rank, g.
+        together, make each such set a group. None: all GPUs are one group.
     inside
         Traffic between two GPUs of one rank.
     start
@@ -86,7 +73,7 @@ def map_ranks(
     deadline
         Of ``time.monotonic()``. The result is the best so far, with what is proven so far.
     seed
-        Of the search above 16 GPUs. Same arguments, same result, as long as the deadline does not cut in.
+        Of the search above 16 GPUs. Same arguments, same result, unless the deadline interrupts.
 
     Returns
     -------
@@ -97,14 +84,13 @@ def map_ranks(
     Raises
     ------
     BadInput
-        If shapes, symmetry or signs are wrong, or a group holds no multiple of ``gpus_per_rank`` GPUs, or ``start`` is
-        no order or splits a rank over groups.
+        As ``make_case``, or if ``start`` is no order or splits a rank over groups.
     Unsupported
         Above 1,024 GPUs, or if costs may pass 2^47.
 
     Notes
     -----
-    A quadratic assignment problem (Koopmans and Beckmann 1957). docs/mapping.md tells methods, proofs and figures.
+    A quadratic assignment problem (Koopmans and Beckmann 1957); docs/mapping.md has methods, proofs and figures.
     """
     if len(distances) > MAX_GPUS:
         raise Unsupported(f"mapping: {len(distances)} GPUs are too many (limit {MAX_GPUS}); keep the order as it is")
@@ -115,14 +101,14 @@ def map_ranks(
 
 
 def _solve(case: MappingProblem, start: IntArray | None, deadline: float, seed: int) -> Mapping:
-    order = _together(case) if start is None else start.astype(np.int64)
+    order = np.argsort(case.groups, kind="stable") if start is None else start.astype(np.int64)
     if case.constant:
         cost = case.cost(order)
         return Mapping(order, cost, cost)
     root = hierarchy(case.distances, case.groups)
     small = case.num_tasks <= MAX_BRANCHED
     if small and fits_subsets(case, root):
-        best = _best(case, [order, in_sequence(case, root)])
+        best = min(order, in_sequence(case, root), key=case.cost)
         upper, best = improve(case, best, np.random.default_rng(seed), steps=30, deadline=deadline, target=0)
         proven = map_by_subsets(case, root, upper=upper, deadline=deadline)
         if proven is not None:
@@ -141,21 +127,12 @@ def _solve(case: MappingProblem, start: IntArray | None, deadline: float, seed: 
             first = plain[attempt - 1]
         else:
             first = grown(case, root, rng, GREEDS[attempt % len(GREEDS)], deadline)
-        found, improved = improve(case, first, rng, steps=steps, deadline=deadline, target=bound)
-        if found < cost:
-            best, cost = improved, found
+        improved_cost, improved = improve(case, first, rng, steps=steps, deadline=deadline, target=bound)
+        if improved_cost < cost:
+            best, cost = improved, improved_cost
     if small and cost > bound:
         best, bound = branch(case, best, deadline=deadline, lower=bound)
     return Mapping(best, case.cost(best), bound)
-
-
-def _together(case: MappingProblem) -> IntArray:
-    """Return the GPUs in their order, node by node."""
-    return np.argsort(case.groups, kind="stable")
-
-
-def _best(case: MappingProblem, orders: list[IntArray]) -> IntArray:
-    return min(orders, key=case.cost)
 
 
 def _check(case: MappingProblem, start: IntArray) -> None:
@@ -165,3 +142,55 @@ def _check(case: MappingProblem, start: IntArray) -> None:
     nodes = case.groups[start].reshape(-1, g)
     if (nodes != nodes[:, :1]).any():
         raise BadInput("mapping: start must give each rank GPUs of one group")
+
+
+def improve_ranks(
+    problem: Problem, job: int, placement: Placement, deadline: float, *, seed: int = 0
+) -> tuple[Placement, int]:
+    """
+    Permute the ranks of a job on the GPUs that it holds, so that its communication costs less.
+
+    Returns the placement, or the same object where nothing better was found, and a proven lower bound on ``job_cost``
+    over all ways to assign these GPUs. Only a job with edges can gain; for others the bound is its cost. Beyond the
+    limits of ``map_ranks`` (1,024 GPUs, costs of 2^47) nothing is tried and the bound is 0.
+
+    The placement need not be in any state. Every rule still holds: the same GPUs are held, each node has as many
+    workers as before, and a worker's GPUs are on one node (which two of a node's GPUs a worker of two gets may change).
+    """
+    communication = problem.class_communication[problem.job_class[job]]
+    before = job_cost(problem, job, placement)
+    if not communication.edges or before == 0:
+        return placement, before
+    workers = len(placement.nodes)
+    gpus = np.array(placement.gpus, dtype=np.int64)
+    if len(gpus) > MAX_GPUS:  # before the table of distances is made
+        return placement, 0
+    weights = np.zeros((workers, workers), dtype=np.int64)
+    for edge in communication.edges:
+        a, b = edge.ranks
+        if max(a, b) < workers:
+            weights[a, b] = weights[b, a] = edge.weight
+    try:
+        mapping = map_ranks(
+            weights,
+            problem.topology.pair_distances(gpus),
+            problem.gpu_node[gpus],
+            gpus_per_rank=len(gpus) // workers,
+            inside=int(communication.weight),
+            start=np.arange(len(gpus)),
+            deadline=deadline,
+            seed=seed,
+        )
+    except Unsupported:
+        return placement, 0
+    if mapping.cost >= before:
+        return placement, mapping.bound
+    held = gpus[mapping.order]
+    return (
+        replace(
+            placement,
+            nodes=tuple(problem.gpu_node[held].reshape(workers, -1)[:, 0].tolist()),
+            gpus=tuple(held.tolist()),
+        ),
+        mapping.bound,
+    )

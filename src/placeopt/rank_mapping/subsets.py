@@ -1,20 +1,86 @@
-"""Exact mapping by dynamic programming over sets of tasks: which set goes into which block."""
+"""
+Exact mapping by dynamic programming over sets of tasks: which set goes into which block, and how it lies on a table.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import combinations, permutations
 
 import numpy as np
 
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.hierarchy import Block, tables_of
-from placeopt.rank_mapping.tables import MAX_TABLE, arrange, cheapest
+
+MAX_TABLE = 8
+"""GPUs up to which all arrangements are listed: 8! = 40,320, on a DGX-1 840 that differ."""
+
+CHUNK = 4_000_000
+"""Arrangements x sets priced at once: 32 MB."""
 
 MAX_TASKS = 16
 """Tasks up to which all 2^n sets are held: 0.5 MB an array."""
+
+
+def cheapest(case: MappingProblem, block: Block, sets: IntArray, deadline: float = np.inf) -> FloatArray:
+    """
+    Shape (sets,): least cost of each set of tasks on the table, its members' own ways out included.
+
+    One matrix product: (arrangements x pairs of GPUs) @ (pairs of tasks x sets), some sets at a time. Raises
+    ``TimeoutError`` at the deadline.
+    """
+    distances, _ = _of_block(case, block)
+    step = max(1, CHUNK // len(distances))
+    out = np.zeros(len(sets))
+    for i in range(0, len(sets), step):
+        if time.monotonic() >= deadline:
+            raise TimeoutError
+        out[i : i + step] = (distances @ _prices(case, block, sets[i : i + step])).min(axis=0)
+    return out
+
+
+def arrange(case: MappingProblem, block: Block, tasks: int) -> IntArray:
+    """Shape (m,): GPUs of the set's tasks, ascending by task, in a cheapest arrangement."""
+    distances, positions = _of_block(case, block)
+    best = int((distances @ _prices(case, block, np.array([tasks])))[:, 0].argmin())
+    gpus: IntArray = np.array(block.members, dtype=np.int64)[positions[best]]
+    return gpus
+
+
+def _of_block(case: MappingProblem, block: Block) -> tuple[FloatArray, IntArray]:
+    inside = case.distances[np.ix_(block.members, block.members)]
+    return _arrangements(inside.tobytes(), block.outside)
+
+
+@lru_cache(maxsize=4)  # up to 14 MB each; a job meets one or two kinds of machine
+def _arrangements(inside: bytes, outside: tuple[float, ...]) -> tuple[FloatArray, IntArray]:
+    """
+    Arrangements that differ: distances of all pairs of places and the ways out, (P, m (m - 1) / 2 + m), and positions.
+
+    Arrangements that symmetries of the table turn into each other have the same row and stand once.
+    """
+    size = len(outside)
+    matrix = np.frombuffer(inside, dtype=np.float64).reshape(size, size)
+    positions = np.array(list(permutations(range(size))), dtype=np.int64)
+    a, b = np.triu_indices(size, 1)
+    rows = np.hstack([matrix[positions[:, a], positions[:, b]], np.array(outside)[positions]])
+    codes = np.searchsorted(np.unique(rows), rows).astype(np.uint8)  # at most 36 values
+    first = np.unique(codes, axis=0, return_index=True)[1]
+    return rows[first], positions[first]
+
+
+def _prices(case: MappingProblem, block: Block, sets: IntArray) -> FloatArray:
+    """Shape (pairs + m, sets): traffic between a set's tasks, and from each to all tasks outside the set."""
+    n, size = case.num_tasks, len(block.members)
+    bits = (sets[:, None] >> np.arange(n)) & 1
+    members = np.nonzero(bits)[1].reshape(len(sets), size)
+    a, b = np.triu_indices(size, 1)
+    inner = case.traffic[members[:, a], members[:, b]]
+    out = case.traffic.sum(axis=1)[members] - case.traffic[members[:, :, None], members[:, None, :]].sum(axis=2)
+    return np.vstack([inner.T, out.T])
 
 
 def fits_subsets(case: MappingProblem, root: Block) -> bool:
@@ -32,18 +98,10 @@ def map_by_subsets(
     Return an order of least cost, or None if the deadline comes first.
 
     Distances in a hierarchy are sums over its edges, so an order costs the sum over blocks of edge weight x traffic
-    that leaves the set of tasks in the block, plus what tables cost inside. Both depend on the set alone: F(block, set)
-    is the least over ways to split the set among the block's children. Blocks of equal shape share their F.
+    that leaves the set of tasks in the block, plus the cost inside tables. Both depend on the set alone: F(block, set)
+    is the least over ways to split the set among the block's children. Blocks of equal shape share their F. ``upper``
+    is the cost of a known order: sets in tables that cannot lead to it or below are left out.
 
-    Parameters
-    ----------
-    upper
-        Cost of a known order: sets in tables that cannot lead below or to it are left out.
-    deadline
-        Of ``time.monotonic()``.
-
-    Notes
-    -----
     A merge of blocks of a and b GPUs looks at C(n, a + b) C(a + b, a) pairs, at most 2 million for 16 tasks; twins
     halve that. The recursion over subsets of a tree is ours; the idea is Held and Karp's (1962).
     """

@@ -11,7 +11,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.running import running_placement
 from placeopt.simulation.bandwidth import MemoryBandwidthUse
 from placeopt.simulation.shares import Shares
 from placeopt.terms.costs.horus import excess_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from placeopt.explain.conflict import conflict
+from placeopt.explain.remedies import conflict
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import fit
 from placeopt.feasibility.free_capacity import free_capacity_of

@@ -8,7 +8,7 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.running import running_placement
 from placeopt.terms.objective import Weighted, value, weighted_costs
 
 

@@ -1,11 +1,14 @@
 """The hardware as a weighted graph: distances inside machines and across the cluster, and well-known machines."""
 
 from placeopt.topology.builders import MACHINES, dgx1, dgx2, dgx_a100, dgx_h100, minsky, pcie_box
-from placeopt.topology.cluster_graph import cluster_graph
 from placeopt.topology.cluster_topology import ClusterTopology
-from placeopt.topology.machine_distances import bottleneck_mbps, gpu_distances, root_distances
-from placeopt.topology.machine_graph import PathEdge, machine_graph, path_links
-from placeopt.topology.weights import LEVEL_WEIGHTS, domain_weights
+from placeopt.topology.graphs import PathEdge, bottleneck_mbps, cluster_graph, machine_graph, path_links
+from placeopt.topology.machine_distances import (
+    LEVEL_WEIGHTS,
+    domain_weights,
+    gpu_distances,
+    root_distances,
+)
 
 __all__ = [
     "LEVEL_WEIGHTS",

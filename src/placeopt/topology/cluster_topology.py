@@ -6,9 +6,14 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.model import Cluster, Machine
-from placeopt.topology.machine_distances import gpu_distances, root_distances
-from placeopt.topology.tree import IntArray, tree_distances
-from placeopt.topology.weights import LEVEL_WEIGHTS, domain_weights
+from placeopt.topology.machine_distances import (
+    LEVEL_WEIGHTS,
+    IntArray,
+    domain_weights,
+    gpu_distances,
+    root_distances,
+    tree_distances,
+)
 
 MAX_TABLE_DOMAINS = 2_048
 """Up to here the table of distances between domains is made (34 MB); above, pairs are found by climbing."""
@@ -18,37 +23,15 @@ MAX_TABLE_CELLS = 1 << 27
 
 class ClusterTopology:
     """
-    A cluster's hardware, compiled once: machines per type, nodes and domains as arrays. No table is nodes x nodes.
+    A cluster's hardware, compiled once: machines per type, nodes and domains as read-only arrays. No table is nodes x
+    nodes.
 
     GPUs are numbered through the cluster: node by node, and inside a node by the machine's index. ``N`` nodes, ``G``
-    GPUs, ``D`` domains, ``g`` GPUs of a machine type; every array is read-only.
+    GPUs, ``D`` domains, ``g`` GPUs of a machine type.
 
-    Attributes
-    ----------
-    gpu_node, gpu_index
-        Shape ``(G,)``: the node of a GPU and its index in it.
-    node_gpu_start
-        Shape ``(N + 1,)``: the GPUs of node ``n`` are ``node_gpu_start[n] .. node_gpu_start[n + 1] - 1``.
-    node_machine
-        Shape ``(N,)``: index into ``cluster.machines``.
-    node_domain
-        Shape ``(N,)``: index into ``cluster.domains``; -1 hangs on the network itself.
-    node_uplink
-        Shape ``(N,)``: path weight from the machine's vertex to the node's domain.
-    domain_parent
-        Shape ``(D,)``: -1 is the network.
-    domain_uplink
-        Shape ``(D,)``: path weight from the domain to its parent.
-    domain_level
-        List of ``D`` level names.
-    distance, root
-        Per machine type: shape ``(g, g)`` between its GPUs, shape ``(g,)`` from GPU to the machine's vertex.
-
-    Notes
-    -----
-    Across nodes d(a, b) = root[a] + node_uplink[a] + path between the domains + node_uplink[b] + root[b]
-    (Amaral et al., SC'17, fig. 7, at any depth). The machine of a node is one vertex, so two nodes of one domain meet
-    in that domain.
+    Across nodes d(a, b) = root[a] + node_uplink[a] + path between the domains + node_uplink[b] + root[b] (Amaral et
+    al., SC'17, fig. 7, at any depth). The machine of a node is one vertex, so two nodes of one domain meet in that
+    domain.
     """
 
     def __init__(
@@ -57,49 +40,42 @@ class ClusterTopology:
         """
         Compile ``cluster``, whose references hold already (the model checks them).
 
-        Parameters
-        ----------
-        cluster
-            Its machine types that differ in name only, or in what distances do not depend on, share one table.
-        before
-            The topology of an earlier state of it: its tables by machine type are taken over where the machine types
-            are the same objects.
-        deadline
-            Of ``time.monotonic()``, asked while distances are computed.
-
-        Raises
-        ------
-        OutOfTime
-            At the deadline.
-        Unsupported
-            With more than ``MAX_TABLE_CELLS`` pairs of GPUs inside machine types that differ.
+        Machine types that differ in name only, or in what distances do not depend on, share one table. The tables of
+        ``before``, an earlier state of the cluster, are taken over where the machine types are the same objects. Raises
+        ``OutOfTime`` at the deadline, of ``time.monotonic()``, and ``Unsupported`` with more than ``MAX_TABLE_CELLS``
+        pairs of GPUs inside machine types that differ.
         """
         position = {domain.id: d for d, domain in enumerate(cluster.domains)}
         machine_position = {machine.id: m for m, machine in enumerate(cluster.machines)}
         self._machines = cluster.machines
         if before is None or before._machines is not cluster.machines:
+            # by machine type: (g, g) between its GPUs, (g,) from GPU to the machine's vertex
             self.distance = _machine_tables(cluster.machines, deadline)
             self.root = [root_distances(machine) for machine in cluster.machines]
         else:
             self.distance, self.root = before.distance, before.root
-        self.domain_level = [domain.level for domain in cluster.domains]
-        self.domain_parent = _frozen(
+        self.domain_level = [  # (D,) names
+            domain.level for domain in cluster.domains
+        ]
+        self.domain_parent = _frozen(  # (D,) -1 is the network
             [-1 if domain.parent is None else position[domain.parent] for domain in cluster.domains]
         )
-        self.domain_uplink = _frozen(domain_weights(cluster.domains))
-        self.node_machine = _frozen([machine_position[node.machine] for node in cluster.nodes])
-        self.node_domain = _frozen([-1 if node.domain is None else position[node.domain] for node in cluster.nodes])
+        self.domain_uplink = _frozen(domain_weights(cluster.domains))  # (D,) path weight to the parent
+        self.node_machine = _frozen([machine_position[node.machine] for node in cluster.nodes])  # (N,)
+        self.node_domain = _frozen(  # (N,) -1 hangs on the network itself
+            [-1 if node.domain is None else position[node.domain] for node in cluster.nodes]
+        )
         uplinks = _frozen(
             [
                 LEVEL_WEIGHTS["machine"] if machine.uplink_weight is None else machine.uplink_weight
                 for machine in cluster.machines
             ]
         )
-        self.node_uplink = _frozen(uplinks[self.node_machine])
+        self.node_uplink = _frozen(uplinks[self.node_machine])  # (N,) from the machine's vertex to the node's domain
         gpus = np.array([len(machine.gpus) for machine in cluster.machines], np.int64)[self.node_machine]  # (N,)
-        self.node_gpu_start = _frozen(np.concatenate([np.zeros(1, np.int64), np.cumsum(gpus)]))
-        self.gpu_node = _frozen(np.repeat(np.arange(len(gpus)), gpus))
-        self.gpu_index = _frozen(np.arange(self.num_gpus) - self.node_gpu_start[self.gpu_node])
+        self.node_gpu_start = _frozen(np.concatenate([np.zeros(1, np.int64), np.cumsum(gpus)]))  # (N + 1,)
+        self.gpu_node = _frozen(np.repeat(np.arange(len(gpus)), gpus))  # (G,)
+        self.gpu_index = _frozen(np.arange(self.num_gpus) - self.node_gpu_start[self.gpu_node])  # (G,) in its node
         self._domain_depth, self._domain_to_network = self._domain_climb()
         root = np.concatenate([np.zeros(0, np.int64), *(self.root[m] for m in self.node_machine)])
         self._gpu_to_domain = _frozen(root + self.node_uplink[self.gpu_node])  # (G,)
@@ -114,10 +90,7 @@ class ClusterTopology:
         """
         Path weight between all domains, shape ``(D + 1, D + 1)``; row and column ``D`` (so also -1) are the network.
 
-        Raises
-        ------
-        Unsupported
-            With more than ``MAX_TABLE_DOMAINS`` domains; ``domain_distances`` takes any number.
+        Raises ``Unsupported`` with more than ``MAX_TABLE_DOMAINS`` domains; ``domain_distances`` takes any number.
         """
         size = len(self.domain_parent)
         if size > MAX_TABLE_DOMAINS:
@@ -125,17 +98,14 @@ class ClusterTopology:
                 f"cluster: {size} domains are too many for a table (limit {MAX_TABLE_DOMAINS}); "
                 "ask for pairs with domain_distances"
             )
-        # The tree wants its root first; ours is last, so that -1 finds it.
+        # The tree needs its root first; ours is last, so that -1 finds it.
         parent = np.concatenate([[-1], self.domain_parent + 1]).astype(np.int64)
         table = tree_distances(parent, np.concatenate([[0], self.domain_uplink]).astype(np.int64))
         return _frozen(np.roll(table, -1, axis=(0, 1)))
 
     def domain_distances(self, a: IntArray, b: IntArray) -> IntArray:
-        """
-        Path weight between the domains ``a[i]`` and ``b[i]``; -1 is the network. Any number of domains.
-
-        Climbs from the deeper of the two, one level a step, all pairs at once, until they meet.
-        """
+        """Path weight between the domains ``a[i]`` and ``b[i]``; -1 is the network. Any number of domains."""
+        # Climbs from the deeper of the two, one level a step, all pairs at once, until they meet.
         a, b = np.broadcast_arrays(a, b)
         a, b = a.copy(), b.copy()
         total = self._domain_to_network[a] + self._domain_to_network[b]
@@ -157,19 +127,7 @@ class ClusterTopology:
         return ancestors
 
     def distances(self, a: IntArray, b: IntArray) -> IntArray:
-        """
-        Distances of the GPUs ``a[i]`` and ``b[i]``, in link-cost units.
-
-        Parameters
-        ----------
-        a, b
-            GPU numbers of the cluster, of any shapes that broadcast together.
-
-        Returns
-        -------
-        IntArray
-            Of the shape that they have together.
-        """
+        """Distances of the GPUs ``a[i]`` and ``b[i]``, of any shapes that broadcast together, in link-cost units."""
         a, b = np.broadcast_arrays(a, b)
         on_a, on_b = self.gpu_node[a], self.gpu_node[b]
         domain_a, domain_b = self.node_domain[on_a], self.node_domain[on_b]
@@ -185,34 +143,8 @@ class ClusterTopology:
         return out
 
     def pair_distances(self, gpus: IntArray) -> IntArray:
-        """
-        Distances between all pairs of the given GPUs.
-
-        Parameters
-        ----------
-        gpus
-            Shape ``(k,)``, GPU numbers of the cluster, any order, repeats allowed.
-
-        Returns
-        -------
-        IntArray
-            Shape ``(k, k)``, symmetric, zero diagonal, in link-cost units.
-        """
-        nodes = self.gpu_node[gpus]
-        domains = self.node_domain[nodes]
-        to_domain = self._gpu_to_domain[gpus]
-        if len(self.domain_parent) <= MAX_TABLE_DOMAINS:
-            between = self.domain_distance[domains[:, None], domains[None, :]]
-        else:
-            between = self.domain_distances(domains[:, None], domains[None, :])
-        pairs: IntArray = to_domain[:, None] + between + to_domain[None, :]
-        order = np.argsort(nodes, kind="stable")
-        starts = np.flatnonzero(np.diff(nodes[order], prepend=-1))
-        for members in np.split(order, starts[1:]) if len(order) else []:
-            table = self.distance[self.node_machine[nodes[members[0]]]]
-            indices = self.gpu_index[gpus[members]]
-            pairs[np.ix_(members, members)] = table[np.ix_(indices, indices)]
-        return pairs
+        """Shape ``(k, k)``: distances between all pairs of GPUs, ``(k,)``, any order, repeats allowed."""
+        return self.distances(gpus[:, None], gpus[None, :])
 
     def node_distances(self, gpus: IntArray) -> IntArray:
         """Shape (k, k): ``pair_distances`` of GPUs that are all of one node, at least one."""
@@ -220,10 +152,6 @@ class ClusterTopology:
         index = self.gpu_index[gpus]
         pairs: IntArray = table[index[:, None], index]
         return pairs
-
-    def max_distance(self) -> int:
-        """Largest distance of any two GPUs of the cluster; 0 with fewer than two. Found bottom-up, without pairs."""
-        return self._max_distance
 
     def max_machine_distance(self) -> int:
         """Largest distance of two GPUs of one machine; 0 where no machine has two."""
@@ -246,11 +174,10 @@ class ClusterTopology:
         return min(nearest, default=None)
 
     @cached_property
-    def _max_distance(self) -> int:
+    def max_distance(self) -> int:
+        """Largest distance of any two GPUs of the cluster; 0 with fewer than two. Found bottom-up, without pairs."""
         num_domains = len(self.domain_parent)
-        worst = 0
-        for m in np.unique(self.node_machine).tolist():
-            worst = max(worst, int(self.distance[m].max(initial=0)))
+        worst = self.max_machine_distance()
         deepest = [-1] * (num_domains + 1)  # longest way down to a GPU from each domain; the network is last
         farthest = np.array([int(root.max(initial=-1)) for root in self.root], np.int64)[self.node_machine]  # (N,)
         with_gpus = np.flatnonzero(farthest >= 0)

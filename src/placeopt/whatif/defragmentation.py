@@ -19,8 +19,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement
 from placeopt.problem import Move, Problem, State, compile_problem
-from placeopt.problem.indexing import running_placement
-from placeopt.problem.lost import find_lost
+from placeopt.problem.running import find_lost, running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
 from placeopt.whatif.applied_plan import only_running

@@ -11,7 +11,7 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
-from placeopt.problem.domains import gpu_parts
+from placeopt.problem.hardware import gpu_parts
 from placeopt.whatif.answers import SlotCount, Slots
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 

@@ -230,7 +230,7 @@ def test_whole_cluster_of_a_network_and_one_machine() -> None:
     assert topology.num_gpus == 384
     assert topology.distances(np.array([0]), np.array([4]))[0] == 2 * 121  # srv1101, srv1102
     assert topology.distances(np.array([0]), np.array([8 * 4]))[0] == 2 * (121 + 200)  # srv1201
-    assert topology.max_distance() == 2 * (121 + 200 + 400)  # over the core
+    assert topology.max_distance == 2 * (121 + 200 + 400)  # over the core
     assert read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"]).machines[0].id == "4gpu_phb"
     with pytest.raises(Unsupported, match="a cluster needs"):
         read_cluster([DATA / "topograph_tree.conf"])

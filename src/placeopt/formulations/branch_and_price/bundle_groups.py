@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.problem.job_groups import group_by_key, startable_options
+from placeopt.problem.classes import group_by_key, startable_options
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import Weighted, last_name_first, weight_of

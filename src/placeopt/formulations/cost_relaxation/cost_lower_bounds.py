@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.formulations.cost_relaxation.node_classes import NodeClasses
 from placeopt.model import Split
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.problem.job_groups import group_by_key, startable_options
+from placeopt.problem.classes import group_by_key, startable_options
 
 
 @dataclass(frozen=True)

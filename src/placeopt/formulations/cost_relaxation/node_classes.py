@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placeopt.problem import UNLIMITED, BoolArray, IntArray, Level, Problem, State
+from placeopt.problem import UNLIMITED, BoolArray, FragmentationLevel, IntArray, Problem, State
 from placeopt.problem.free_capacity import gpu_milli_left, gpus_with_room
 
 MOST_CLASSES = 400
@@ -137,7 +137,7 @@ def _sums(domain: IntArray, idle: IntArray) -> IntArray:
     return out
 
 
-def used_idle(state: State, level: Level, free: IntArray) -> IntArray:
+def used_idle(state: State, level: FragmentationLevel, free: IntArray) -> IntArray:
     """Shape (N,): idle GPUs of each node in domains of the level that are used already; ``free`` of every domain."""
     domain = level.gpu_to_domain
     used = (domain >= 0) & (state.gpu_jobs == 0) & (free < level.total)[domain]

@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.problem.job_groups import group_by_key
+from placeopt.problem.classes import group_by_key
 
 CPU_ONLY = -1
 """Level of bundle groups that hold no GPU."""

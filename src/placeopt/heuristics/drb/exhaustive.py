@@ -1,4 +1,4 @@
-"""The rule of SC'17's artifact: the set of GPUs of greatest system utility, of all sets on all machines."""
+"""The rule of SC'17's artifact: the set of GPUs of greatest system utility, among all sets on all machines."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import comb
 
 import numpy as np
 
-from placeopt.heuristics.drb.gpu_bipartition import eq5
 from placeopt.heuristics.drb.place import TRIES, Bipartition
+from placeopt.heuristics.drb.split import eq5
 from placeopt.problem import Move, Placement, State
 from placeopt.terms.costs.interference import excess_beside
 from placeopt.terms.costs.utility import path_of, talks
@@ -25,8 +25,6 @@ class Exhaustive(Bipartition):
     """
     Chooses the (machine, GPU subset) of greatest system utility, one job at a time; see ``greedy.Chooser``.
 
-    Notes
-    -----
     U_s = 3 f^(1/3) / (t^(1/3) + J^(1/3) + w^(1/3)), f = 0.01, all terms at least f: t as in ``terms.costs.utility``
     (form ``sc17``), J the mean of what the job suffers from and causes to co-runners, as in the artifact a speed (solo
     over collocated time) taken for a cost, w the mean over the machine's sockets of free over total GPUs (0 and 1
@@ -34,8 +32,8 @@ class Exhaustive(Bipartition):
 
     Departures from the artifact: the GPUs counted out of w are the chosen ones (it counts others); of equal sets the
     first is taken (it takes the last, by memory addresses); slowdowns are those of the instance at the closest part
-    that two jobs share (it has them by numbers of GPUs, and in a common socket only); a GPU is handed out once (it may
-    hand it out twice a round); what it cannot ask for, several nodes, is placed by ``Bipartition``.
+    that two jobs share (it has them by numbers of GPUs, and in a common socket only); a GPU is assigned once (it may
+    assign it twice a round); jobs on several nodes, which it does not support, are placed by ``Bipartition``.
     """
 
     def __init__(self, state: State) -> None:
@@ -49,9 +47,9 @@ class Exhaustive(Bipartition):
             yield from super().on_one_node(job, option)
             return
         ranked: list[tuple[float, int, tuple[int, ...]]] = []
-        signatures, question = self.node_candidates.signatures, self.node_candidates.question(option)
+        signatures, request = self.node_candidates.signatures, self.node_candidates.request(option)
         for node in nodes.tolist():
-            key, cached = (question, int(signatures.number[node])), signatures.answers.best_sets
+            key, cached = (request, int(signatures.number[node])), signatures.cache.best_sets
             if key not in cached:
                 cached[key] = self._best(job, option, node)
             utility, gpus = cached[key]
@@ -66,7 +64,7 @@ class Exhaustive(Bipartition):
         """Return the greatest utility on a node, and the GPUs by index."""
         problem = self.problem
         workers = int(problem.options.bundle_workers[option])
-        need, start = int(problem.options.gpus[option]) * workers, problem.first_gpu[node]
+        need, start = int(problem.options.bundle_gpus[option]), problem.first_gpu[node]
         usable = np.flatnonzero(self.candidates.usable(option, np.array([node]))[0]).tolist()
         sets: list[tuple[int, ...]]
         if comb(len(usable), need) > MOST_SETS:

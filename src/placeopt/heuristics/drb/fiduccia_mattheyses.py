@@ -20,14 +20,9 @@ STARTS = 8
 @dataclass(frozen=True)
 class Graph:
     """
-    An undirected graph with integer weights.
+    An undirected graph with integer weights: ``sizes`` of the vertices, > 0; ``near``: neighbour -> weight of the edge.
 
-    Attributes
-    ----------
-    sizes
-        Weight of every vertex, > 0.
-    near
-        Per vertex: neighbour -> weight of the edge, > 0; symmetric, no vertex its own neighbour.
+    Edge weights are > 0 and symmetric; no vertex is its own neighbour.
     """
 
     sizes: tuple[int, ...]
@@ -52,8 +47,8 @@ class Buckets:
     """
     Vertices by gain: the last one put in of the highest gain is found without a search.
 
-    A bucket is a dict of vertices in order of arrival. Gains may be any integers, so non-empty buckets are known by a
-    heap of gains, cleared of empty ones as they come up; the array of the original is as long as the largest gain.
+    A bucket is a dict of vertices in order of arrival. Gains may be any integers, so a heap of gains holds the
+    non-empty buckets, cleared of empty ones as they come up; the array of the original is as long as the largest gain.
     """
 
     def __init__(self) -> None:
@@ -79,50 +74,34 @@ class Buckets:
     def best(self, sizes: Sequence[int], most: int) -> int | None:
         """Return the vertex of highest gain with a size of at most ``most``, None if there is none."""
         passed: list[int] = []
-        found: int | None = None
+        candidate: int | None = None
         while self._heap:
             gain = -self._heap[0]
             bucket = self._buckets[gain]
             if not bucket:
                 heappop(self._heap)
                 continue
-            found = next((v for v in reversed(bucket) if sizes[v] <= most), None)
-            if found is not None:
+            candidate = next((v for v in reversed(bucket) if sizes[v] <= most), None)
+            if candidate is not None:
                 break
             passed.append(heappop(self._heap))
         for entry in passed:
             heappush(self._heap, entry)
-        return found
+        return candidate
 
 
 def refine(
     graph: Graph, side: Sequence[int], limits: tuple[int, int], fixed: frozenset[int] = frozenset()
 ) -> tuple[list[int], int]:
     """
-    Move vertices between two halves so that less is cut, pass by pass, each vertex at most once a pass.
+    Return sides and cut after moving vertices between two halves, pass by pass: never more is cut than before.
 
-    Within a pass a half may exceed its limit by the heaviest vertex, so that exchanges between full halves are found;
-    the best split met that keeps both limits is where the pass ends.
+    ``side`` is 0 or 1 of every vertex and keeps ``limits``, the most weight on either side; ``fixed`` vertices stay and
+    only pull their neighbours. Within a pass, in which each vertex moves at most once, a half may exceed its limit by
+    the heaviest vertex, so that exchanges between full halves are found; a pass ends at the best split that keeps both
+    limits.
 
-    Parameters
-    ----------
-    graph
-        What is split.
-    side
-        0 or 1 of every vertex; keeps the limits.
-    limits
-        Most weight on either side.
-    fixed
-        Vertices that stay where they are: they pull their neighbours only.
-
-    Returns
-    -------
-    tuple
-        The sides, and what they cut: never more than before.
-
-    Notes
-    -----
-    Fiduccia and Mattheyses 1982, with weights of vertices and edges. A pass costs one update of a bucket an edge.
+    Fiduccia and Mattheyses 1982, with weights of vertices and edges. A pass costs one update of a bucket per edge.
     """
     sides = list(side)
     cut = graph.cut(sides)
@@ -178,28 +157,21 @@ def _next(
     for here in (0, 1):
         there = 1 - here
         over = weight[there] > limits[there]  # a side above its limit takes nothing before it gave something
-        found = None if over else free[here].best(sizes, limits[there] + slack - weight[there])
-        if found is not None:
-            key = (free[here].gain[found], weight[here] - limits[here])
+        candidate = None if over else free[here].best(sizes, limits[there] + slack - weight[there])
+        if candidate is not None:
+            key = (free[here].gain[candidate], weight[here] - limits[here])
             if best is None or key > best[0]:
-                best = (key, found)
+                best = (key, candidate)
     return None if best is None else best[1]
 
 
 def bisect(
     graph: Graph, limits: tuple[int, int], rng: np.random.Generator, starts: int = STARTS
 ) -> tuple[list[int], int] | None:
-    """
-    Split a graph into two halves within ``limits``, with a small cut.
-
-    A half is grown from a vertex, always by the outside vertex that is tied to it most beyond its ties elsewhere, and
-    both are refined; the best of ``starts`` vertices counts, all of them where there are no more.
-
-    Returns
-    -------
-    tuple or None
-        Sides and cut; None where no start kept the limits, which weights of vertices may make hard or impossible.
-    """
+    """Return sides and cut of two halves within ``limits``, with a small cut; None where no start keeps the limits."""
+    # A half is grown from a vertex, always by the outside vertex that is tied to it most beyond its ties elsewhere, and
+    # both are refined; the best of ``starts`` vertices counts, all of them where there are no more. Vertex weights may
+    # make the limits hard or impossible to keep.
     n = len(graph.sizes)
     seeds = list(range(n)) if n <= starts else sorted(rng.choice(n, size=starts, replace=False).tolist())
     best: tuple[list[int], int] | None = None
@@ -207,9 +179,9 @@ def bisect(
         side = _grown(graph, seed, limits)
         if side is None:
             continue
-        found = refine(graph, side, limits)
-        if best is None or found[1] < best[1]:
-            best = found
+        candidate = refine(graph, side, limits)
+        if best is None or candidate[1] < best[1]:
+            best = candidate
     return best
 
 

@@ -1,9 +1,9 @@
-"""The hardware cut in two, again and again: a cluster down to its nodes, a machine down to its GPUs (algorithm 2)."""
+"""The hardware halved recursively: a cluster down to its nodes, a machine down to its GPUs (SC'17 algorithm 2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from weakref import WeakKeyDictionary
 
@@ -16,65 +16,46 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 @dataclass(frozen=True, eq=False)
 class HalvingTree:
-    """
-    A binary tree over n leaves, parts numbered in preorder: the part after ``v`` is its first half.
+    """A binary tree over n leaves, parts numbered in preorder: the part after ``v`` is its first half."""
 
-    Attributes
-    ----------
-    order
-        Shape ``(n,)``: leaves from left to right; part ``v`` has ``order[first[v]:end[v]]``.
-    first, end
-        Shape ``(2 n - 1,)``, see above.
-    second
-        Shape ``(2 n - 1,)``: the second half of a part, -1 of a leaf.
-    last
-        Shape ``(2 n - 1,)``: parts below ``v``, itself included, are ``v`` up to ``last[v]``.
-    """
-
-    order: IntArray
-    first: IntArray
-    end: IntArray
-    second: IntArray
-    last: IntArray
+    order: IntArray  # (n,) leaves from left to right; part v has order[first[v]:end[v]]
+    first: IntArray  # (2 n - 1,)
+    end: IntArray  # (2 n - 1,)
+    second: IntArray  # (2 n - 1,) the second half of a part, -1 of a leaf
+    last: IntArray  # (2 n - 1,) the parts below v, itself included, are v up to last[v]
 
     def leaves(self, part: int) -> IntArray:
         """Return the leaves of a part."""
         return self.order[self.first[part] : self.end[part]]
 
 
-@dataclass
 class _Growing:
-    order: list[int] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    second: list[int] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.order: list[int] = []
+        self.second: list[int] = []
+        self._ends: list[tuple[int, int, int]] = []  # first, end and last of each part
 
     def open(self) -> int:
-        for column in (self.first, self.end, self.second, self.last):
-            column.append(-1)
-        self.first[-1] = len(self.order)
-        return len(self.first) - 1
+        self._ends.append((len(self.order), -1, -1))
+        self.second.append(-1)
+        return len(self.second) - 1
 
     def close(self, part: int) -> None:
-        self.end[part], self.last[part] = len(self.order), len(self.first)
+        self._ends[part] = (self._ends[part][0], len(self.order), len(self.second))
 
     def done(self) -> HalvingTree:
-        columns = (self.order, self.first, self.end, self.second, self.last)
-        return HalvingTree(*(np.array(column, dtype=np.int64) for column in columns))
+        first, end, last = np.array(self._ends, dtype=np.int64).reshape(-1, 3).T
+        order, second = np.array(self.order, dtype=np.int64), np.array(self.second, dtype=np.int64)
+        return HalvingTree(order, first, end, second, last)
 
 
 def cluster_tree(topology: ClusterTopology) -> HalvingTree:
-    """
-    Halve the cluster down to nodes along its domains.
-
-    The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
-    order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
-    """
-    cached = _KNOWN.get(topology)
-    if cached is None:
-        cached = _KNOWN[topology] = _grown(topology)
-    return cached
+    """Halve the cluster down to nodes along its domains."""
+    # The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
+    # order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
+    if topology not in _KNOWN:
+        _KNOWN[topology] = _grown(topology)
+    return _KNOWN[topology]
 
 
 _KNOWN: WeakKeyDictionary[ClusterTopology, HalvingTree] = WeakKeyDictionary()
@@ -122,7 +103,7 @@ def _grown(topology: ClusterTopology) -> HalvingTree:
 
 
 def _middle(sizes: Sequence[int]) -> int:
-    """Return where to cut a list so that both ends weigh as alike as they can; neither is empty."""
+    """Return where to cut a list so that both parts weigh as alike as possible; neither is empty."""
     sums = np.cumsum(sizes)[:-1]
     return int(np.abs(2 * sums - sum(sizes)).argmin()) + 1
 
@@ -131,9 +112,9 @@ def machine_tree(distances: IntArray) -> HalvingTree:
     """
     Halve a machine down to its GPUs.
 
-    Where "at most this far" tells its GPUs into blocks (sockets, switches), the blocks are halved as evenly as their
-    order allows. Where it does not (a cube mesh), Fiduccia-Mattheyses finds the balanced cut that parts the nearest
-    pairs least: a pair of GPUs is tied by what it is nearer than the furthest one.
+    Where "at most this far" divides its GPUs into blocks (sockets, switches), the blocks are halved as evenly as their
+    order allows. Where it does not (a cube mesh), Fiduccia-Mattheyses finds the balanced cut that separates the fewest
+    near pairs: a pair of GPUs is tied by how much nearer it is than the furthest pair.
     """
     return _machine_tree(distances.tobytes(), len(distances))
 
@@ -148,8 +129,8 @@ def _machine_tree(raw: bytes, size: int) -> HalvingTree:
         if len(gpus) == 1:
             out.order.extend(gpus)
         else:
-            one, other = _halve(gpus, distances[np.ix_(gpus, gpus)])
-            grow(one)
+            left_half, other = _halve(gpus, distances[np.ix_(gpus, gpus)])
+            grow(left_half)
             out.second[part] = grow(other)
         out.close(part)
         return part
@@ -167,14 +148,14 @@ def _halve(gpus: list[int], distances: IntArray) -> tuple[list[int], list[int]]:
     else:
         half = (len(gpus) + 1) // 2
         graph = graph_of(distances.max() - distances)
-        found = bisect(graph, (half, half), np.random.default_rng(0), starts=len(gpus))
-        side = found[0] if found is not None else [int(i >= half) for i in range(len(gpus))]
+        cut = bisect(graph, (half, half), np.random.default_rng(0), starts=len(gpus))
+        side = cut[0] if cut is not None else [int(i >= half) for i in range(len(gpus))]
         halves = [[i for i in range(len(gpus)) if side[i] == y] for y in (side[0], 1 - side[0])]
     return [gpus[i] for i in halves[0]], [gpus[i] for i in halves[1]]
 
 
 def _blocks(distances: IntArray) -> list[list[int]]:
-    """Return the largest blocks in which GPUs are nearer to each other than to any outside, or one of all."""
+    """Return the largest blocks in which GPUs are nearer to each other than to any outside, or one block of all."""
     for limit in reversed(np.unique(distances[np.triu_indices(len(distances), 1)])[:-1].tolist()):
         near = distances <= limit
         if not (near @ near.astype(np.int64) > 0)[~near].any():  # "at most this far" is transitive

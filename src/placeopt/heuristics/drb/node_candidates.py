@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb.cache import NodeCandidate
-from placeopt.heuristics.drb.gpu_bipartition import Inside, eq5
 from placeopt.heuristics.drb.hardware_tree import machine_tree
-from placeopt.heuristics.drb.node_signatures import NodeSignatures
+from placeopt.heuristics.drb.node_signatures import NodeCandidate, NodeSignatures
+from placeopt.heuristics.drb.split import Inside, eq5
 from placeopt.problem import IntArray, Move, Placement, State
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.utility import talks
@@ -35,7 +34,7 @@ def preference(state: State) -> Preference:
 
 
 class NodeCandidates:
-    """Bundles on single nodes, remembered by what is asked for and what the node signatures like."""
+    """Bundles on single nodes, cached by request and node signature."""
 
     def __init__(self, state: State, candidates: Candidates) -> None:
         self.state, self.candidates = state, candidates
@@ -43,20 +42,19 @@ class NodeCandidates:
         self.signatures = NodeSignatures(state)
         self.sockets = _socket_in_node(state)
         self._interference = Interference()
-        self._asked: dict[int, Hashable] = {}
+        self._requests: dict[int, Hashable] = {}
 
     def changed(self, node: int) -> None:
         """Note that what is free of a node changed."""
         self.signatures.changed(node)
 
-    def question(self, option: int) -> int:
-        """Return a number that options share which ask for the same and care for the same."""
-        asked = self._asked.get(option)
-        if asked is None:
+    def request(self, option: int) -> int:
+        """Return a number shared by the options that ask for the same and depend on the same."""
+        if option not in self._requests:
             problem, options = self.state.problem, self.state.problem.options
             kind = int(options.job_class[option])
             communication = problem.class_communication[kind]
-            asked = self._asked[option] = (
+            self._requests[option] = (
                 int(options.gpus[option]),
                 int(options.workers[option]),
                 int(options.bundle_workers[option]),
@@ -68,31 +66,29 @@ class NodeCandidates:
                 talks(problem, option),
                 communication if communication.edges else None,
             )
-        return self.signatures.answers.number(asked)
+        return self.signatures.cache.number(self._requests[option])
 
     def at(self, job: int, option: int, nodes: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Return path and worth of a bundle on each of ``nodes``, all of which have room for it."""
-        question, answers = self.question(option), self.signatures.answers
+        request, cache = self.request(option), self.signatures.cache
         numbers = self.signatures.number[nodes]
-        cached = answers.figures.get(question, np.zeros((0, 2)))
+        cached = cache.figures.get(request, np.zeros((0, 2)))
         if len(cached) <= numbers.max(initial=-1):
-            grown = np.full((2 * len(answers), 2), np.nan)
+            grown = np.full((2 * len(cache), 2), np.nan)
             grown[: len(cached)] = cached
-            cached = answers.figures[question] = grown
+            cached = cache.figures[request] = grown
         unknown = np.isnan(cached[numbers, 0])
         for number, first in zip(*np.unique(numbers[unknown], return_index=True), strict=True):
             node_candidate = self.node_candidate(job, option, int(nodes[np.flatnonzero(unknown)[first]]))
-            cached[number] = (
-                (np.inf, -np.inf) if node_candidate is None else (node_candidate.path, node_candidate.worth)
-            )
+            cached[number] = (np.inf, -np.inf)
+            if node_candidate is not None:
+                cached[number] = (node_candidate.path, node_candidate.worth)
         return cached[numbers, 0], cached[numbers, 1]
 
     def node_candidate(self, job: int, option: int, node: int) -> NodeCandidate | None:
         """Return what a bundle of one of the option's jobs, first ranks first, gets on a node; None without room."""
-        key, cached = (
-            (self.question(option), int(self.signatures.number[node])),
-            self.signatures.answers.node_candidates,
-        )
+        cached = self.signatures.cache.node_candidates
+        key = (self.request(option), int(self.signatures.number[node]))
         if key not in cached:
             workers = int(self.state.problem.options.bundle_workers[option])
             cached[key] = self._find(job, option, node, list(range(workers)))
@@ -129,10 +125,10 @@ class NodeCandidates:
         inside = Inside(
             machine_tree(distances), distances, may, free, sockets, excess, self.preference.path, self.worth
         )
-        found: dict[int, int] = {}
-        if not inside.drb(list(range(need)), traffic(state, option, ranks), 0, found, np.random.default_rng(0)):
+        gpu_of_task: dict[int, int] = {}
+        if not inside.drb(list(range(need)), traffic(state, option, ranks), 0, gpu_of_task, np.random.default_rng(0)):
             return None
-        gpus = tuple(found[task] for task in range(need))
+        gpus = tuple(gpu_of_task[task] for task in range(need))
         path = int(distances[np.ix_(gpus, gpus)].sum()) // 2
         more = self._slowdown(job, option, node, [gpus])[0]
         return NodeCandidate(gpus, path, self.worth(more, eq5(sockets, free, gpus)))
@@ -168,12 +164,12 @@ class NodeCandidates:
     def pairs(self, job: int, node: int, gpus: tuple[int, ...]) -> tuple[IntArray, IntArray]:
         """Return by how much each job on a node that has a profile slows a job on some GPUs of it, and is slowed."""
         problem = self.state.problem
-        own = int(problem.class_profile[problem.job_class[job]])
-        profiles, level = self.signatures.slowdown_total(node)
-        if own < 0:
+        profile = int(problem.class_profile[problem.job_class[job]])
+        profiles, level = self.signatures.co_runner_levels(node)
+        if profile < 0:
             return np.zeros_like(profiles), np.zeros_like(profiles)
         nearest = level[:, list(gpus)].min(axis=1)
-        return problem.slowdown[nearest, own, profiles], problem.slowdown[nearest, profiles, own]
+        return problem.slowdown[nearest, profile, profiles], problem.slowdown[nearest, profiles, profile]
 
 
 def _socket_in_node(state: State) -> IntArray:

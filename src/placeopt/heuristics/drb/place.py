@@ -24,13 +24,10 @@ class Bipartition:
     Chooses places by dual recursive bi-partitioning; see ``greedy.Chooser``.
 
     Hardware and job are halved together: the cluster down to nodes, each node down to GPUs, the job's workers and then
-    their GPUs by ``split``. What must lie on one node goes to the half with the node of greatest utility, level by
-    level, so to that node. The rules that look beyond room (links, queues, minimal utility) judge what comes out; a job
-    they refuse waits, as algorithm 1 postpones it.
-
-    Notes
-    -----
-    Splits over stated numbers of domains come from ``nodes_for_bundles``; DRB then chooses the GPUs inside nodes.
+    their GPUs by ``split``. What must be on one node goes to the half with the node of greatest utility, level by
+    level, so to that node. The rules that look beyond room (links, queues, minimal utility) judge the result; a job
+    that they refuse waits, as algorithm 1 postpones it. Splits over stated numbers of domains come from
+    ``nodes_for_bundles``; DRB then chooses the GPUs inside nodes.
     """
 
     def __init__(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""What shares of a GPU are worth when GPUs are cut as well as possible: Gilmore and Gomory's cutting stock, relaxed."""
+"""Prices of GPU shares when GPUs are cut as well as possible: Gilmore and Gomory's cutting stock, relaxed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ sets that fit when rounded up.
 
 EPSILON = 1e-9
 NUDGE = 1e-7
-"""Demands are changed by so much, each by another part, so that no two patterns run out at once and nothing cycles."""
+"""Relative change of demands, each by another multiple: no two patterns run out at once and nothing cycles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,11 @@ class SharePrices:
 
     sizes: IntArray  # (Z,) thousandths of a GPU, ascending
     worth: FloatArray  # (Z,) of one share of that size
-    level: FloatArray  # (1001,) of a GPU with so many thousandths left: the dearest shares that fit into them
+    level: FloatArray  # (1001,) by free thousandths of a GPU: the dearest shares that fit into them
 
     def loss(self, size: int) -> FloatArray:
-        """
-        Return what a GPU with so many thousandths left loses by a share of ``size`` beyond what that is worth.
-
-        Shape (1001,), 0 where the share is part of a best filling of what is left; 0 below ``size`` too.
-        """
+        """Return what a GPU loses by a share of ``size`` beyond its worth, by its free thousandths."""
+        # Shape (1001,), 0 where the share is part of a best filling of what is left; 0 below ``size`` too.
         at = int(np.searchsorted(self.sizes, size))
         worth = float(self.worth[at]) if at < len(self.sizes) and self.sizes[at] == size else float(self.level[size])
         lost = np.zeros(len(self.level))
@@ -49,18 +46,10 @@ def share_prices(sizes: IntArray, demand: FloatArray) -> SharePrices:
     """
     Price shares by the relaxation that packs ``demand`` into as few GPUs as possible; its duals are the prices.
 
-    Parameters
-    ----------
-    sizes
-        Shape (Z,), ascending, distinct, 1 to 999 thousandths.
-    demand
-        Shape (Z,), above 0: how many shares are wanted of each size, in any unit.
-
-    Notes
-    -----
-    Columns are patterns of shares that fit on a GPU, found by a knapsack (Gilmore and Gomory, Operations Research 9,
-    1961). With the GPUs as the unit, rows demand at least ``demand``: a size may be packed more often than asked, so
-    no price is negative. If it stops early, prices are divided by the dearest pattern's, which makes them valid.
+    ``sizes``, (Z,), are ascending, distinct, 1 to 999 thousandths; ``demand``, (Z,), above 0, in any unit. Columns are
+    patterns of shares that fit on a GPU, found by a knapsack (Gilmore and Gomory, Operations Research 9, 1961). Rows
+    demand at least ``demand``: a size may be packed more often than requested, so no price is negative. After an early
+    stop, prices are divided by the dearest pattern's, which makes them valid.
     """
     if len(sizes) > MOST_SIZES:
         coarse, which = np.unique(-(-sizes // GRID) * GRID, return_inverse=True)
@@ -103,7 +92,7 @@ def _duals(small: list[int], demand: FloatArray, room: int) -> FloatArray:
 
 
 def _dearest(small: list[int], worth: FloatArray, room: int) -> FloatArray:
-    """Shape (room + 1,): the most that shares are worth which fit together into so many units."""
+    """Shape (room + 1,): the most that shares are worth that fit together, by units of room."""
     best = np.zeros(room + 1)
     for size, value in zip(small, worth.tolist(), strict=True):
         if value <= 0:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.problem import RESOURCES, IntArray, Problem
+from placeopt.problem import CPU, MEMORY, IntArray, Problem
 
-CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
 UNTOUCHED_WEIGHT = 0.1 / 8
@@ -40,19 +39,15 @@ class Stranding:
     Least stranded GPUs: S(node) = sp(G - C/k) + sp(G - M/m), the GPUs that free CPU and memory cannot serve.
 
     G idle GPUs, C and M free CPU and memory, k and m the mean CPU and memory per GPU of the workload, sp softplus of
-    width 0.3. The node with the least 3 dS + what is left of the GPU used + 0.1 x untouched GPUs / 8. Ours.
+    width 0.3. The node with the least 3 dS + the rest of the GPU used + 0.1 x untouched GPUs / 8. Ours.
     """
 
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
-        """Take the workload's mean over the problem's jobs, or over so many of each class, shape (K,)."""
-        if counts is None:
-            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
-        first = problem.class_option_start[:-1]
-        has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
-        options, weight = problem.options, counts[has]
-        o = first[has]
+        """Take the workload's mean over the problem's jobs, or over ``counts`` jobs of each class, (K,)."""
+        classes, o = problem.first_options
+        options, weight = problem.options, (problem.jobs_per_class if counts is None else counts)[classes]
         gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, 1e-9)
         with_gpus = options.gpus[o] > 0
         demand = (weight * options.workers[o] * with_gpus)[:, None] * options.demand[o]
@@ -63,11 +58,10 @@ class Stranding:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         state, options = candidates.state, candidates.problem.options
         workers = int(options.bundle_workers[option])
-        exists = candidates.slot_exists[nodes]
-        free = np.where(exists, np.maximum(state.gpu_free_milli[candidates.slot_gpu[nodes]], 0), 0) / 1000
+        free = candidates.free_milli(nodes) / 1000
         idle, before = free.sum(axis=1), state.node_free[nodes]
         after = before - workers * options.demand[option]
-        gpus, share = workers * int(options.gpus[option]), int(options.milli[option]) / 1000
+        gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
         change = self._stranded(idle - gpus * share, after) - self._stranded(idle, before)
         whole = free >= 1
         untouched = whole.sum(axis=1).astype(float)

@@ -2,15 +2,145 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from dataclasses import dataclass
+
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.scores.fragmentation_columns import GradientColumns
-from placeopt.problem import RESOURCES, IntArray, Problem, State
+from placeopt.heuristics.scores.table import NEVER
+from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
 from placeopt.terms.costs.fgd import changes_if_placed
 
-CPU = RESOURCES.index("cpu_millicores")
+MOST_KNOWN = 50_000
+"""States of a node's GPUs that are cached; beyond that the cache is cleared."""
+
+FloatArray = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """The typical workers that take a type of GPU, in groups that ask for the same GPUs: Q of them, R CPU demands."""
+
+    gpus: IntArray  # (Q,)
+    hosted: FloatArray  # (Q, R + 1) frequency of those that the r smallest CPU demands cover
+    held: FloatArray  # (1001, Q) free share for a worker of the group, by free share of the GPU
+    enough: IntArray  # (1001, Q) 1 where it has enough left for one
+
+
+class GradientColumns:
+    """
+    The change of F_n by every shape at once, for nodes of one GPU model.
+
+    With ``u_q`` the free share of the GPUs that group q could take, and 0 where these are too few, F_n is
+    ``total x all that is left - sum over q of u_q x frequency of those whose CPU demand is met``. All of it depends on
+    the free share of the GPUs and on how many of the typical CPU demands are met, so it is cached by these. Numbers
+    are whole and below 2^53, so floats hold them exactly.
+    """
+
+    def __init__(self, target: Target, state: State, representatives: list[int]) -> None:
+        self._state = state
+        problem, options = state.problem, state.problem.options
+        of = np.array(representatives, dtype=np.int64)
+        self._cpu, self._memory = options.demand[of, CPU], options.demand[of, MEMORY]
+        self._cpu_list = self._cpu.tolist()
+        self._total = target.total
+        self._demands: IntArray = np.unique(target.cpu)
+        self._demand_list: list[int] = self._demands.tolist()
+        self._needs, self._need = np.unique(self._cpu, return_inverse=True)
+        node_of_class = {c: n for n, c in enumerate(problem.node_class.tolist())}
+        first = problem.first_gpu
+        with_gpus = {c: first[n] for c, n in node_of_class.items() if first[n] < first[n + 1]}
+        self._wanted = {c: _wanted(target, int(problem.gpu_type[gpu]), self._demands) for c, gpu in with_gpus.items()}
+        self._mask = {c: np.where(options.node_class_ok[of, c], 0, NEVER) for c in node_of_class}
+        asked = list(
+            zip(options.gpus[of].tolist(), np.where(options.gpus[of], options.milli[of], 0).tolist(), strict=True)
+        )
+        kinds = sorted(set(asked))
+        self._kind = np.array([kinds.index(kind) for kind in asked], dtype=np.int64)
+        self._asked = asked
+        self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
+        self._share = np.array([kind[1] for kind in kinds], dtype=np.int64)
+        self._row = self._kind * (len(self._demands) + 1)  # of each shape, in the flat table of a state of GPUs
+        self._cache: dict[tuple[int, tuple[int, ...]], tuple[list[int], IntArray]] = {}
+        self._class = problem.node_class.tolist()
+
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+        """See ``Columns``."""
+        key = (node_class, tuple(sorted(left)))
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
+            cached = self._cache[key] = self._of_gpus(node_class, key[1])
+        now, after = cached
+        met = self._demands.searchsorted(cpu - self._needs, side="right")
+        cost: IntArray = after.take(self._row + met.take(self._need))
+        cost -= now[bisect_right(self._demand_list, cpu)]
+        cost += self._mask[node_class]
+        lacking = self._cpu > cpu
+        lacking |= self._memory > memory
+        np.putmask(cost, lacking, NEVER)
+        return cost
+
+    def _of_gpus(self, node_class: int, left: tuple[int, ...]) -> tuple[list[int], IntArray]:
+        """Return F_n now, R + 1, and the least after each kind of demand, kinds x (R + 1), by CPU demands met."""
+        if not left:
+            width = len(self._demands) + 1
+            return [0] * width, np.repeat(np.where(self._gpus > 0, NEVER, 0), width)
+        wanted, at = self._wanted[node_class], np.array(left, dtype=np.int64)
+        held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
+        now = self._lost(wanted, int(at.sum()), held, enough)
+        levels = np.unique(at)
+        rest = levels[None, :] - self._share[:, None]  # (kinds, levels)
+        taken = np.where(self._share[:, None] > 0, self._gpus[:, None], 0)[:, :, None]
+        after = np.maximum(rest, 0)
+        held = held + taken * (wanted.held[after] - wanted.held[levels])
+        enough = enough + taken * (wanted.enough[after] - wanted.enough[levels])
+        lost = self._lost(wanted, int(at.sum()) - (self._gpus * self._share)[:, None], held, enough)
+        room = np.array([np.count_nonzero(at == level) for level in levels.tolist()])
+        fits = (rest >= 0) & ((self._gpus[:, None] <= 1) | (room >= self._gpus[:, None]))
+        least = np.where(fits[:, :, None], lost, float(NEVER)).min(axis=1)
+        return now.astype(np.int64).tolist(), least.astype(np.int64).ravel()
+
+    def _lost(self, wanted: _Wanted, left: int | IntArray, held: FloatArray, enough: IntArray) -> FloatArray:
+        """F_n by the number of CPU demands met, the last axis; ``left`` in all, ``held`` and ``enough`` (..., Q)."""
+        usable = np.where(enough >= wanted.gpus, held, 0.0)
+        lost: FloatArray = self._total * np.asarray(left, dtype=float)[..., None] - usable @ wanted.hosted
+        return lost
+
+    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
+        """See ``Columns``; as ``FragmentationGradient.pick``, in indices of the node."""
+        need, share = self._asked[shape]
+        usable = [slot for slot, milli in enumerate(left) if milli >= share]
+        if not need or share >= 1000 or len(usable) <= need:
+            return tuple(usable[:need])
+        return (usable[int(self.changes(shape, node, left, usable).argmin())],)
+
+    def changes(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> FloatArray:
+        """Change of F_n by a share of each ``usable`` GPU of a node, indices in the node."""
+        wanted, share = self._wanted[self._class[node]], self._asked[shape][1]
+        cpu = int(self._state.node_free[node, CPU])
+        met = np.searchsorted(self._demands, [cpu, cpu - self._cpu_list[shape]], side="right")
+        at = np.array(left, dtype=np.int64)
+        held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
+        before = self._lost(wanted, int(at.sum()), held, enough)[met[0]]
+        levels = at[usable]
+        held = held + wanted.held[levels - share] - wanted.held[levels]
+        enough = enough + wanted.enough[levels - share] - wanted.enough[levels]
+        change: FloatArray = self._lost(wanted, int(at.sum()) - share, held, enough)[:, met[1]] - before
+        return change
+
+
+def _wanted(target: Target, gpu_type: int, demands: IntArray) -> _Wanted:
+    mine = np.flatnonzero(target.type_ok[:, gpu_type] & (target.gpus > 0))
+    groups, group = np.unique(np.column_stack((target.gpus, target.milli))[mine], axis=0, return_inverse=True)
+    by_demand = np.zeros((len(groups), len(demands) + 1))
+    np.add.at(by_demand, (group.reshape(-1), np.searchsorted(demands, target.cpu[mine]) + 1), target.parts[mine])
+    level = np.arange(1001)[:, None]
+    enough = (level >= groups[:, 1]).astype(np.int64)
+    return _Wanted(groups[:, 0], by_demand.cumsum(axis=1), (enough * level).astype(float), enough)
 
 
 class FragmentationGradient:
@@ -26,9 +156,8 @@ class FragmentationGradient:
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
-        """Take the target from the policy, or from so many jobs of each class, shape (K,)."""
-        if counts is None:
-            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
+        """Take the target from the policy, or from ``counts`` jobs of each class, (K,)."""
+        counts = problem.jobs_per_class if counts is None else counts
         self.target = problem.target if len(problem.target) else _own_target(problem, counts)
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
@@ -56,8 +185,7 @@ class FragmentationGradient:
 def _own_target(problem: Problem, jobs: IntArray) -> Target:
     """Return the jobs of the round as target: the first option of every class, weighted by its workers."""
     options = problem.options
-    has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
+    has, first = problem.first_options
     return weigh(
         options.gpus[first],
         np.where(options.gpus[first] > 0, options.milli[first], 1),

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, closest
+from placeopt.heuristics.candidates import Candidates, cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
-from placeopt.heuristics.scores.fit import CPU, MEMORY, Stranding
-from placeopt.heuristics.scores.price_columns import PriceColumns
-from placeopt.problem import IntArray, Problem, State
+from placeopt.heuristics.scores.fit import Stranding
+from placeopt.heuristics.scores.table import NEVER
+from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
+
+MOST_KNOWN = 200_000
+"""States of a node's GPUs that are cached; beyond that the cache is cleared."""
+MOST_CELLS = 4_000_000
+"""Costs in the columns that are cached, eight bytes each; beyond that the cache is cleared."""
 
 MICRO = 1_000_000
 """Everything is counted in millionths of a GPU, so that two ways to add it up agree."""
@@ -17,10 +22,118 @@ LEFT_WEIGHT, UNTOUCHED_WEIGHT, NODE_WEIGHT = 0.1, 0.005, 0.5
 """Of what a share leaves on its GPU, of an untouched GPU on a node in the running, of the price of a node's GPUs."""
 
 WIDTH = 0.2
-"""Of the softplus function sp, in GPUs: over so much it bends from 0 to the number of stranded GPUs."""
+"""Of the softplus function sp, in GPUs: the width over which it bends from 0 to the number of stranded GPUs."""
 
 LOWEST = -5000
 """Thousandths below which ``stranded`` is 0."""
+
+
+class PriceColumns:
+    """
+    The sum that ``PriceScore`` is, by its parts, all in millionths of a GPU: so both give the same integers.
+
+    What depends on the GPUs alone is cached by their free share; the rest is looked up in the table of stranded
+    GPUs by what CPU and memory could serve. Whole columns are remembered too: nodes alike are filled alike, and of
+    those that the openb trace asks for three in five were asked for before.
+    """
+
+    def __init__(self, prices: PriceScore, state: State, representatives: list[int]) -> None:
+        self._state = state
+        problem, options = state.problem, state.problem.options
+        of = np.array(representatives, dtype=np.int64)
+        self._cpu, self._memory = options.demand[of, CPU], options.demand[of, MEMORY]
+        self._per_gpu = int(prices.per_gpu[0]), int(prices.per_gpu[1])
+        self._stranded, self._untouched, self._lowest = prices.stranded, prices.untouched, prices.lowest
+        gpus, milli = options.gpus[of], options.milli[of]
+        asked = gpus * milli
+        self._by_cpu, self._by_memory = (prices.need[of] - asked[:, None] - prices.lowest).T.copy()
+        kinds = sorted(set(zip(gpus.tolist(), milli.tolist(), strict=True)))  # GPUs, and share of each
+        at = {kind: i for i, kind in enumerate(kinds)}
+        self._kind = np.array([at[kind] for kind in zip(gpus.tolist(), milli.tolist(), strict=True)], dtype=np.int64)
+        self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
+        rows = prices.loss[np.searchsorted(prices.shares, [kind[1] for kind in kinds])].reshape(len(kinds), 1001)
+        too_little = np.arange(1001) < np.array([kind[1] for kind in kinds], dtype=np.int64)[:, None]
+        self._paid: IntArray = np.where(too_little, NEVER, rows).T.copy()  # (1001, kinds) by the free share of the GPU
+        self._by_class = {
+            c: asked * prices.node_price[n] + np.where(options.node_class_ok[of, c], 0, NEVER)
+            for c, n in {c: n for n, c in enumerate(problem.node_class.tolist())}.items()
+        }
+        self._share, self._count = milli.tolist(), gpus.tolist()
+        self._cache: dict[tuple[int, tuple[int, ...]], tuple[int, IntArray]] = {}
+        self._columns: dict[tuple[int, int, int, tuple[int, ...]], IntArray] = {}
+        self._most_columns = MOST_CELLS // max(len(of), 1)
+        self._chosen: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
+        self._class = problem.node_class.tolist()
+
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+        """See ``Columns``; the result is cached, so it must not be written to."""
+        state = (node_class, cpu, memory, tuple(sorted(left)))
+        cost = self._columns.get(state)
+        if cost is None:
+            if len(self._columns) >= self._most_columns:
+                self._columns.clear()
+            cost = self._columns[state] = self._work_out(*state)
+        return cost
+
+    def _work_out(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+        """Return the cost of every shape; ``left`` ascending."""
+        key = (node_class, left)
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
+            cached = self._cache[key] = sum(left), self._of_gpus(left) + self._by_class[node_class]
+        idle, part = cached
+        by_cpu, by_memory = idle - cpu * 1000 // self._per_gpu[0], idle - memory * 1000 // self._per_gpu[1]
+        cost: IntArray = self._stranded.take(self._by_cpu + by_cpu, mode="clip")
+        cost += self._stranded.take(self._by_memory + by_memory, mode="clip")
+        cost += part
+        now = self._stranded.take((by_cpu - self._lowest, by_memory - self._lowest), mode="clip")
+        cost -= now[0] + now[1]
+        lacking = self._cpu > cpu
+        lacking |= self._memory > memory
+        np.putmask(cost, lacking, NEVER)
+        return cost
+
+    def _of_gpus(self, left: tuple[int, ...]) -> IntArray:
+        """Shape (S,): what the GPUs taken cost, and those that stay untouched; ``left`` ascending."""
+        if left:
+            paid = self._paid[list(left)]
+            paid.sort(axis=0)
+            last = np.minimum(self._gpus, len(left)) - 1
+            cost = paid.cumsum(axis=0)[last, np.arange(len(last))]
+            cost[self._gpus == 0] = 0
+        else:
+            cost = np.zeros(len(self._gpus), dtype=np.int64)
+        cost[self._gpus > len(left)] = NEVER
+        cost += self._untouched * sum(milli_left >= 1000 for milli_left in left)
+        of_shapes: IntArray = np.minimum(cost, NEVER)[self._kind]
+        return of_shapes
+
+    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
+        """See ``Columns``; as ``PriceScore.pick``, in indices of the node."""
+        need = self._count[shape]
+        if not need:
+            return ()
+        key = (int(self._kind[shape]), self._class[node], left)
+        cached_slots = self._chosen.get(key)
+        if cached_slots is None:
+            if len(self._chosen) >= MOST_KNOWN:
+                self._chosen.clear()
+            cached_slots = self._chosen[key] = self._choose(shape, node, left)
+        return cached_slots
+
+    def _choose(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
+        share, need = self._share[shape], self._count[shape]
+        usable = [slot for slot, milli_left in enumerate(left) if milli_left >= share]
+        if len(usable) <= need:
+            return tuple(usable)
+        if share < 1000:
+            paid = self._paid[:, self._kind[shape]]
+            return tuple(sorted(sorted(usable, key=lambda slot: (int(paid[left[slot]]), slot))[:need]))
+        start = self._state.problem.first_gpu[node]
+        chosen = closest(self._state, [start + slot for slot in usable], need)
+        return tuple(gpu - start for gpu in chosen)
 
 
 class PriceScore:
@@ -40,13 +153,9 @@ class PriceScore:
     cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
-        """
-        Take the mix of jobs from the problem, or so many of each class, shape (K,).
-
-        Without ``nodes`` these have no price: for a queue in which those come first who depend on few nodes.
-        """
-        if counts is None:
-            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
+        """Take the mix of jobs from the problem, or ``counts`` jobs of each class, (K,)."""
+        # Without ``nodes`` these have no price: for a queue in which jobs that depend on few nodes come first.
+        counts = problem.jobs_per_class if counts is None else counts
         means = Stranding(problem, counts)
         self.per_gpu = np.array([max(round(means.cpu_per_gpu), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
         self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
@@ -67,9 +176,8 @@ class PriceScore:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         state, options = candidates.state, candidates.problem.options
         workers, share = int(options.bundle_workers[option]), int(options.milli[option])
-        gpus = workers * int(options.gpus[option])
-        left = np.maximum(state.gpu_free_milli[candidates.slot_gpu[nodes]], 0)
-        left = np.where(candidates.slot_exists[nodes], left, 0)
+        gpus = int(options.bundle_gpus[option])
+        left = candidates.free_milli(nodes)
         idle = left.sum(axis=1)
         served = state.node_free[nodes][:, [CPU, MEMORY]] * 1000 // self.per_gpu
         score = self._stranding(idle - gpus * share, served - workers * self.need[option])
@@ -92,20 +200,17 @@ class PriceScore:
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPUs that cost least, ties by number; where all cost the same, those that are closest together."""
         if int(candidates.problem.options.milli[option]) >= 1000:
-            return closest(candidates.problem, candidates.state, gpus, need)
+            return closest(candidates.state, gpus, need)
         left = np.clip(candidates.state.gpu_free_milli[gpus], 0, 1000)
         paid = self.loss[self.kind[option], left]
-        return tuple(sorted(gpus[i] for i in np.argsort(paid, kind="stable")[:need].tolist()))
+        return cheapest(gpus, paid, need)
 
 
 def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """
-    Return the distinct shares, (Z,) ascending, and what a GPU costs by what is left of it, (Z, 1001) millionths.
-
-    The cost of a share there: what it loses by the prices of shares, part of what is left over, less an untouched GPU.
-    """
-    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
+    """Return the distinct shares, (Z,) ascending, and what a GPU costs by its free share, (Z, 1001) millionths."""
+    # The cost of a share there: what it loses by the prices of shares, part of what is left over, less an untouched
+    # GPU.
+    options, (has, first) = problem.options, problem.first_options
     wanted = counts[has] * options.gpus[first] * options.workers[first]
     shares = np.unique(options.milli)
     demand = np.bincount(np.searchsorted(shares, options.milli[first]), weights=wanted, minlength=len(shares))
@@ -122,40 +227,32 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
-    """
-    Return the load of each class of nodes if ``counts``, (K,), jobs spread evenly over the GPUs where they can run.
-
-    The sum, over kinds of jobs that can run there while it is idle, of the kind's demand over the GPUs of all such
-    nodes. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
-    prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
-    """
-    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
-    demand = counts[has] * options.total_milli[first]
-    runs = options.node_class_ok[first] & (demand > 0)[:, None]
-    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=runs.shape[1])
-    eligible = runs @ gpus
-    even = np.where(eligible > 0, demand / np.maximum(eligible, 1), 0)
-    prices: np.ndarray = (even @ runs) * problem.num_gpus / max(int(demand.sum()), 1)
-    return prices
+    """Shape (C,): `_even_load` of each class of nodes, where a kind of job can run while the node is idle."""
+    classes = problem.options.node_class_ok.shape[1]
+    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=classes)
+    return _even_load(problem, counts, problem.options.node_class_ok, gpus)
 
 
 def prices_of_types(problem: Problem, counts: IntArray) -> np.ndarray:
-    """
-    Shape (T,): load of each type of GPU if ``counts``, (K,), jobs spread evenly over what they may take.
-
-    The sum, over kinds of jobs that may take the type, of the kind's demand over the GPUs of all types open to it.
-    Demand is scaled so that all of it is the capacity of the cluster. A kind that may take every type raises all prices
-    alike, so only jobs bound to models make a difference.
-    """
-    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
-    first = problem.class_option_start[:-1][has]
-    demand = counts[has] * options.total_milli[first]
+    """Shape (T,): `_even_load` of each type of GPU, which a kind of job may take."""
     capacity = np.bincount(problem.gpu_type, minlength=len(problem.type_model))
-    allowed = options.gpu_type_ok[first] & (demand > 0)[:, None]
-    eligible = allowed @ capacity
+    return _even_load(problem, counts, problem.options.gpu_type_ok, capacity)
+
+
+def _even_load(problem: Problem, counts: IntArray, may: BoolArray, capacity: np.ndarray) -> np.ndarray:
+    """
+    Shape (X,): load of X places if ``counts``, (K,), jobs spread evenly over the GPUs where they ``may``, (O, X), run.
+
+    The sum, over kinds of jobs that may run there, of the kind's demand over the GPUs, ``capacity`` (X,), of all such
+    places. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
+    prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
+    """
+    has, first = problem.first_options
+    demand = counts[has] * problem.options.total_milli[first]
+    runs = may[first] & (demand > 0)[:, None]
+    eligible = runs @ capacity
     even = np.where(eligible > 0, demand / np.maximum(eligible, 1), 0)
-    prices: np.ndarray = (even @ allowed) * problem.num_gpus / max(int(demand.sum()), 1)
+    prices: np.ndarray = (even @ runs) * problem.num_gpus / max(int(demand.sum()), 1)
     return prices
 
 

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from placeopt.heuristics.candidates import Score
-from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
 from placeopt.heuristics.scores.fit import Stranding, best_fit, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.packing import Random, dot_product, gpu_clustering, gpu_packing
 from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.sharing import HorusByCost, MostFreeMemory
+from placeopt.heuristics.scores.published import (
+    HorusByCost,
+    LastMachine,
+    LastMachineFullestSocket,
+    MostFreeMemory,
+    Random,
+    dot_product,
+    gpu_clustering,
+    gpu_packing,
+)
 from placeopt.heuristics.scores.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
 
@@ -35,7 +42,7 @@ class ScoreSpec:
         Whether the score of a node depends on its free capacity alone, not on the jobs there or on earlier calls. Only
         such scores can place some jobs of a live cluster, which keeps no more than free capacity.
     has_columns
-        Whether the score has a method ``columns``, which a `placeopt.heuristics.scores.table.Table` needs.
+        Whether the score has a method ``columns``, which a `placeopt.heuristics.scores.table.ScoreTable` needs.
     """
 
     make: Callable[..., Score]
@@ -73,12 +80,8 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
     """
     Return the score called ``name``.
 
-    Parameters
-    ----------
-    seed
-        For scores that draw random numbers.
-    counts
-        Shape (K,): jobs of each class, for scores that depend on the mix of jobs; those of the problem if left out.
+    ``seed`` is for scores that draw random numbers; ``counts``, (K,), the jobs of each class, for scores that depend on
+    the mix of jobs, None for those of the problem.
     """
     spec = SCORES[name]
     arguments: dict[str, object] = {}

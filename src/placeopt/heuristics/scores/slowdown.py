@@ -1,4 +1,4 @@
-"""How greedy ranks nodes by what jobs lose there: by the way between their GPUs, and by each other."""
+"""Rank nodes by what jobs lose there: by the path between their GPUs, and by each other."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class LeastSlowdown:
         self._problem = problem
         self._both = (problem.slowdown + problem.slowdown.transpose(0, 2, 1)).tolist()
         self._socket, self._switch = problem.gpu_socket.tolist(), problem.gpu_switch.tolist()
-        cached = problem.policy.postpone.spread_slowdown_thousandths
-        own = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
+        default = problem.policy.postpone.spread_slowdown_thousandths
+        stated_spread = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
         self._shares = problem.policy.share_mode == "overcommit"
         self._curve = problem.policy.interference.curve
-        self._spread = [cached if spread is None else spread for spread in own]
+        self._spread = [default if spread is None else spread for spread in stated_spread]
 
     def option_features(self, problem: Problem) -> IntArray:
         """Return profile and spread slowdown of each option's jobs, and its utilisation."""
@@ -75,7 +75,7 @@ class LeastSlowdown:
         sockets = dict.fromkeys(self._socket[gpu] for gpu in gpus)
         groups = [gpus, *([gpu for gpu in gpus if self._socket[gpu] == socket] for socket in sockets)]
         tried = [
-            closest(self._problem, candidates.state, group, need) if len(group) > need else tuple(group)
+            closest(candidates.state, group, need) if len(group) > need else tuple(group)
             for group in groups[: None if len(sockets) > 1 else 1]
             if len(group) >= need
         ]
@@ -127,13 +127,13 @@ class LeastSlowdown:
         if profile < 0 or not state.tenants:
             return None
         excess = self._problem.slowdown[0]
-        found = [
+        pairs = [
             (int(excess[profile, beside]), int(excess[beside, profile]), count)
             for (beside, held), count in state.tenants[int(self._problem.gpu_node[gpu])].items()
             if beside >= 0 and gpu in held
         ]
-        cached = sum(count for _, _, count in found) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in found)
-        return found if cached else None
+        complete = sum(count for _, _, count in pairs) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in pairs)
+        return pairs if complete else None
 
     def _price(self, candidates: Candidates, option: int, node: int, gpus: tuple[int, ...]) -> int:
         """Excess run time of all, in thousandths, that a bundle on ``gpus`` adds."""

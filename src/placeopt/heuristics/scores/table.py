@@ -1,4 +1,4 @@
-"""Decisions in microseconds: what every shape of job costs on every node, of which a decision changes one column."""
+"""Decisions in microseconds: the cost of every shape of job on every node, of which a decision changes one column."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from placeopt.heuristics.shapes import option_shapes
-from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
+from placeopt.heuristics.score_cache import option_shapes
+from placeopt.problem import CPU, MEMORY, IntArray, Placement, Problem, State
 from placeopt.terms.rules.minimal_utility import applies
 
-CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 NEVER = 1 << 50
 """Cost where a job does not fit; costs that are added to it leave it above ``NEVER // 2``."""
 
@@ -23,16 +22,9 @@ class Columns(Protocol):
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """
-        Return the cost of every shape, (S,), above ``NEVER // 2`` where it does not fit.
+        Return the cost of every shape on a node, (S,), above ``NEVER // 2`` where it does not fit.
 
-        Parameters
-        ----------
-        node_class
-            Of the node.
-        cpu, memory
-            Free on it.
-        left
-            Thousandths left of each of its GPUs.
+        ``cpu`` and ``memory`` are free on the node, ``left`` are the thousandths left of each of its GPUs.
         """
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
@@ -65,7 +57,7 @@ def serves(problem: Problem) -> bool:
     )
 
 
-class Table:
+class ScoreTable:
     """
     A chooser that keeps every score at hand: a decision is the smallest of a row, a change is one column.
 
@@ -86,8 +78,8 @@ class Table:
         self._left = [state.gpu_free_milli[start:stop] for start, stop in bounds]
         self._options: list[list[int]] = []
         for k in range(len(problem.class_option_start) - 1):
-            own = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
-            self._options.append(sorted(own, key=lambda o: -int(problem.options.value[o])))
+            options_of_class = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
+            self._options.append(sorted(options_of_class, key=lambda o: -int(problem.options.value[o])))
         self._job_class: list[int] = problem.job_class.tolist()
         self._stale: dict[int, None] = {}
         self._cost: IntArray = np.empty((count, problem.num_nodes), dtype=np.int64)

@@ -1,12 +1,12 @@
 """
-Search: jobs of a plan are taken away and put back better, as long as there is time.
+Large neighbourhood search: jobs of a plan are removed and inserted better, as long as there is time.
 
-``solution`` keeps value and cost exact from move to move; ``ruin`` chooses who is taken away, ``recreate`` who is put
-back and in which order, with ``choose`` for the competition, ``spots`` where, for jobs of several bundles by ``near``;
-``guide`` is what a relaxation says about all of that; ``search`` is the loop.
+``incremental_solution`` keeps value and cost exact from move to move, and has the prices of a relaxation (`Guide`);
+``search`` is the loop and chooses the jobs to remove, ``repair`` those to insert and their order, ``insertion`` the
+places, for jobs of several bundles by ``gang_placer``.
 """
 
-from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.search import Search
+from placeopt.heuristics.search.incremental_solution import Guide
+from placeopt.heuristics.search.search import LargeNeighbourhoodSearch
 
-__all__ = ["Guide", "Search"]
+__all__ = ["Guide", "LargeNeighbourhoodSearch"]

@@ -8,9 +8,9 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.heuristics.search.guide import Guide
+from placeopt.heuristics.search.incremental_solution import Guide
 from placeopt.problem import UNLIMITED, IntArray
-from placeopt.problem.reference import grown_paths
+from placeopt.problem.growth import grown_paths
 
 FAR = 1 << 60
 """More than any cost; two of them still fit."""
@@ -22,11 +22,11 @@ DOMAINS = 4
 
 class GangPlacer:
     """
-    Chooses nodes by what they cost a job whose GPUs all talk alike, and by the rent that a guide asks for them.
+    Chooses nodes by their cost for a job whose GPUs all communicate alike, and by the guide's rent.
 
-    With k of the job's K GPUs below an edge, the edge costs its weight x k (K - k): so what j bundles cost on a node
-    depends on nothing but j, and the best nodes of a domain are found by dynamic programming over them, for every
-    number of bundles at once and all domains side by side. The same then over the domains with most room.
+    With k of the job's K GPUs below an edge, the edge costs its weight x k (K - k): so the cost of j bundles on a node
+    depends on j alone, and the best nodes of a domain are found by dynamic programming over them, for every number of
+    bundles at once and all domains side by side. The same then over the domains with most room.
     """
 
     def __init__(self, candidates: Candidates, weight: int, guide: Guide | None = None) -> None:
@@ -63,7 +63,7 @@ class GangPlacer:
     def _domains(self, option: int, nodes: IntArray, rooms: IntArray, domain: IntArray) -> _Domains:
         """Work out what every number of bundles costs in every lowest domain."""
         options, topology = self._problem.options, self._problem.topology
-        gpus, bundles = int(options.gpus[option] * options.bundle_workers[option]), int(options.bundles[option])
+        gpus, bundles = int(options.bundle_gpus[option]), int(options.bundles[option])
         total, k = gpus * bundles, gpus * np.arange(int(rooms.max()) + 1)
         machine = topology.node_machine[nodes]
         inside = self._inside[machine][:, np.minimum(k, self._inside.shape[1] - 1)]
@@ -90,10 +90,10 @@ class GangPlacer:
             rooms = np.bincount(row, weights=room).astype(np.int64)
             enough = np.flatnonzero(rooms >= bundles)
             tries = enough[np.argsort(rooms[enough], kind="stable")][:DOMAINS]
-            found = [domains.together(np.flatnonzero(row == d)) for d in tries]
-            cached = [one for one in found if one is not None]
-            if cached:
-                return min(cached, key=lambda one: one[0])[1]
+            by_domain = [domains.together(np.flatnonzero(row == d)) for d in tries]
+            possible = [way for way in by_domain if way is not None]
+            if possible:
+                return min(possible, key=lambda way: way[0])[1]
             if len(names) == 1:
                 break
         last = domains.together(np.arange(len(domains.labels)))
@@ -103,7 +103,7 @@ class GangPlacer:
 @dataclass
 class _Domains:
     """
-    What every number of bundles costs in each of D lowest domains, by dynamic programming over its nodes.
+    The cost of every number of bundles in each of D lowest domains, by dynamic programming over its nodes.
 
     ``nodes``, ``rooms``, ``price`` (n, j) and ``row`` are of the nodes, those of a domain side by side.
     """
@@ -148,7 +148,7 @@ class _Domains:
         return self._nodes(int(able[np.lexsort((self.room[able], cost[able]))[0]]), self.bundles)
 
     def apart(self, parts: int, each: int) -> list[int] | None:
-        """Nodes in so many domains, so many bundles in each."""
+        """Nodes in ``parts`` domains, ``each`` bundles in each."""
         cost = self.cost[:, each]
         able = np.flatnonzero((cost < FAR) & (self.labels >= 0))
         if len(able) < parts:
@@ -184,7 +184,7 @@ class _Domains:
         return int(best[-1]), out
 
     def _nodes(self, d: int, count: int) -> list[int]:
-        """Nodes of one domain for so many bundles."""
+        """Nodes of one domain for ``count`` bundles."""
         first, last = int(self._start[d]), int(self._start[d + 1])
         best = np.full(count + 1, FAR, dtype=np.int64)
         best[0] = 0

@@ -1,12 +1,33 @@
-"""A state with its value and cost kept exact from move to move, and a way back."""
+"""A solution that the search changes: a state with value and cost kept exact, a way back, and a relaxation's prices."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, Move, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication, job_cost
 from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """Prices from a relaxation of the whole round, in units of the cost level. They prove nothing."""
+
+    surplus: np.ndarray  # (O,) cost of a job in the option beyond its worth, at these prices; the less the better
+    gpu_rent: IntArray  # (N,) of a GPU on each node
+    node_rent: IntArray  # (N,) of a bundle that needs more than ``half`` of the GPUs that are idle on the node
+    half: IntArray  # (N,)
+
+    def rent(self, gpus: int, nodes: IntArray) -> IntArray:
+        """Shape (len(nodes),): rent of a bundle of ``gpus`` GPUs."""
+        large = np.where(gpus > self.half[nodes], self.node_rent[nodes], 0)
+        paid: IntArray = gpus * self.gpu_rent[nodes] + large
+        return paid
+
 
 Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""
@@ -14,10 +35,10 @@ Mark = tuple[int, int, int]
 
 class IncrementalSolution:
     """
-    Jobs on a cluster. Whoever moves a waiting job does it here: value and cost follow by exact increments.
+    Jobs on a cluster, changed by ``put`` alone: value and cost follow by exact increments.
 
-    Running jobs are never moved. ``candidates`` know the room of every node at any time. ``paid`` is what jobs added
-    to the cost when they were put here, and of those that stood here before what their communication costs.
+    Running jobs are never moved. ``candidates`` follow the room of every node. ``paid`` is what jobs added to the cost
+    when they were put here, and of those that were here before the cost of their communication.
     """
 
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
@@ -35,10 +56,15 @@ class IncrementalSolution:
 
     def put(self, job: int, placement: Placement | None) -> None:
         """Put a waiting job somewhere, or take it away."""
-        delta = self.delta(job, placement)
+        delta, worth = self.delta(job, placement), self.problem.options.value
+        self.cost += delta
         if placement is not None:
             self.paid[job] = delta
-        self._apply(Move(job, placement), delta)
+            self.value += int(worth[placement.option])
+        undo = self.candidates.apply(Move(job, placement))
+        if undo.placement is not None:
+            self.value -= int(worth[undo.placement.option])
+        self._undo.append(undo)
 
     def delta(self, job: int, placement: Placement | None) -> int:
         """Return what ``put`` would add to the cost."""
@@ -52,24 +78,8 @@ class IncrementalSolution:
         """Take back every move since ``mark``."""
         length, self.value, self.cost = mark
         while len(self._undo) > length:
-            move = self._undo.pop()
-            self._note(self.state.placements[move.job], move.placement)
-            self.state.apply(move)
+            self.candidates.apply(self._undo.pop())
 
     def commit(self) -> None:
         """Forget the way back: marks of before no longer hold."""
         self._undo.clear()
-
-    def _apply(self, move: Move, delta: int) -> None:
-        before, worth = self.state.placements[move.job], self.problem.options.value
-        self.value += (0 if move.placement is None else int(worth[move.placement.option])) - (
-            0 if before is None else int(worth[before.option])
-        )
-        self.cost += delta
-        self._undo.append(self.state.apply(move))
-        self._note(before, move.placement)
-
-    def _note(self, *placements: Placement | None) -> None:
-        for placement in placements:
-            for node in dict.fromkeys(placement.nodes) if placement is not None else ():
-                self.candidates.changed(node)

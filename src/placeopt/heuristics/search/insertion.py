@@ -1,4 +1,4 @@
-"""Where a job that is nowhere should go: a few places that every rule allows, the cheapest of them."""
+"""Where a waiting job should go: a few places that every rule allows, the cheapest of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from itertools import islice
 
 from placeopt.heuristics.greedy import place_on_nodes, places
 from placeopt.heuristics.search.gang_placer import GangPlacer
-from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import IncrementalSolution
+from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
 from placeopt.problem import Placement
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import weight_of
@@ -29,11 +28,11 @@ class Insertion:
         """Return the cheapest place found for a job, in its most valuable option that finds any; None without one."""
         options = self._solution.problem.options
         for option in sorted(self._solution.problem.options_of(job), key=lambda o: (-int(options.value[o]), o)):
-            found = list(islice(self._lawful(job, option), TRIES))
-            if len(found) == 1:
-                return found[0]
-            if found:
-                return min(found, key=lambda placement: self._solution.delta(job, placement))
+            lawful = list(islice(self._lawful(job, option), TRIES))
+            if len(lawful) == 1:
+                return lawful[0]
+            if lawful:
+                return min(lawful, key=lambda placement: self._solution.delta(job, placement))
         return None
 
     def _lawful(self, job: int, option: int) -> Iterator[Placement]:

@@ -6,28 +6,65 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import IncrementalSolution
+from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
 from placeopt.heuristics.search.insertion import Insertion
-from placeopt.heuristics.search.job_selection import choose
 from placeopt.problem import BoolArray, IntArray
+
+MOST_CELLS = 4_000_000
+"""Jobs x units of share up to which the knapsack is solved; beyond, jobs are taken in their order while they fit."""
+REACH = 3
+"""Jobs are considered until together they ask for this multiple of what is free."""
+DOMINANCE = 4.0
+"""Weight of the least value against the dearest cost: value first, cost among equals."""
+
+
+def choose(milli: IntArray, value: IntArray, dear: np.ndarray, capacity: int) -> np.ndarray:
+    """
+    Shape (n,): the jobs to take, so that they fit into the GPU share ``capacity`` together: most value, then least
+    cost.
+
+    GPU share ``milli``, ``value`` and cost ``dear``, which may be negative, have shape (n,), the best jobs first. Exact
+    for the jobs looked at, by dynamic programming over the capacity in units that all shares are multiples of. It fills
+    gaps that taking one job after the other leaves.
+    """
+    taken = np.zeros(len(milli), dtype=bool)
+    fits = np.flatnonzero(milli <= capacity)
+    looked = fits[: int(np.searchsorted(np.cumsum(milli[fits]), REACH * capacity)) + 1]
+    if not len(looked):
+        return taken
+    unit = max(int(np.gcd.reduce(milli[looked])), 1)
+    cells = capacity // unit
+    if len(looked) * (cells + 1) > MOST_CELLS:
+        left = capacity
+        for i in fits.tolist():
+            if milli[i] <= left:
+                taken[i] = True
+                left -= int(milli[i])
+        return taken
+    worth = float(max(value[looked].min(), 1))
+    gain = value[looked] * (DOMINANCE * max(float(np.abs(dear[looked]).max()), 1.0) / worth) - dear[looked]
+    best, picks = np.zeros(cells + 1), np.zeros((len(looked), cells + 1), dtype=bool)
+    for i, (size, plus) in enumerate(zip((milli[looked] // unit).tolist(), gain.tolist(), strict=True)):
+        with_it = best[: cells + 1 - size] + plus
+        picks[i, size:] = with_it > best[size:]
+        best[size:] = np.maximum(best[size:], with_it)
+    left = cells
+    for i in range(len(looked) - 1, -1, -1):
+        if picks[i, left]:
+            taken[looked[i]] = True
+            left -= int(milli[looked[i]]) // unit
+    return taken
 
 
 class Repair:
     """
     Fills what is free on a solution.
 
-    Who is worth most per GPU share comes first, always. Among equals those come first who cost least beyond that, by
-    the guide, or by their traffic where its GPUs lie as close as they can; a knapsack chooses those who fill the share
-    that is free. They are placed the hardest first: who needs most of one domain, then the largest bundles, so that
-    small ones fill what they leave, then those who talk most. All others follow, as far as they find room.
-
-    Attributes
-    ----------
-    able
-        Shape (J,): jobs that have a way to run and do not run now.
-    density
-        Shape (J,): value per thousandth of a GPU, in the most valuable option.
+    Most value per GPU share comes first, always. Among equals, least cost beyond that comes first, by the guide, or by
+    the traffic of a job whose GPUs are as close as possible; a knapsack chooses the jobs that fill the free share. They
+    are placed the hardest first: most demand within one domain, then the largest bundles, so that small ones fill the
+    remaining gaps, then most traffic. All others follow, as far as they find room. ``able``, (J,): jobs that have a way
+    to run and do not run now. ``density``, (J,): value per thousandth of a GPU, in the most valuable option.
     """
 
     def __init__(self, solution: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
@@ -71,10 +108,10 @@ class Repair:
         chosen: IntArray | None = None,
     ) -> None:
         """
-        Place as many of ``jobs``, which are able and nowhere, as find room; ``first`` before all others.
+        Place as many of ``jobs``, which are able and wait, as find room; ``first`` before all others.
 
-        ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost. ``chosen`` are
-        those of them to be placed before the rest, instead of those that the knapsack chooses.
+        ``noise`` perturbs the order among jobs of equal worth, relative to their cost. ``chosen`` are placed before the
+        rest, instead of those that the knapsack chooses.
         """
         dear = self._cost_per_share[jobs]
         if noise:
@@ -89,14 +126,10 @@ class Repair:
             taken = choose(milli, self._value[ranked], dear[order] * milli, max(left, 0))
         else:
             taken = np.isin(ranked, chosen)
-        hardest, rest = self._hardest_first(ranked[taken]), ranked[~taken].tolist()
-        self._place([*([] if first is None else [first]), *hardest, *rest], free)
-
-    def _hardest_first(self, at: IntArray) -> list[int]:
+        at, rest = ranked[taken], ranked[~taken].tolist()
         hard = np.maximum(self._bundle[at], self._together[at])
-        keys = (at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard)
-        ordered: list[int] = at[np.lexsort(keys)].tolist()
-        return ordered
+        hardest = at[np.lexsort((at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard))].tolist()
+        self._place([*([] if first is None else [first]), *hardest, *rest], free)
 
     def _place(self, queue: list[int], free: int) -> None:
         """Place one after the other; room only shrinks, so a class that failed once is not tried again."""

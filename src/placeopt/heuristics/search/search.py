@@ -2,38 +2,145 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
-from placeopt.heuristics.search.destroy import Destroy
-from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import IncrementalSolution, Mark
+from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution, Mark
 from placeopt.heuristics.search.repair import Repair
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.terms.objective import Weighted
+
+BLOCK = 8
+"""Nodes of a district where the network has no domains."""
+MOST_JOBS = 80
+"""Jobs of districts taken away at once."""
+MOST_FILLERS = 40
+"""Jobs taken away beside them because others that wait are worth more."""
+MOST_COSTLY = 16
+"""Costly jobs taken away at once, mostly far fewer."""
+MOST_DISTRICTS = 4
+"""Districts emptied at once."""
+EXPONENT = 3
+"""The rank of a job chosen among n is n x u to this power, u even between 0 and 1: the first are likelier."""
+SHARES = (0.4, 0.25, 0.25, 0.1)
+"""Of the neighbourhoods: around a costly job, several jobs, districts, for a job that waits. By what they brought."""
 
 NOISE = 0.5
 """How far the order among jobs of equal worth is shaken, in every other step."""
 
 
-class Search:
+class Destroy:
     """
-    A plan that only gets better: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
+    Neighbourhoods of a plan. A district is a lowest domain of the network, or a block of nodes where there is none.
 
-    A step takes jobs away (``Destroy``), puts waiting ones back (``Repair``), and is undone if what comes out is worse.
-    Running jobs stay where the given allocation has them.
+    ``density`` (J,) is the value of jobs per share.
+    """
 
-    Parameters
-    ----------
-    problem, allocation, weighted
-        The round, a plan that every rule allows, and the costs that count.
-    guide
-        What a relaxation says; None: jobs of equal worth are compared by what their traffic costs at least.
-    seed
-        The same seed makes the same steps.
-    stop
-        Asked between placements; once it is true a step ends, and is undone unless it is better by then.
+    def __init__(self, solution: IncrementalSolution, density: np.ndarray, rng: np.random.Generator) -> None:
+        self._solution, self._density, self._rng, problem = solution, density, rng, solution.problem
+        domain = problem.topology.node_domain
+        blocks = len(problem.topology.domain_parent) + np.arange(problem.num_nodes) // BLOCK
+        self._district = np.unique(np.where(domain >= 0, domain, blocks), return_inverse=True)[1].reshape(-1)
+        order = np.argsort(self._district, kind="stable")
+        starts = np.searchsorted(self._district[order], np.arange(1, int(self._district.max(initial=0)) + 1))
+        self._nodes = [part.tolist() for part in np.split(order, starts)]
+        self._mean_gpus = max(problem.num_gpus / len(self._nodes), 1.0)
+
+    def remove_all(self) -> None:
+        """Take away all jobs but the running ones."""
+        for job in self._placed().tolist():
+            self._solution.put(job, None)
+
+    def some(self, waiting: IntArray) -> int | None:
+        """Remove a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be placed first, if any."""
+        # With a job that waits, and in every other step, also jobs that are worth less per share than some that wait:
+        # then what is removed elsewhere finds room in the gaps that they fill.
+        first = None
+        draw = self._rng.choice(len(SHARES), p=SHARES)
+        if draw == 0:
+            self._around_costly()
+        elif draw == 1:
+            self._several()
+        elif draw == 2 or not len(waiting):
+            self._empty(self._any_districts(1 + int(self._rng.integers(MOST_DISTRICTS - 1))))
+        else:
+            first = self._for_waiting(waiting)
+        if len(waiting) and (first is not None or self._rng.random() < 0.5):
+            self._fillers(float(self._density[waiting].max()))
+        return first
+
+    def _around_costly(self) -> None:
+        """Empty districts of a job that costs much, and another one, so that it finds room elsewhere."""
+        jobs = self._by_cost()
+        placement = self._solution.state.placements[jobs[self._rank(len(jobs))]] if len(jobs) else None
+        if placement is None:
+            return
+        mine = self._rng.permutation(np.unique(self._district[list(placement.nodes)]))[: MOST_DISTRICTS - 1]
+        self._empty([*mine.tolist(), *self._any_districts(1)])
+
+    def _several(self) -> None:
+        """Remove a few costly jobs, wherever they are: they may exchange places, or make room for cheaper ones."""
+        jobs = self._by_cost()
+        count = 1 + self._rank(min(MOST_COSTLY, len(jobs)))
+        for i in dict.fromkeys(self._rank(len(jobs)) for _ in range(count if len(jobs) else 0)):
+            self._solution.put(int(jobs[i]), None)
+
+    def _for_waiting(self, waiting: IntArray) -> int:
+        """Empty districts for a job that waits, the likelier the more it is worth per share."""
+        ranked = waiting[np.argsort(-self._density[waiting], kind="stable")]
+        job = int(ranked[self._rank(len(ranked))])
+        options = self._solution.problem.options
+        milli = max(int(options.total_milli[o]) for o in self._solution.problem.options_of(job))
+        needed = math.ceil(milli / 1000 / self._mean_gpus) + int(self._rng.integers(2))
+        self._empty(self._any_districts(min(needed, MOST_DISTRICTS)))
+        return job
+
+    def _fillers(self, most: float) -> None:
+        """Take away jobs that are worth less per share than ``most``."""
+        jobs = self._placed()
+        low = self._rng.permutation(jobs[self._density[jobs] < most])[:MOST_FILLERS]
+        for job in low.tolist():
+            self._solution.put(job, None)
+
+    def _by_cost(self) -> IntArray:
+        """Placed jobs, the costliest first."""
+        jobs = self._placed()
+        paid = np.array([self._solution.paid.get(job, 0) for job in jobs.tolist()], dtype=np.int64)
+        return jobs[np.argsort(-paid, kind="stable")]
+
+    def _rank(self, count: int) -> int:
+        return max(min(int(count * self._rng.random() ** EXPONENT), count - 1), 0)
+
+    def _placed(self) -> IntArray:
+        running = self._solution.problem.running
+        placements = self._solution.state.placements
+        return np.array([j for j, p in enumerate(placements) if p is not None and j not in running], dtype=np.int64)
+
+    def _any_districts(self, count: int) -> list[int]:
+        chosen: list[int] = self._rng.choice(len(self._nodes), min(count, len(self._nodes)), replace=False).tolist()
+        return chosen
+
+    def _empty(self, districts: list[int]) -> None:
+        """Take away the jobs of these districts, as long as they are not too many."""
+        solution, taken = self._solution, 0
+        for district in dict.fromkeys(districts):
+            jobs = dict.fromkeys(job for node in self._nodes[district] for job in solution.state.node_jobs[node])
+            for job in jobs:
+                if job not in solution.problem.running and taken < MOST_JOBS:
+                    solution.put(job, None)
+                    taken += 1
+
+
+class LargeNeighbourhoodSearch:
+    """
+    A plan that only improves: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
+
+    A step removes jobs (``Destroy``), inserts waiting ones (``Repair``), and is undone if the result is worse. Running
+    jobs stay where ``allocation``, a plan that every rule allows, has them. Without ``guide`` jobs of equal worth are
+    compared by the least cost of their traffic. The same ``seed`` makes the same steps. ``stop`` is polled between
+    placements; once it is true a step ends, and is undone unless it is better by then.
     """
 
     def __init__(
@@ -68,7 +175,7 @@ class Search:
 
     def rebuild(self, chosen: IntArray | None = None) -> bool:
         """
-        Take all jobs away but the running ones and put them back; tells whether the plan is better for it.
+        Remove all jobs but the running ones and put them back; return whether the plan is better for it.
 
         ``chosen`` are jobs to be put back before all others; None: those that a knapsack chooses.
         """
@@ -78,7 +185,7 @@ class Search:
         return self._judge(mark)
 
     def step(self) -> bool:
-        """Change a part of the plan; tells whether it is better for it."""
+        """Change a part of the plan; return whether it is better for it."""
         mark = self._solution.mark()
         first = self._ruin.some(self._waiting())
         noise = NOISE if self._rng.random() < 0.5 else 0.0

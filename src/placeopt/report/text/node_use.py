@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.errors import BadInput
-from placeopt.problem.lost import find_lost
+from placeopt.problem.running import find_lost
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Machine, Node, Placement

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
 from placeopt.model import Cluster, Option
 from placeopt.model.scheduling import CHOICE_NAMES
-from placeopt.problem.allowance import cost_of, latency_of, nodes_of, rate_of
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 
 OptionScore = Callable[[Option], float]
@@ -17,7 +17,7 @@ def _rate(option: Option) -> float:
 
 
 def by_rate(cluster: Cluster) -> OptionScore:
-    """Score options by their rate; one without a rate as in `placeopt.problem.allowance`."""
+    """Score options by their rate; one without a rate as in `placeopt.heuristics.job_orders`."""
     del cluster
     return _rate
 

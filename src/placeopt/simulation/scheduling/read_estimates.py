@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from placeopt.heuristics.job_orders import URGENT
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival
-from placeopt.problem.allowance import URGENT
 
 LacksEstimate = Callable[[Arrival], bool]
 """Whether a job lacks the estimate that a rule reads."""

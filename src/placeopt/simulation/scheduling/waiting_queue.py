@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Callable, Hashable, Iterator
 
+from placeopt.heuristics.job_orders import due_ms, latency_of
 from placeopt.model import Job, Placement
-from placeopt.problem.allowance import due_ms, latency_of
 
 Key = tuple[int, ...]
 

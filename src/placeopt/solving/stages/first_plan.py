@@ -14,7 +14,7 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import make_room
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.running import running_placement
 from placeopt.rank_mapping import improve_ranks
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport

@@ -12,7 +12,6 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.problem.compile import hardware_of
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
@@ -35,7 +34,7 @@ def hold_back(problem: Problem, ahead: LookaheadDecision) -> Problem:
         nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
         records[job] = records[job].model_copy(update={"nodes_allowed": nodes})
     instance = problem.given.model_copy(update={"jobs": tuple(records)})
-    narrowed = compile_problem(instance, problem.policy, hardware_of(problem))
+    narrowed = compile_problem(instance, problem.policy, problem)
     return _close_gpus(narrowed, ahead.needed, _pinned_gpus(narrowed, pinned))
 
 

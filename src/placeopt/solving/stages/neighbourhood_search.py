@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.heuristics.search import Guide, Search
+from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
 from placeopt.problem import IntArray
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
@@ -143,11 +143,11 @@ class _Run:
     def _is_over(self, offer: Offer | None) -> bool:
         return isinstance(offer, Refused) or self._steps >= self._most or self._is_late()
 
-    def _begin(self, *, anew: bool) -> Search:
+    def _begin(self, *, anew: bool) -> LargeNeighbourhoodSearch:
         """Start from the best plan, or from a plan made anew."""
         context = self._context
         self._seed += 1
-        search = Search(
+        search = LargeNeighbourhoodSearch(
             context.problem,
             context.base.allocation() if anew else context.incumbent.allocation,
             context.weighted,
@@ -159,7 +159,7 @@ class _Run:
             search.rebuild(self._chosen)
         return search
 
-    def _lags(self, search: Search) -> bool:
+    def _lags(self, search: LargeNeighbourhoodSearch) -> bool:
         """Tell whether the search is worth less than the best plan: by much, or still so after half of the work."""
         best = self._context.incumbent
         if (search.value, -search.cost) >= (best.value, -best.cost):
@@ -172,7 +172,7 @@ class _Run:
         last_s = RESERVES * (self._budget.offer_s + self._context.handover.cost_bound_s)
         return self._budget.stopped() or self._budget.is_past(self._ends - last_s)
 
-    def _offer(self, search: Search) -> Offer | None:
+    def _offer(self, search: LargeNeighbourhoodSearch) -> Offer | None:
         """Offer what is better; None where it is not."""
         incumbent = self._context.incumbent
         return incumbent.offer(search.allocation) if incumbent.is_better(search.value, search.cost) else None

@@ -57,7 +57,7 @@ class Communication(Cost):
 
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
-        longest = problem.topology.max_distance()
+        longest = problem.topology.max_distance
         per_class = [0] * len(problem.class_communication)  # of Python's integers, which do not overflow
         for o, k in enumerate(problem.options.job_class):
             per_class[k] = max(per_class[k], _traffic(problem, o) * longest)

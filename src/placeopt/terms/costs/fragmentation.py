@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.model import Policy
-from placeopt.problem import Allocation, IntArray, Level, Move, Problem, State
+from placeopt.problem import Allocation, FragmentationLevel, IntArray, Move, Problem, State
 from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.variables import Variables
 
@@ -88,7 +88,7 @@ class Fragmentation(Cost):
     @staticmethod
     def _add_level(
         builder: ModelBuilder,
-        level: Level,
+        level: FragmentationLevel,
         free: IntArray,
         busy: IntArray,
         cell_gpu: IntArray,

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.problem.holdings import holdings
+from placeopt.problem.state import holdings
 from placeopt.terms.costs import interference_rows as rows
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
 from placeopt.terms.costs.horus import excess_table, few_levels, most_percent

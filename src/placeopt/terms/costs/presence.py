@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem
-from placeopt.problem.holdings import holdings
+from placeopt.problem.state import holdings
 from placeopt.terms.linearized_costs import Rows
 from placeopt.terms.variables import Variables
 

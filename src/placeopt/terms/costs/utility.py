@@ -90,7 +90,7 @@ def longest_path_for(problem: Problem, option: int, least: int) -> int | None:
 def most_path(problem: Problem, option: int) -> int:
     """Path length between all pairs of a job's GPUs that no placement exceeds."""
     n = int(problem.options.workers[option] * problem.options.gpus[option])
-    return n * (n - 1) // 2 * problem.topology.max_distance()
+    return n * (n - 1) // 2 * problem.topology.max_distance
 
 
 FEW, MOST_PATHS = 8, 100_000
