@@ -6,7 +6,7 @@ from placeopt.model import Job, Option
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.predict.cores import best_fit_cores, first_cores
+from placeopt.predict.resources import best_fit_cores, first_cores
 
 
 class ResourceEstimator:
