@@ -10,8 +10,10 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.formats.philly import PhillyJob
-from placeopt.generators.profiles import PROFILES, WEIGHTS, slowdowns
-from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
+from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
+from placeopt.generators.shared import equal_nodes
+from placeopt.generators.sia_scenario import RESTART_MS, VALUE_PER_GPU
+from placeopt.model import Communication, Demand, Job, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_NODES
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
@@ -22,9 +24,6 @@ Two GPUs across sockets against two in one, measured by SC'17's artifact (batch 
 GPUs loses where they are as far apart as a machine allows.
 """
 SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
-VALUE_PER_GPU = 1000
-RESTART_MS = 30_000
-"""Time that a job loses when it is stopped or moved; ours, as in ``sia_scenario``."""
 MAX_DAYS = 100_000
 DIVIDED = 1000
 """
@@ -131,9 +130,7 @@ def philly_scenario(
             f"by seed {seed} from the kinds of SC'17. Prediction error {prediction_error:g}. A shared GPU is divided "
             "in time, and a restart takes 30 s."
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes),
         physics=Physics(restart_ms=RESTART_MS),
         slowdowns=_divided(),
         arrivals=tuple(arrivals),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from placeopt.errors import BadInput
 from placeopt.formats.sia import SiaJob
-from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Communication, Demand, Job, Option, Slowdown
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
 
@@ -123,9 +124,7 @@ def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scena
             "profiles of T4 (placeopt.generators.sia_scenario). Jobs do not disturb each other but on a shared GPU, "
             "which is divided between them in time; a restart takes 30 s."
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes),
         physics=Physics(rule="rate", interference="pairwise", restart_ms=RESTART_MS),
         slowdowns=tuple(
             Slowdown(profile=one, beside=other, gpu_thousandths=DIVIDED)

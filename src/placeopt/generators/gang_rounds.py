@@ -1,24 +1,24 @@
-"""The spec ``gangs``: jobs over several nodes and racks, with constraints on where their workers run."""
+"""The specs ``gangs`` and ``parity``: jobs over several nodes and racks, with constraints on their placements."""
 
 import numpy as np
 
-from placeopt.generators.assemble import assemble
+from placeopt.errors import BadInput
 from placeopt.generators.busy import Columns
-from placeopt.generators.racks import racks, two_socket_machine
-from placeopt.generators.size import Size
-from placeopt.generators.uniform import (
-    NODE_CPU_MILLICORES_PER_GPU,
-    NODE_MEMORY_MIB_PER_GPU,
+from placeopt.generators.shared import (
+    Size,
+    assemble,
     draw_profiles,
     in_proportion,
+    two_socket_machine,
+    value_policy,
+    worth,
 )
-from placeopt.generators.worth import worth
 from placeopt.model import Instance, Split
 
-NODES_PER_RACK = 8
+GANGS_PER_RACK = 8
 """Small racks, so that gangs span several."""
 
-BUSY_SHARE = 0.2
+GANGS_BUSY_SHARE = 0.2
 WORKERS = {1: 0.3, 2: 0.2, 4: 0.2, 8: 0.15, 16: 0.1, 32: 0.05}
 """Shares of jobs by number of workers; ours."""
 
@@ -27,6 +27,12 @@ CONDITIONS = {"free": 0.4, "one_rack": 0.25, "two_racks": 0.15, "spread": 0.2}
 
 _ONE_RACK = (Split(level="rack", domains=1),)
 _TWO_RACKS = {count: (Split(level="rack", domains=2, workers=count // 2),) for count in WORKERS if count > 1}
+PARITY_PER_RACK = 5
+"""Odd, so that halves of racks are no whole nodes."""
+PARITY_WORKERS = {1: 0.6, 2: 0.2, 4: 0.2}
+"""Shares of jobs by number of workers; ours."""
+HALVES = 0.5
+"""Share of the gangs that must be split into halves over two racks; ours."""
 
 
 def gangs(size: Size) -> Instance:
@@ -45,8 +51,6 @@ def gangs(size: Size) -> Instance:
     fewer nodes than workers, ``one_rack`` for more GPUs than a full rack has), and a job that asks for more GPUs than
     the cluster has becomes one of a single worker. Profiles and communication weights as in ``uniform``.
     """
-    rng = size.random()
-    machine = two_socket_machine("gangs", size.gpus, NODE_CPU_MILLICORES_PER_GPU, NODE_MEMORY_MIB_PER_GPU)
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
         workers = rng.choice(list(WORKERS), num_jobs, p=list(WORKERS.values()))
@@ -59,8 +63,44 @@ def gangs(size: Size) -> Instance:
         columns["workers_per_node_max"] = [most for _, most in lies]
         return columns | draw_profiles(rng, (workers * gpus).tolist()) | worth(rng, 1000 * workers * gpus)
 
-    cluster = racks(machine, size.nodes, NODES_PER_RACK)
-    return assemble("gangs", size, rng, cluster, draw, profiles=True, busy_share=BUSY_SHARE)
+    machine = two_socket_machine("gangs", size.gpus)
+    return assemble(
+        "gangs", size, machine, draw, profiles=True, busy_share=GANGS_BUSY_SHARE, nodes_per_rack=GANGS_PER_RACK
+    )
+
+
+def parity(size: Size) -> Instance:
+    """
+    Workers of one GPU more than half a node: each node takes one, whatever the count of free GPUs says.
+
+    Nodes as in ``uniform``, in racks of five, all free. Jobs have 1, 2 or 4 such workers (60, 20, 20 %), half of the
+    gangs split into equal halves over two racks. With 5 jobs on 6 nodes of 8 GPUs there are GPUs for all, and nodes for
+    two thirds; relaxations that see GPUs alone do not see that.
+
+    Raises
+    ------
+    BadInput
+        If a node has fewer than 3 GPUs.
+    """
+    if size.gpus < 3:
+        raise BadInput(f"gpus: {size.gpus}, expected 3 or more with spec 'parity'")
+    each = size.gpus // 2 + 1
+
+    def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
+        workers = rng.choice(list(PARITY_WORKERS), num_jobs, p=list(PARITY_WORKERS.values()))
+        workers = np.where(workers > size.nodes, 1, workers)
+        halves = (rng.random(num_jobs) < HALVES) & (workers > 1) & (size.nodes > PARITY_PER_RACK)
+        columns = in_proportion(workers=workers, gpus=np.full(num_jobs, each))
+        columns["splits"] = [
+            (Split(level="rack", domains=2, workers=count // 2),) if half else ()
+            for count, half in zip(workers.tolist(), halves.tolist(), strict=True)
+        ]
+        return columns | worth(rng, 1000 * workers * each)
+
+    machine = two_socket_machine("parity", size.gpus)
+    return assemble(
+        "parity", size, machine, draw, policy=value_policy(), busy_share=0.0, nodes_per_rack=PARITY_PER_RACK
+    )
 
 
 def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Split, ...], int | None]:
@@ -79,6 +119,6 @@ def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Spl
 
 def _most_in_rack(nodes: int, node_gpus: int, worker_gpus: int) -> list[int]:
     """Return the workers that each of the first two racks holds when empty; no other rack holds more."""
-    first, rest = min(nodes, NODES_PER_RACK), max(nodes - NODES_PER_RACK, 0)
-    filled = [first, min(rest, NODES_PER_RACK)] if rest else [first]
+    first, rest = min(nodes, GANGS_PER_RACK), max(nodes - GANGS_PER_RACK, 0)
+    filled = [first, min(rest, GANGS_PER_RACK)] if rest else [first]
     return [in_rack * (node_gpus // worker_gpus) for in_rack in filled]
