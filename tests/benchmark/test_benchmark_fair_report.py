@@ -16,13 +16,10 @@ from placeopt.benchmark.comparison import (
     summary_table,
     wrong_table,
 )
-from placeopt.benchmark.journal import Journal, known_at_run, read_journal
+from placeopt.benchmark.journal import CaseAnswer, Journal, KnownAtRun, Row, known_at_run, read_journal
 from placeopt.benchmark.recheck import recheck
-from placeopt.benchmark.records import CaseAnswer, KnownAtRun, Row
-from placeopt.benchmark.report import make_report
-from placeopt.benchmark.report_page import READING
-from placeopt.benchmark.scored_cases import score_rows
-from placeopt.benchmark.verdicts import judge
+from placeopt.benchmark.report import READING, make_report
+from placeopt.benchmark.scored_cases import judge, score_rows
 from placeopt.cli.run import run
 from placeopt.formats.solu import Known
 

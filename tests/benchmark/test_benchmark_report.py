@@ -16,9 +16,8 @@ from placeopt.benchmark.comparison import (
     wrong_table,
 )
 from placeopt.benchmark.figures import step_figure
-from placeopt.benchmark.journal import Journal
+from placeopt.benchmark.journal import Case, CaseAnswer, Journal, Row, TrajectoryPoint
 from placeopt.benchmark.recheck import improve_known, recheck
-from placeopt.benchmark.records import Case, CaseAnswer, Row, TrajectoryPoint
 from placeopt.benchmark.report import make_report, write_report
 from placeopt.benchmark.scored_cases import score_rows
 from placeopt.errors import BadInput

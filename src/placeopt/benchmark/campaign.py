@@ -11,11 +11,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from placeopt.benchmark.journal import SOLUTIONS, Journal
-from placeopt.benchmark.records import Case, KnownAtRun, Row, RunRecord
+from placeopt.benchmark.journal import SOLUTIONS, Case, Journal, KnownAtRun, Row, RunRecord
+from placeopt.benchmark.scored_cases import judge
 from placeopt.benchmark.sets import Kind, SetEntry, read_sets
 from placeopt.benchmark.supervise import CaseOutcome, run_case
-from placeopt.benchmark.verdicts import judge
 from placeopt.environment import usable_cores, versions
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.solu import Known, read_solu
@@ -28,16 +27,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """
-    The cases of a campaign.
-
-    Attributes
-    ----------
-    cases
-        In the order of sets, seeds and solvers.
-    left_out
-        Solvers that suit none of the instances.
-    """
+    """Cases in the order of sets, seeds and solvers; ``left_out``: solvers that suit none of the instances."""
 
     cases: tuple[Case, ...]
     left_out: tuple[str, ...]

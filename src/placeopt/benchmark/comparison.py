@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import get_args
 
+from placeopt.benchmark.journal import Verdict
 from placeopt.benchmark.metrics import (
     penalised_average,
     performance_profile,
@@ -15,7 +16,6 @@ from placeopt.benchmark.metrics import (
     shifted_geometric_mean,
     steps,
 )
-from placeopt.benchmark.records import Verdict
 from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, sense_of
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, bootstrap_interval
@@ -27,10 +27,7 @@ RANK = "by gap %, then PAR10 s, then primal-dual s"
 
 def by_solver(scored_cases: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
     """Return the scored cases of each solver, solvers in the order of their first case."""
-    out: dict[str, list[ScoredCase]] = {}
-    for scored in scored_cases:
-        out.setdefault(scored.solver, []).append(scored)
-    return out
+    return _grouped(scored_cases, lambda scored: scored.solver)
 
 
 def common(scored_cases: Sequence[ScoredCase]) -> list[ScoredCase]:
@@ -56,7 +53,7 @@ def ranked(scored_cases: Sequence[ScoredCase]) -> list[str]:
 
     def standing(entry: tuple[str, list[ScoredCase]]) -> tuple[float, float, float, str]:
         solver, own = entry
-        times = [scored.wall_s if scored.solved else None for scored in own]
+        times = [scored.proven_s for scored in own]
         par10 = penalised_average(times, [scored.limit_s for scored in own], 10) or 0.0
         gap, both = fmean(scored.gap for scored in own), _mean(scored.primal_dual_s for scored in own)
         return round(gap, 9), par10, math.inf if both is None else both, solver
@@ -77,15 +74,14 @@ def summary_table(scored_cases: Sequence[ScoredCase], shift_s: float) -> Table:
     """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
     rows: list[tuple[Value, ...]] = []
     for solver, own in by_solver(scored_cases).items():
-        times = [scored.wall_s if scored.solved else None for scored in own]
+        times = [scored.proven_s for scored in own]
         limits = [scored.limit_s for scored in own]
-        walls = [scored.wall_s if scored.solved else max(scored.limit_s, scored.wall_s) for scored in own]
         rows.append(
             (
                 solver,
                 len(own),
                 sum(scored.solved for scored in own),
-                shifted_geometric_mean(walls, shift_s),
+                shifted_geometric_mean([scored.spent_s for scored in own], shift_s),
                 shifted_geometric_mean([scored.wall_s for scored in own], shift_s),
                 shifted_geometric_mean([scored.cpu_s for scored in own], shift_s),
                 penalised_average(times, limits, 2),
@@ -96,17 +92,8 @@ def summary_table(scored_cases: Sequence[ScoredCase], shift_s: float) -> Table:
             )
         )
     columns = (
-        "solver",
-        "cases",
-        "proven",
-        "wall s",
-        "spent s",
-        "CPU s",
-        "PAR2 s",
-        "PAR10 s",
-        "gap %",
-        "primal s",
-        "primal-dual s",
+        *("solver", "cases", "proven", "wall s", "spent s", "CPU s", "PAR2 s", "PAR10 s"),
+        *("gap %", "primal s", "primal-dual s"),
     )
     title = f"Solvers on the cases that all can take and have run; shift {shift_s:g} s; best first: {RANK}"
     return Table("summary", title, columns, tuple(rows))
@@ -267,7 +254,7 @@ def profiles(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, 
     times: dict[str, Sequence[float | None]] = {}
     for solver, own in by_solver(scored_cases).items():
         at = {scored.pair: scored for scored in own}
-        times[solver] = [at[pair].wall_s if at[pair].solved else None for pair in pairs]
+        times[solver] = [at[pair].proven_s for pair in pairs]
     return performance_profile(times)
 
 
@@ -280,15 +267,18 @@ def gap_shares(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float
 
 
 def _by_instance(scored_cases: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
+    return _grouped(scored_cases, lambda scored: scored.row.case.instance)
+
+
+def _grouped(scored_cases: Sequence[ScoredCase], name: Callable[[ScoredCase], str]) -> dict[str, list[ScoredCase]]:
     out: dict[str, list[ScoredCase]] = {}
     for scored in scored_cases:
-        out.setdefault(scored.row.case.instance, []).append(scored)
+        out.setdefault(name(scored), []).append(scored)
     return out
 
 
 def _log_time(scored_cases: Sequence[ScoredCase], shift_s: float) -> float:
-    walls = (scored.wall_s if scored.solved else max(scored.limit_s, scored.wall_s) for scored in scored_cases)
-    return fmean(math.log(wall + shift_s) for wall in walls)
+    return fmean(math.log(scored.spent_s + shift_s) for scored in scored_cases)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

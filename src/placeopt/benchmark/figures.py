@@ -48,16 +48,10 @@ CAPTIONS = {
 
 def report_figures(scored_cases: Sequence[ScoredCase], baseline: str, suffix: str) -> list[Figure]:
     """
-    Return the figures of a report.
+    Return the figures of a report on the cases that every solver has run, the best solver first.
 
-    Parameters
-    ----------
-    samples
-        Samples of the (instance, seed) pairs that every solver has run, the best solver first.
-    baseline
-        Solver that is coloured even if it is not among the first ``FRONT``.
-    suffix
-        End of the figures' names: ``-placement`` or ``-linear``, empty where there is one kind of instances.
+    The ``baseline`` is coloured even if it is not among the first ``FRONT``. ``suffix`` ends the figures' names:
+    ``-placement`` or ``-linear``, empty where there is one kind of instances.
     """
     return [
         step_figure(name, curves, x=x, y=y, beside=baseline, suffix=suffix)
@@ -73,16 +67,8 @@ def step_figure(name: str, curves: Curves, *, x: str, y: str, beside: str | None
     """
     Return a figure of step functions, one a solver.
 
-    Parameters
-    ----------
-    name
-        Key of ``SCALES`` and ``CAPTIONS``.
-    curves
-        Points by solver.
-    x, y
-        Labels of the axes, with units.
-    beside, suffix
-        See ``report_figures``.
+    ``name`` is a key of ``SCALES`` and ``CAPTIONS``; ``x`` and ``y`` label the axes, with units; ``beside``: a solver
+    that is always coloured.
     """
 
     def draw(axes: Axes) -> Tips:

@@ -95,19 +95,8 @@ def statistics_page(
     """
     Return the page: one table per set; an instance of several sets is listed in the first of them only.
 
-    Parameters
-    ----------
-    sets
-        By name; rounds of generators are made if they are not there yet.
-    known
-        Best values and bounds by instance.
-    on_news
-        Called with the name of every instance.
-
-    Raises
-    ------
-    BadInput
-        If an instance cannot be read.
+    Rounds of generators are made if they are not there yet. ``known``: best values and bounds by instance. ``on_news``
+    gets the name of every instance.
     """
     parts = [HEAD]
     seen: set[str] = set()
