@@ -38,15 +38,15 @@ SUBMODULES = {
     "placeopt.simulation.replay": {"add": "add_nodes", "sweep": "scenario_sweep"},
     "placeopt.whatif": {
         "add": "add_nodes",
-        "after_plan": "applied_plan",
+        "after_plan": "from_running",
         "cheapest": "cheapest_nodes",
         "defrag": "defragmentation",
         "fail": "failures",
         "fit": "fit_copies",
         "price": "marginal_prices",
         "review": "plan_review",
-        "slots": "free_slots",
-        "swap": "node_swap",
+        "slots": "fit_copies",
+        "swap": "round_sweep",
         "sweep": "round_sweep",
     },
 }

@@ -12,7 +12,7 @@ from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures
 from placeopt.simulation.replay.measured_run import RunSetup, play
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
-from placeopt.whatif.optional_rows import OptionalRows
+from placeopt.whatif.answer_cache import OptionalRows
 
 OnRun = Callable[[MeasuredRun], None]
 
