@@ -35,7 +35,7 @@ MODULES = {
     "placeopt.whatif.taken": "placeopt.whatif.from_running",
 }
 SUBMODULES = {
-    "placeopt.simulation.replay": {"add": "add_nodes", "sweep": "scenario_sweep"},
+    "placeopt.simulation.replay": {"add": "questions", "sweep": "questions"},
     "placeopt.whatif": {
         "add": "add_nodes",
         "after_plan": "from_running",

@@ -1,8 +1,8 @@
-"""How fast jobs actually run: distance of their GPUs, neighbours, shares, and what the host provides."""
+"""Memory bandwidth of nodes: how much each job uses, and how much it is slowed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.model import Instance, Job, Placement
@@ -12,10 +12,79 @@ from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.indexing import running_placement
-from placeopt.simulation.bandwidth import MemoryBandwidthUse
-from placeopt.simulation.shares import Shares
+from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.terms.costs.curves import excess_table
 from placeopt.terms.costs.run_time import path_excess
+
+LEAST_PERCENT = 10
+"""A throttled job keeps this part of what it would use; Intel's Memory Bandwidth Allocation sets no less."""
+
+
+class MemoryBandwidthUse:
+    """
+    Memory bandwidth in use on every node, by jobs that may be throttled and by others.
+
+    Where a node's jobs would use more than ``usable``, each takes longer in proportion: 1.2 times the bandwidth takes
+    1.2 times as long. With ``throttle``, jobs that may be throttled first get no more than the others leave, but at
+    least ``LEAST_PERCENT``, and take longer in proportion (SODA V-E).
+
+    Parameters
+    ----------
+    usable
+        MB/s of every node by number; None: unknown, which limits no job.
+    """
+
+    def __init__(self, usable: Sequence[int | None], *, throttle: bool) -> None:
+        self._usable = usable
+        self._throttle = throttle
+        self._mbps: list[dict[str, int]] = [{} for _ in usable]
+        self._sums = [[0, 0] for _ in usable]  # of jobs that may not be throttled, and of those that may
+        self._stretch = [(0, 0)] * len(usable)  # excess in thousandths of the two
+        self._changed = [False] * len(usable)
+
+    def start(self, job: str, mbps: Mapping[int, int], *, throttled: bool) -> None:
+        """Let a job use bandwidth on each of its nodes."""
+        for node, amount in mbps.items():
+            self._mbps[node][job] = amount
+            self._change(node, amount, throttled)
+
+    def end(self, job: str, mbps: Mapping[int, int], *, throttled: bool) -> None:
+        """Free the bandwidth of a job."""
+        for node, amount in mbps.items():
+            del self._mbps[node][job]
+            self._change(node, -amount, throttled)
+
+    def jobs_with_new_pace(self, nodes: Iterable[int]) -> dict[str, None]:
+        """Return the jobs on those of the nodes whose latest change made jobs faster or slower."""
+        return {job: None for node in sorted(nodes) if self._changed[node] for job in self._mbps[node]}
+
+    def excess(self, nodes: Iterable[int], *, throttled: bool) -> int:
+        """Return the excess run time in thousandths of a job on these nodes: that of the slowest."""
+        return max((self._stretch[node][throttled] for node in nodes), default=0)
+
+    def _change(self, node: int, amount: int, throttled: bool) -> None:
+        self._sums[node][throttled] += amount
+        before = self._stretch[node]
+        self._stretch[node] = self._excesses(node)
+        self._changed[node] = self._stretch[node] != before
+
+    def _excesses(self, node: int) -> tuple[int, int]:
+        usable = self._usable[node]
+        firm, soft = self._sums[node]
+        if usable is None or firm + soft <= usable:
+            return 0, 0
+        granted = soft
+        if self._throttle and soft:
+            granted = min(soft, max(usable - firm, -(-soft * LEAST_PERCENT // 100)))
+        used = max(usable, firm + granted)
+        all_excess = _ceil(1000 * (used - usable), usable)
+        soft_excess = _ceil(1000 * soft * used, granted * usable) - 1000 if soft else 0
+        return all_excess, soft_excess
+
+
+def _ceil(amount: int, by: int) -> int:
+    return -(-amount // by)
+
 
 Domains = tuple[frozenset[int], ...]
 """GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""

@@ -13,11 +13,11 @@ from placeopt.arguments import expect
 from placeopt.live_cluster.engine import Engine
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
 from placeopt.simulation.job_state import JobState
 from placeopt.simulation.journal import EventLog
-from placeopt.simulation.replicas import with_replicas
 from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob

@@ -7,11 +7,9 @@ from statistics import fmean
 
 from placeopt.arguments import checked
 from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, jain_index, occupancy
-from placeopt.simulation.estimates import MissingEstimates, missing_estimates
+from placeopt.simulation.endpoints import Serving, replicas, serving
 from placeopt.simulation.history import History, JobHistory, Span
-from placeopt.simulation.replicas import replicas
-from placeopt.simulation.serving import Serving, serving
-from placeopt.simulation.stranded_jobs import NeverEnds, never_ending
+from placeopt.simulation.job_warnings import MissingEstimates, NeverEnds, missing_estimates, never_ending
 
 
 @dataclass(frozen=True)

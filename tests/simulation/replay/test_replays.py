@@ -14,11 +14,10 @@ from placeopt.model.scenario import Arrival, Scenario
 from placeopt.report.text.replay import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
-from placeopt.simulation.replay.drawn_arrivals import with_drawn_arrivals
-from placeopt.simulation.replay.goals import measures
-from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup, measures_of, play
-from placeopt.simulation.replay.scenario_patch import patch_scenario
+from placeopt.simulation.replay.campaign import ReplayLimits, RunSetup, play
+from placeopt.simulation.replay.goals import measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun
+from placeopt.simulation.replay.variations import patch_scenario, with_drawn_arrivals
 from placeopt.whatif.steps import Patch
 
 FCFS = named_policy("fcfs")

@@ -1,18 +1,80 @@
-"""Runs of scenarios side by side, and a file from which finished ones are read."""
+"""One run of a scenario under a policy, and its measures."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from placeopt import __version__
 from placeopt.metrics import t_interval
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import run_parallel
-from placeopt.simulation.replay.goals import Goal, measures
-from placeopt.simulation.replay.measured_run import RunSetup, play
+from placeopt.simulation import simulate
+from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
+from placeopt.simulation.replay.variations import with_drawn_arrivals
 from placeopt.whatif.answer_cache import OptionalRows
+
+
+@dataclass(frozen=True)
+class ReplayLimits:
+    """Limits of every round of every run."""
+
+    seed: int = 0
+    time_limit_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """A run to carry out; arrivals are drawn in the process that carries it out."""
+
+    scenario: Scenario
+    scheduling: Scheduling
+    draw: int | None
+    limits: ReplayLimits
+
+    @property
+    def key(self) -> str:
+        """A digest of the run: runs of equal keys have equal results."""
+        parts = (
+            self.scenario.digest,
+            self.scheduling.digest,
+            str(self.draw),
+            str(self.limits.seed),
+            f"{self.limits.time_limit_s:g}",
+            __version__,
+        )
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun | None:
+    """Carry out a run; None if it was cancelled."""
+    began = time.monotonic()
+    scenario = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
+    history = simulate(
+        scenario, setup.scheduling, seed=setup.limits.seed, time_limit_s=setup.limits.time_limit_s, cancel=cancel
+    )
+    if not history.finished:
+        return None
+    return MeasuredRun(
+        key=setup.key,
+        scenario=setup.scenario.name,
+        policy=setup.scheduling.name,
+        draw=setup.draw,
+        nodes=len(scenario.cluster.nodes),
+        jobs=len(history.jobs),
+        stranded=len(history.stranded),
+        cut=history.rounds.cut,
+        measures=measures_of(history),
+        seconds=time.monotonic() - began,
+    )
+
 
 OnRun = Callable[[MeasuredRun], None]
 

@@ -15,11 +15,11 @@ from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
-from placeopt.simulation.scheduling.preemption_policy import PreemptionPolicy
-from placeopt.simulation.scheduling.preemption_rules import (
+from placeopt.simulation.scheduling.preemption_policy import (
     PREEMPTION_RULES,
     Candidate,
     PreemptionContext,
+    PreemptionPolicy,
     Request,
 )
 from placeopt.simulation.scheduling.queue_state import QueueState

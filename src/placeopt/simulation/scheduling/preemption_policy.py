@@ -1,14 +1,275 @@
-"""Evictions that make a waiting job fit: running jobs that are stopped, or lose workers."""
+"""Which running jobs a waiting job may stop: the field ``preempts`` of a policy."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from placeopt.model import Job, Option, Placement
+from placeopt.model import Demand, Job, Option, Placement
+from placeopt.model.scheduling import PREEMPTION_NAMES
+from placeopt.simulation.scheduling.attained_service import AttainedService
+from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
 from placeopt.simulation.scheduling.free_resources import FreeResources
-from placeopt.simulation.scheduling.placement_amounts import without_last_worker, workers_of
-from placeopt.simulation.scheduling.preemption_rules import Candidate, PreemptionRule, Request
+from placeopt.simulation.scheduling.placement_amounts import (
+    Amounts,
+    amounts_of,
+    gpu_milli_of,
+    requested_amounts,
+    without_last_worker,
+    workers_of,
+)
+from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.simulation.scheduling.waiting_queue import JobQueue, LacksEstimate, lacks_run_time
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A running job that may be evicted."""
+
+    job: Job
+    placement: Placement
+    option: Option
+    """The one that it runs in."""
+    may_stop: bool = True
+    """False: it may only lose workers."""
+
+    @property
+    def demand(self) -> Demand:
+        """What one of its workers needs."""
+        return self.option.demand
+
+
+@dataclass(frozen=True)
+class PreemptionContext:
+    """What a rule can read, apart from the jobs."""
+
+    restart_ms: int
+    """How long a stopped job takes to start again."""
+    service: AttainedService
+    queue: JobQueue
+
+
+@dataclass(frozen=True)
+class Request:
+    """A waiting job in one of its options, at a moment."""
+
+    job: Job
+    option: Option
+    now_ms: int
+    expected_ends: Mapping[str, int]
+    """Of running jobs; empty unless the rule reads it."""
+
+
+class PreemptionRule:
+    """
+    A rule that lets no job stop another; other rules derive from it.
+
+    Attributes
+    ----------
+    stops_jobs
+        Whether it lets any job stop another.
+    reads_expected_ends
+        Whether it needs to know when running jobs are expected to end.
+    lacks_estimate
+        Whether a job lacks the estimate that the rule reads, so that the simulation warns; None: it reads none.
+    """
+
+    stops_jobs = True
+    reads_expected_ends = False
+    lacks_estimate: LacksEstimate | None = None
+
+    def __init__(self, context: PreemptionContext) -> None:
+        self.context = context
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return what the rule reads of a waiting job, beside its demand; jobs of equal keys are treated alike."""
+        del job, now_ms
+        return None
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        """Return whether a waiting job of this key might stop another."""
+        del key
+        return True
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether a waiting job might stop another in an option, whatever runs where."""
+        del job, option
+        return True
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs that may be stopped, the first to be stopped first; ``candidates``: last submitted first."""
+        raise NotImplementedError
+
+
+class NoPreemption(PreemptionRule):
+    """No job stops another."""
+
+    stops_jobs = False
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return none."""
+        del request, candidates
+        return ()
+
+
+class InferenceFirst(PreemptionRule):
+    """Inference stops training and CPU jobs, last submitted first (SODA V-D)."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return the kind of the job."""
+        del now_ms
+        return job.kind
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        """Return whether the kind is inference."""
+        return key == "inference"
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs of other kinds, if inference asks."""
+        if request.job.kind != "inference":
+            return []
+        return [one for one in candidates if one.job.kind in ("training", "cpu")]
+
+
+class LowerPriority(PreemptionRule):
+    """Jobs stop those of lower priority, the lowest first, then last submitted."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return the priority."""
+        del now_ms
+        return job.priority
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs of lower priority."""
+        lower = [one for one in candidates if one.job.priority < request.job.priority]
+        return sorted(lower, key=lambda one: one.job.priority)
+
+
+class HigherServiceLevel(PreemptionRule):
+    """Jobs stop those of a higher level of attained service, the highest first."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return the level."""
+        return self.context.service.level(job.id, now_ms)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs of higher levels."""
+        level, now_ms = self.context.service.level, request.now_ms
+        return _with_more(candidates, lambda one: level(one.job.id, now_ms), level(request.job.id, now_ms))
+
+
+class LongerRunTimeLeft(PreemptionRule):
+    """Jobs stop those with more predicted run time left, the most first."""
+
+    reads_expected_ends = True
+    lacks_estimate = staticmethod(lacks_run_time)
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return the predicted run time of the first option."""
+        del now_ms
+        return job.options[0].run_time_ms
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs with more left; none for a job without a prediction."""
+        predicted = next(one.run_time_ms for one in request.job.options if one.id == request.option.id)
+        if predicted is None:
+            return []
+        return _with_more(candidates, lambda one: self.left(request, one), self.requested(predicted, request.option))
+
+    def left(self, request: Request, one: Candidate) -> int:
+        """Return the predicted run time left of a running job, in ms."""
+        return request.expected_ends.get(one.job.id, request.now_ms) - request.now_ms
+
+    def requested(self, run_time_ms: int, option: Option) -> int:
+        """Return what ``left`` is compared with."""
+        del option
+        return run_time_ms
+
+
+class MoreServiceLeft(LongerRunTimeLeft):
+    """The same with predicted GPU time, less what a restart wastes of it."""
+
+    def left(self, request: Request, one: Candidate) -> int:
+        """Return the predicted GPU time left of a running job, in GPU-milli x ms."""
+        return (super().left(request, one) - self.context.restart_ms) * gpu_milli_of(one.placement)
+
+    def requested(self, run_time_ms: int, option: Option) -> int:
+        """Return the predicted GPU time."""
+        return run_time_ms * requested_amounts(option, option.workers)[0]
+
+
+class BeyondPart(PreemptionRule):
+    """A job that stays within the part of its array stops what other arrays hold beyond theirs (SODA V-C)."""
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether the job's array would stay within its part, and another array exceeds its own."""
+        queue = self.context.queue
+        if not isinstance(queue, JobArrayQueue):
+            return False
+        own = queue.user(job)
+        if queue.exceeds_part(own, requested_amounts(option, option.workers)):
+            return False
+        return any(queue.exceeds_part(array) for array in queue.arrays if array != own)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """Yield jobs of other arrays as long as those exceed their part."""
+        queue = self.context.queue
+        if not isinstance(queue, JobArrayQueue) or not BeyondPart.may_claim(self, request.job, request.option):
+            return
+        own = queue.user(request.job)
+        stopped: dict[str | None, Amounts] = {}
+        for one in candidates:
+            array = queue.user(one.job)
+            less = stopped.get(array, (0, 0, 0))
+            if array == own or not queue.exceeds_part(array, less):
+                continue
+            held = amounts_of(one.placement)
+            stopped[array] = (less[0] - held[0], less[1] - held[1], less[2] - held[2])
+            yield one
+
+
+class InferenceThenParts(BeyondPart):
+    """Inference stops training and CPU jobs; other jobs stop what arrays hold beyond their parts (SODA V)."""
+
+    def __init__(self, context: PreemptionContext) -> None:
+        super().__init__(context)
+        self._inference = InferenceFirst(context)
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return the kind of the job."""
+        del now_ms
+        return job.kind
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether either rule lets the job stop another."""
+        return job.kind == "inference" or super().may_claim(job, option)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """Yield the jobs of the first rule that names any."""
+        found = self._inference.stoppable(request, candidates)
+        yield from found or super().stoppable(request, candidates)
+
+
+def _with_more(candidates: list[Candidate], amount: Callable[[Candidate], int], least: int) -> list[Candidate]:
+    """Return the candidates that have more of something than ``least``, the most first."""
+    found = [(amount(one), one) for one in candidates]
+    return [one for have, one in sorted(found, key=lambda entry: -entry[0]) if have > least]
+
+
+PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
+    PREEMPTION_NAMES,
+    {
+        "never": NoPreemption,
+        "inference": InferenceFirst,
+        "priority": LowerPriority,
+        "las": HigherServiceLevel,
+        "srtf": LongerRunTimeLeft,
+        "srsf": MoreServiceLeft,
+        "capacity": BeyondPart,
+        "arrays": InferenceThenParts,
+    },
+)
+"""Name -> class of the rule."""
 
 
 @dataclass(frozen=True)

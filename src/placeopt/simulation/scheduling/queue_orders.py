@@ -8,18 +8,12 @@ from dataclasses import dataclass
 from placeopt.model import Job
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import ORDER_NAMES, Scheduling
-from placeopt.simulation.scheduling.drf_queue import DrfQueue
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue
-from placeopt.simulation.scheduling.read_estimates import (
-    LacksEstimate,
-    lacks_completion_time,
-    lacks_latency,
-    lacks_run_time,
-)
+from placeopt.simulation.scheduling.drf_queue import ArrayDivision, DrfQueue, JobArrayQueue
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 from placeopt.simulation.scheduling.waiting_queue import (
     JobQueue,
     Key,
+    LacksEstimate,
     SortedQueue,
     by_aged_priority,
     by_allowance,
@@ -30,6 +24,9 @@ from placeopt.simulation.scheduling.waiting_queue import (
     by_run_time,
     by_service,
     inference_first,
+    lacks_completion_time,
+    lacks_latency,
+    lacks_run_time,
 )
 from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue
 

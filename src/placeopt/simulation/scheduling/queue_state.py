@@ -11,10 +11,10 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.drf_queue import ArrayDivision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, with_workers
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
 from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.simulation.scheduling.retry_filter import RetryFilter

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import Generic, TypeVar
 
 from placeopt.errors import BadArgument
+from placeopt.formats.documents import loads
 from placeopt.model.rule_names import RuleNames
+from placeopt.model.scheduling import Scheduling
 
 R = TypeVar("R")
 
@@ -59,3 +62,26 @@ class RuleRegistry(Generic[R]):
     def __iter__(self) -> Iterator[str]:
         """Yield the names, built-in ones first."""
         return iter(self._rules)
+
+
+FOLDER = files("placeopt.simulation.scheduling") / "policies"
+
+
+def policy_names() -> list[str]:
+    """Return the names, sorted."""
+    return sorted(entry.name.removesuffix(".json") for entry in FOLDER.iterdir() if entry.name.endswith(".json"))
+
+
+def named_policy(name: str) -> Scheduling:
+    """
+    Return a policy by name.
+
+    Raises
+    ------
+    BadInput
+        If there is none; lists those that there are.
+    """
+    names = policy_names()
+    if name not in names:
+        raise BadArgument(f"policy: no policy {name!r}; known: {', '.join(names)}")
+    return loads(Scheduling, (FOLDER / f"{name}.json").read_text(encoding="utf-8"), source=f"policy {name}")

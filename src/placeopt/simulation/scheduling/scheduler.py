@@ -15,9 +15,8 @@ from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
-from placeopt.simulation.scheduling.option_choice import OPTION_CHOICES, best_option
-from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
-from placeopt.simulation.shares import Shares
+from placeopt.simulation.scheduling.placement_amounts import Shares
+from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES, ResourceEstimator, best_option
 from placeopt.solving.methods import method_of
 
 VALUE_OF_MS = 10**11

@@ -8,7 +8,8 @@ from bisect import insort
 from collections.abc import Callable, Hashable, Iterator
 
 from placeopt.model import Job, Placement
-from placeopt.problem.allowance import due_ms, latency_of
+from placeopt.model.scenario import Arrival
+from placeopt.problem.allowance import URGENT, due_ms, latency_of
 
 Key = tuple[int, ...]
 
@@ -148,3 +149,27 @@ class SortedQueue(JobQueue):
         self.num_jobs -= 1
         if not jobs:
             del self._shapes[shape]
+
+
+LacksEstimate = Callable[[Arrival], bool]
+"""Whether a job lacks the estimate that a rule reads."""
+
+
+def lacks_run_time(arrival: Arrival) -> bool:
+    """Return whether an option states no run time."""
+    return any(option.run_time_ms is None for option in arrival.job.options)
+
+
+def lacks_latency(arrival: Arrival) -> bool:
+    """Return whether an option states neither run time nor latency."""
+    return _lacks_latency(arrival.job)
+
+
+def lacks_completion_time(arrival: Arrival) -> bool:
+    """Return whether a job states no expected completion time, and nothing that implies one (GENIE eq. 9)."""
+    job = arrival.job
+    return job.expected_completion_ms is None and job.priority < URGENT and _lacks_latency(job)
+
+
+def _lacks_latency(job: Job) -> bool:
+    return any(option.run_time_ms is None and option.latency_ms is None for option in job.options)
