@@ -1,4 +1,4 @@
-"""Replicas of endpoints as jobs that arrive and leave, by the policy's rule for the load."""
+"""Endpoints: replicas that arrive and leave by the policy's rule for the load, and how late they answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ Wanted = tuple[int, int]
 
 
 def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
-    """
-    Return the scenario with the replicas that the policy wants for its endpoints; the same if there are none.
-
-    Raises
-    ------
-    BadInput
-        If a job has the name of a replica.
-    """
+    """Return the scenario with the replicas that the policy wants for its endpoints; the same if there are none."""
     if not scenario.endpoints:
         return scenario
     added = [one for endpoint in scenario.endpoints for one in replicas(endpoint, scheduling)]
@@ -60,7 +53,7 @@ def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling)
     """
     Return the replicas that a policy wants under a load.
 
-    At least one, and so many that none serves more than ``replica_load_percent`` of its capacity. With
+    At least one, and as many as it takes that none serves more than ``replica_load_percent`` of its capacity. With
     ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU would suffice (SODA V-D 2).
     """
     percent = scheduling.replica_load_percent

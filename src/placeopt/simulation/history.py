@@ -1,4 +1,4 @@
-"""The result of a simulation, job by job."""
+"""The result of a simulation, job by job, and a moment of it as a round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of a running job, and when it ends if nothing changes."""
+"""One job in a simulation: where it was, how far it is, when it ends if nothing changes, and what was changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run time estimates that a policy reads and jobs do not state; and actual run times in their place."""
+"""What a summary warns of: jobs without the estimates that a policy reads, and jobs that never end."""
 
 from __future__ import annotations
 

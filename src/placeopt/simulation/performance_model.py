@@ -1,4 +1,4 @@
-"""Memory bandwidth of nodes: how much each job uses, and how much it is slowed."""
+"""How fast jobs actually run: distance of their GPUs, neighbours, shares, CPU cores and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -24,14 +24,10 @@ class MemoryBandwidthUse:
     """
     Memory bandwidth in use on every node, by jobs that may be throttled and by others.
 
-    Where a node's jobs would use more than ``usable``, each takes longer in proportion: 1.2 times the bandwidth takes
-    1.2 times as long. With ``throttle``, jobs that may be throttled first get no more than the others leave, but at
-    least ``LEAST_PERCENT``, and take longer in proportion (SODA V-E).
-
-    Parameters
-    ----------
-    usable
-        MB/s of every node by number; None: unknown, which limits no job.
+    Where a node's jobs would use more than ``usable`` (MB/s of every node; None: unknown, which limits no job), each
+    takes longer in proportion: 1.2 times the bandwidth takes 1.2 times as long. With ``throttle``, jobs that may be
+    throttled first get no more than the others leave, but at least ``LEAST_PERCENT``, and take longer in proportion
+    (SODA V-E).
     """
 
     def __init__(self, usable: Sequence[int | None], *, throttle: bool) -> None:
@@ -116,14 +112,9 @@ class PerformanceModel:
     """
     The hardware, which job holds which part of it, and how much each job is slowed there.
 
-    Independent of the engine's state, since decisions are judged by it.
-
-    Parameters
-    ----------
-    throttle
-        Where memory bandwidth runs short, jobs of kind ``cpu`` are throttled first.
-    shares
-        What jobs may hold under a policy that grants more than their requests; None: shares slow no job.
+    Independent of the engine's state, since decisions are judged by it. With ``throttle``, jobs of kind ``cpu`` are
+    throttled first where memory bandwidth runs short. ``shares``: what jobs may hold under a policy that grants more
+    than their requests; None: shares slow no job.
     """
 
     def __init__(self, scenario: Scenario, *, throttle: bool = False, shares: Shares | None = None) -> None:

@@ -21,7 +21,7 @@ from placeopt.simulation.journal import EventLog
 from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped, placement_of
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
 from placeopt.solving.params import SolveParams, check_call
 
@@ -83,13 +83,13 @@ def simulate(
     """
     expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
-    SolveParams(time_limit_s=time_limit_s, seed=seed).check()
+    params = SolveParams(time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
+    params.check()
     check_call(cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
     journal = EventLog(log, resume=resume)
-    limits = RoundLimits(seed, time_limit_s, deterministic)
     with Engine() as engine:
-        simulation = _Simulation(scenario, scheduling, engine, journal, limits, cancel)
+        simulation = _Simulation(scenario, scheduling, engine, journal, params, cancel)
         with journal:  # after the policy was accepted: else an existing log stays as it is
             finished = simulation.play(on_progress)
         return simulation.history(finished=finished)
@@ -104,12 +104,12 @@ class _Simulation:
         scheduling: Scheduling,
         engine: Engine,
         journal: EventLog,
-        limits: RoundLimits,
+        params: SolveParams,
         cancel: threading.Event | None,
     ) -> None:
         self.scenario, self.scheduling = scenario, scheduling
         self.now = 0
-        self._journal, self._limits, self._cancel = journal, limits, cancel
+        self._journal, self._params, self._cancel = journal, params, cancel
         self._states = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
         self._events = EventQueue(scenario.physics.step_ms, scheduling.interval_ms)
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events)
@@ -155,7 +155,7 @@ class _Simulation:
             scenario=scenario.name,
             digest=scenario.digest,
             policy=self.scheduling.digest,
-            seed=self._limits.seed,
+            seed=self._params.seed,
         )
         begin = {held.job for held in scenario.running}
         for name, state in self._states.items():
@@ -253,7 +253,7 @@ class _Simulation:
             self._scheduler.repeat(view, decision)
         else:
             wall, cpu = time.perf_counter(), time.process_time()
-            decision = self._scheduler.decide(view, self._limits, self._cancel)
+            decision = self._scheduler.decide(view, self._params, self._cancel)
             self._rounds.wall_s.append(time.perf_counter() - wall)
             self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
@@ -281,4 +281,4 @@ class _Simulation:
         """Return what happened so far."""
         jobs = tuple(state.history(self.now) for state in self._states.values())
         rounds = Rounds(self._num_rounds, self._scheduler.rounds_cut, self._rounds.wall_s, self._rounds.cpu_s)
-        return History(self.scenario, self.scheduling, self._limits.seed, self.now, finished, jobs, rounds)
+        return History(self.scenario, self.scheduling, self._params.seed, self.now, finished, jobs, rounds)

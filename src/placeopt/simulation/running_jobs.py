@@ -1,4 +1,4 @@
-"""Actual use of GPU memory: which jobs get less than they need, and what they request afterwards (Horus 4.2.3)."""
+"""The running jobs of a simulation: where they are, how fast they progress, and the GPU memory they actually use."""
 
 from __future__ import annotations
 
@@ -151,10 +151,8 @@ class RunningJobs:
         """
         Let a job fail that gets less GPU memory than it needs; it asks for more from then on.
 
-        Returns
-        -------
-        tuple or None
-            Where it was, and how much memory was left to it, in MiB; None if it gets what it needs by now, and stays.
+        Returns where it was, and how much memory was left to it, in MiB; None if it gets what it needs by now, and
+        stays.
         """
         _, placement = state.standing()
         left = None if self._memory is None else self._memory.left_to(placement)

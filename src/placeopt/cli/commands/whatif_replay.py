@@ -126,7 +126,6 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
     check_sources({"SCENARIO": replay.question.instance})
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
-    from placeopt.simulation.replay.campaign import ReplayLimits
     from placeopt.simulation.replay.variations import patch_scenario
 
     done = 0
@@ -148,7 +147,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
 
         shared = {
             "draws": draws,
-            "limits": ReplayLimits(seed=limits.seed, time_limit_s=limits.time_limit_s),
+            "limits": limits.params,
             "rows": rows_path(replay.question.rows),
             "jobs": width,
             "cancel": interruption.event,

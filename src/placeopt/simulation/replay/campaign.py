@@ -1,4 +1,4 @@
-"""One run of a scenario under a policy, and its measures."""
+"""Runs of scenarios under policies side by side, and a file from which finished ones are read."""
 
 from __future__ import annotations
 
@@ -19,15 +19,11 @@ from placeopt.simulation import simulate
 from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals
+from placeopt.solving.params import SolveParams
 from placeopt.whatif.answer_cache import OptionalRows
 
-
-@dataclass(frozen=True)
-class ReplayLimits:
-    """Limits of every round of every run."""
-
-    seed: int = 0
-    time_limit_s: float = 60.0
+PARAMS = SolveParams(time_limit_s=60.0)
+"""Seed and time limit of every round of every run, unless a question states others."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class RunSetup:
     scenario: Scenario
     scheduling: Scheduling
     draw: int | None
-    limits: ReplayLimits
+    params: SolveParams
 
     @property
     def key(self) -> str:
@@ -46,8 +42,8 @@ class RunSetup:
             self.scenario.digest,
             self.scheduling.digest,
             str(self.draw),
-            str(self.limits.seed),
-            f"{self.limits.time_limit_s:g}",
+            str(self.params.seed),
+            f"{self.params.time_limit_s:g}",
             __version__,
         )
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -58,7 +54,7 @@ def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun 
     began = time.monotonic()
     scenario = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
     history = simulate(
-        scenario, setup.scheduling, seed=setup.limits.seed, time_limit_s=setup.limits.time_limit_s, cancel=cancel
+        scenario, setup.scheduling, seed=setup.params.seed, time_limit_s=setup.params.time_limit_s, cancel=cancel
     )
     if not history.finished:
         return None
@@ -83,21 +79,10 @@ class RunCampaign(OptionalRows[MeasuredRun]):
     """
     Runs of scenarios, each carried out once; a context manager that locks the file.
 
-    Parameters
-    ----------
-    rows
-        File to which every finished run is appended, and from which runs of earlier calls are read; None: no file.
-    jobs
-        Runs side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
-    cancel
-        Set it from another thread: no run is begun any more, and an interrupted one does not count.
-    on_news
-        Called after every run that is carried out here.
-
-    Attributes
-    ----------
-    num_known
-        Runs that were requested and stood in the file.
+    Finished runs are appended to the file ``rows``, and runs of earlier calls read from it; None: no file. ``jobs``
+    runs are carried out side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
+    Once ``cancel`` is set no run is begun any more, and an interrupted one does not count. ``on_news`` is called after
+    every run that is carried out here. ``num_known`` counts the runs that were requested and stood in the file.
     """
 
     def __init__(

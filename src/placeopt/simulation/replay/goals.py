@@ -1,4 +1,4 @@
-"""Goals of capacity questions about traces: ``p95_wait<=30m``, ``in_time>=95%``."""
+"""Goals of capacity questions about traces, such as ``p95_wait<=30m``, and the measures that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of added nodes with which a goal is met, by replay of a trace."""
+"""Questions about traces: how many nodes to add for a goal, and a measure at several settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from placeopt.errors import BadArgument, BadInput
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import width_of
-from placeopt.simulation.replay.campaign import OnRun, ReplayLimits, RunCampaign, RunSetup, point_of
+from placeopt.simulation.replay.campaign import PARAMS, OnRun, RunCampaign, RunSetup, point_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.variations import ReplayVariant, parse_settings, with_added_nodes
+from placeopt.solving.params import SolveParams
 
 MOST_NODES = 10_000
 BEYOND = 2
@@ -30,7 +31,7 @@ def add(
     *,
     draws: Sequence[int] = (),
     most: int | None = None,
-    limits: ReplayLimits | None = None,
+    limits: SolveParams | None = None,
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
@@ -85,7 +86,7 @@ def add(
     most = min(MOST_NODES, workers) if most is None else most
     price = with_added_nodes(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
-        search = _GoalSearch(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
+        search = _GoalSearch(scenario, scheduling, node_type, goal, tuple(draws), limits or PARAMS, runs)
         search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
         points = tuple(search.points[nodes] for nodes in sorted(search.points))
         found = search.found
@@ -120,7 +121,7 @@ class _GoalSearch:
         node_type: str,
         goal: Goal,
         draws: tuple[int, ...],
-        limits: ReplayLimits,
+        limits: SolveParams,
         runs: RunCampaign,
     ) -> None:
         self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
@@ -198,7 +199,7 @@ def sweep(
     *,
     goal: Goal | None = None,
     draws: Sequence[int] = (),
-    limits: ReplayLimits | None = None,
+    limits: SolveParams | None = None,
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
@@ -233,9 +234,7 @@ def sweep(
     for one in settings:
         refuse_unmeasured(one.scenario, measure)
     own = tuple(draws) or (None,)
-    setups = [
-        RunSetup(one.scenario, one.scheduling, draw, limits or ReplayLimits()) for one in settings for draw in own
-    ]
+    setups = [RunSetup(one.scenario, one.scheduling, draw, limits or PARAMS) for one in settings for draw in own]
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         played = runs.rows_of(setups)
         points: list[ReplayPoint] = []

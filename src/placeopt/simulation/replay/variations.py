@@ -1,4 +1,4 @@
-"""The settings of a sweep: added nodes, rates of arrivals, policies, or patches."""
+"""The settings of a sweep: added nodes, rates of arrivals, drawn arrivals, policies, or patches of scenarios."""
 
 from __future__ import annotations
 
@@ -113,15 +113,10 @@ def _words(text: str, words: str) -> list[str]:
 
 def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
     """
-    Carry out the steps of patches on a scenario and its policy.
+    Carry out the steps of patches on a scenario and its policy; `BadInput` names patch and step.
 
     Nodes, jobs, the policy of rounds and quotas change as on an instance; ``scale_arrivals`` changes when jobs come.
-    Jobs that ran at the beginning on removed nodes wait from the beginning.
-
-    Raises
-    ------
-    BadInput
-        If a step cannot be carried out, or applies to rounds only (``scale_demand``); names patch and step.
+    Jobs that ran at the beginning on removed nodes wait from the beginning. ``scale_demand`` applies to rounds only.
     """
     for patch in patches:
         for number, step in enumerate(patch.steps):
@@ -166,16 +161,11 @@ def _arrival(job: Job) -> Arrival:
 
 def with_drawn_arrivals(scenario: Scenario, seed: int) -> Scenario:
     """
-    Return the scenario with arrivals drawn by a seed.
+    Return the scenario with arrivals drawn by a seed; it needs two or more.
 
     Each new arrival is a job drawn from the trace with replacement, at an independent time: uniform between a drawn
     arrival of the trace and the next one. That keeps the rate over the day and the mix of jobs, but not that users
     submit similar jobs in a row. Jobs that run at the beginning stay.
-
-    Raises
-    ------
-    BadInput
-        If fewer than two jobs arrive.
     """
     begin = {held.job for held in scenario.running}
     arriving = [arrival for arrival in scenario.arrivals if arrival.job.id not in begin]

@@ -1,4 +1,4 @@
-"""Dominant resource fairness: the user with the least dominant share comes next (DRF)."""
+"""Queues by dominant share: of users (DRF), and of arrays that divide the cluster with borrowing (SODA V-C)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,7 @@ class DrfQueue(JobQueue):
 
     A user's jobs come in order of arrival and overtake each other where one does not fit; a user none of whose jobs
     fits is passed over. Shares are of the cluster's GPUs, CPU and memory. Jobs without a user are one user. Ties go to
-    the user of the earliest job.
-
-    Notes
-    -----
-    Ghodsi et al., NSDI'11; a baseline of SODA.
+    the user of the earliest job. Ghodsi et al., NSDI'11; a baseline of SODA.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -97,15 +93,9 @@ class ArrayDivision:
     """
     The arrays of a scenario: the array of each job, and the part of the cluster of each array.
 
-    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs ask for, weighted by their predicted
-    run times. Every array may borrow some percent of its part.
-
-    Attributes
-    ----------
-    part
-        By array.
-    queues
-        The arrays as queues of a round's policy.
+    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs ask for, weighted by their predicted run
+    times. Every array may borrow some percent of its part. ``part``: by array; ``queues``: the arrays as queues of a
+    round's policy.
     """
 
     def __init__(self, scenario: Scenario, arrays: Arrays) -> None:

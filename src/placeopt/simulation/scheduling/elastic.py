@@ -62,11 +62,8 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
     """
     Return the larger placements of the jobs that can grow; ``resources`` is restored.
 
-    Parameters
-    ----------
-    spread
-        One job after the other gets all the workers that it may have, each on the node with the most idle GPUs.
-        Otherwise the job with the fewest workers gets one, again and again, on the nodes where it runs.
+    With ``spread`` one job after the other gets all the workers that it may have, each on the node with the most idle
+    GPUs. Otherwise the job with the fewest workers gets one, again and again, on the nodes where it runs.
     """
     growing = list(jobs)
     before = {one.job.id: one.placement for one in growing}

@@ -23,7 +23,8 @@ from placeopt.simulation.scheduling.preemption_policy import (
     Request,
 )
 from placeopt.simulation.scheduling.queue_state import QueueState
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Stopped
+from placeopt.simulation.scheduling.scheduler import Stopped
+from placeopt.solving.params import SolveParams
 
 
 class JobByJob(QueueState):
@@ -104,9 +105,9 @@ class JobByJob(QueueState):
         self._service.forget(placement.job)
         self._retry_filter.ended(placement)
 
-    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now; a kind of job that did not fit is tried again once a job has ended."""
-        del limits
+        del params
         self._begin(view)
         if self.policy.postpone.rule != "none":  # a place may become good enough
             self._retry_filter.open_all()

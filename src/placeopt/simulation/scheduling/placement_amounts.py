@@ -1,4 +1,4 @@
-"""What placements hold, what clusters have, and placements with a worker more or fewer."""
+"""What placements hold, what clusters have, shares of GPUs, and placements with a worker more or fewer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Which running jobs a waiting job may stop: the field ``preempts`` of a policy."""
+"""Which running jobs a waiting job may stop (the field ``preempts`` of a policy), and evictions that make it fit."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ class Request:
     """Of running jobs; empty unless the rule reads it."""
 
 
-class PreemptionRule:
+class PreemptionRule(ABC):
     """
     A rule that lets no job stop another; other rules derive from it.
 
@@ -96,9 +97,9 @@ class PreemptionRule:
         del job, option
         return True
 
+    @abstractmethod
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         """Return the jobs that may be stopped, the first to be stopped first; ``candidates``: last submitted first."""
-        raise NotImplementedError
 
 
 class NoPreemption(PreemptionRule):
@@ -284,14 +285,8 @@ class PreemptionPolicy:
     """
     The choice of evictions for waiting jobs.
 
-    Parameters
-    ----------
-    rule
-        Which jobs may be stopped.
-    takes_workers
-        Whether elastic jobs lose workers before any job is stopped.
-    resources
-        What is free; changed while evictions are tried, and restored.
+    ``rule`` says which jobs may be stopped. With ``takes_workers`` elastic jobs lose workers before any job is stopped.
+    ``resources`` are changed while evictions are tried, and restored.
     """
 
     def __init__(self, rule: PreemptionRule, resources: FreeResources, *, takes_workers: bool) -> None:

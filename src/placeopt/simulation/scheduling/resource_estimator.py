@@ -1,4 +1,4 @@
-"""The resources that a policy requests for a job: its cores, and no bandwidth where the policy ignores that."""
+"""What a policy requests for a job: cores by search, no bandwidth that it ignores, one option (field ``choice``)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ class ResourceEstimator:
     Jobs with the cores that a policy chooses, and without the bandwidth that it ignores.
 
     Cores are found by SODA's search, which begins with the most cores per GPU that the user's earlier jobs of the
-    category got. It measures on the scenario's curve; its steps take no simulated time.
-
-    Attributes
-    ----------
-    steps
-        Number of measurements of each search.
+    category got. It measures on the scenario's curve; its steps, counted in ``steps``, take no simulated time.
     """
 
     def __init__(self, scenario: Scenario, scheduling: Scheduling) -> None:

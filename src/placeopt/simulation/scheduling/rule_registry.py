@@ -1,4 +1,4 @@
-"""Scheduling rules by name: those that come with placeopt, and those that Python code registers."""
+"""Policies and rules by name: those that come with placeopt, and rules that Python code registers."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
@@ -18,6 +17,7 @@ from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES, ResourceEstimator, best_option
 from placeopt.solving.methods import method_of
+from placeopt.solving.params import SolveParams
 
 VALUE_OF_MS = 10**11
 """Value of a job of one millisecond where the value of a job is its rate."""
@@ -27,30 +27,13 @@ class Stopped(Exception):
     """The simulation was cancelled during a decision, which is not made."""
 
 
-@dataclass(frozen=True)
-class RoundLimits:
-    """Limits of whole rounds; ``deterministic``: work ends a stage instead of time, so that a log can be repeated."""
-
-    seed: int = 0
-    time_limit_s: float = 60.0
-    deterministic: bool = True
-
-
 class Scheduler(ABC):
     """
     A live cluster that follows arrivals and ends, and the decisions on its jobs.
 
     The engine gets jobs without run times where no rule reads them, so that jobs with equal demands are of one class.
-
-    Parameters
-    ----------
-    policy
-        Of the rounds: that of the scheduling policy, with what the scenario's jobs add to it.
-
-    Attributes
-    ----------
-    rounds_cut
-        Number of rounds that the time limit cut short.
+    ``policy`` is that of the rounds: of the scheduling policy, with what the scenario's jobs add to it. ``rounds_cut``
+    counts rounds that the time limit cut short.
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling, policy: Policy) -> None:
@@ -120,15 +103,8 @@ class Scheduler(ABC):
         self._engine.release(placement.job)
 
     @abstractmethod
-    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
-        """
-        Decide what changes now.
-
-        Raises
-        ------
-        Stopped
-            If ``cancel`` is set meanwhile; nothing has changed then.
-        """
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
+        """Decide what changes now; raises `Stopped` if ``cancel`` is set meanwhile: nothing has changed then."""
 
     @abstractmethod
     def repeat(self, view: RoundView, decision: Decision) -> None:

@@ -1,4 +1,4 @@
-"""Queues of waiting jobs, and the sort keys of jobs."""
+"""Queues of waiting jobs, their sort keys, and whether jobs state the estimates that keys read."""
 
 from __future__ import annotations
 
@@ -73,14 +73,7 @@ def by_aged_priority(aging_ms: int) -> Callable[[Job], Key]:
 
 
 class JobQueue(ABC):
-    """
-    Waiting jobs, by shape: jobs of one shape ask for the same.
-
-    Attributes
-    ----------
-    num_jobs
-        Jobs that wait.
-    """
+    """Waiting jobs, by shape: jobs of one shape ask for the same. ``num_jobs`` of them wait."""
 
     num_jobs: int
 
@@ -108,12 +101,7 @@ class JobQueue(ABC):
 
 class SortedQueue(JobQueue):
     """
-    A queue by a key that does not change while a job waits; ties go by the order of arrival in the queue.
-
-    Parameters
-    ----------
-    key
-        Returns the key of a job; the smallest comes first.
+    A queue by a key that does not change while a job waits, the smallest first; ties go by the order of arrival in it.
     """
 
     def __init__(self, key: Callable[[Job], Key]) -> None:

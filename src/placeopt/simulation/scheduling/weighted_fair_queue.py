@@ -25,8 +25,6 @@ class WeightedFairQueue(JobQueue):
     its weight says, ``max(length, median wait x length)``, until a batch of beta is full; then weights are computed
     anew from the remaining jobs, until every job was picked once.
 
-    Notes
-    -----
     Horus section 4.2.2. The paper leaves open, and we chose: features are scaled to 0..1; the first centre is the least
     demanding kind of job, each further one the kind farthest from the earlier ones (by the L1 distance of the paper);
     waits are in seconds; within a batch jobs are interleaved as in fair queuing, the i-th of a cluster at i / weight.

@@ -11,7 +11,8 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped, placement_of
+from placeopt.solving.params import SolveParams
 
 
 class WholeRounds(Scheduler):
@@ -51,14 +52,14 @@ class WholeRounds(Scheduler):
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
 
-    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now, by one round of the engine."""
         self._catch_up(view.now_ms, view.expected_ends)
         plan = self._engine.place(
             method=self._scheduling.method,
-            time_limit_s=limits.time_limit_s,
-            seed=limits.seed,
-            deterministic=limits.deterministic,
+            time_limit_s=params.time_limit_s,
+            seed=params.seed,
+            deterministic=params.deterministic,
             warm=False,
             prove=False,
             explain=False,
