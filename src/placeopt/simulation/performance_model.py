@@ -73,17 +73,17 @@ class MemoryBandwidthUse:
         if self._throttle and soft:
             granted = min(soft, max(usable - firm, -(-soft * LEAST_PERCENT // 100)))
         used = max(usable, firm + granted)
-        all_excess = _ceil(1000 * (used - usable), usable)
-        soft_excess = _ceil(1000 * soft * used, granted * usable) - 1000 if soft else 0
-        return all_excess, soft_excess
-
-
-def _ceil(amount: int, by: int) -> int:
-    return -(-amount // by)
+        soft_excess = -(-1000 * soft * used // (granted * usable)) - 1000 if soft else 0
+        return -(-1000 * (used - usable) // usable), soft_excess
 
 
 Domains = tuple[frozenset[int], ...]
 """GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""
+
+
+DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
+UNREAD = {"run_time_ms": None, "rate_milli": None, "latency_ms": None, "utility_thousandths": None}
+"""Fields of options that do not decide how fast a job runs."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,8 @@ class PerformanceModel:
             problem.gpu_socket.tolist(),
             problem.gpu_node.tolist(),
         ]
-        self._excess = {
-            (s.profile, s.beside): (
-                s.gpu_thousandths,
-                s.switch_thousandths,
-                s.socket_thousandths,
-                s.node_thousandths,
-            )
+        self._excess: dict[tuple[str, str], tuple[int, ...]] = {
+            (s.profile, s.beside): tuple(getattr(s, f"{kind}_thousandths") for kind in DOMAIN_KINDS)
             for s in scenario.slowdowns
         }
         self._neighbours_matter = bool(self._excess) or self._physics.interference == "curve"
@@ -270,13 +265,9 @@ class PerformanceModel:
 def _usable_mbps(scenario: Scenario) -> list[int | None]:
     """Return the memory bandwidth that each node's jobs can use before they slow each other."""
     percent = scenario.physics.memory_bandwidth_percent or 0
-    of_machine = {
-        machine.id: None
-        if machine.memory_bandwidth_mbps is None
-        else max(1, machine.memory_bandwidth_mbps * percent // 100)
-        for machine in scenario.cluster.machines
-    }
-    return [of_machine[node.machine] for node in scenario.cluster.nodes]
+    stated = {machine.id: machine.memory_bandwidth_mbps for machine in scenario.cluster.machines}
+    of_node = (stated[node.machine] for node in scenario.cluster.nodes)
+    return [None if mbps is None else max(1, mbps * percent // 100) for mbps in of_node]
 
 
 def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
@@ -285,11 +276,7 @@ def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
     of_job: dict[str, int] = {}
     members: list[Job] = []
     for job in jobs:
-        options = tuple(
-            option.model_copy(update={"run_time_ms": None, "rate_milli": None, "latency_ms": None, "value": 1})
-            for option in job.options
-        )
-        options = tuple(option.model_copy(update={"utility_thousandths": None}) for option in options)
+        options = tuple(option.model_copy(update={**UNREAD, "value": 1}) for option in job.options)
         key = (options, job.communication)
         number = numbers.setdefault(key, len(members))
         if number == len(members):

@@ -139,9 +139,10 @@ class _Simulation:
                         return False
                     if on_progress is not None:
                         on_progress(self._tick())
-            elif self._is_due(kind, job, at):
+            elif self._is_due(kind, self._states[job], at):
                 self.now = at
-                self._happen(kind, job)
+                happen = {"arrival": self._arrive, "end": self._end, "failure": self._fail, "leave": self._leave}
+                happen[kind](self._states[job])
         stranded = [name for name, state in self._states.items() if state.end_ms is None]
         self._journal.write(t=self.now, e="over", stranded=stranded)
         return True
@@ -170,24 +171,11 @@ class _Simulation:
             initial = Decision(start=tuple(placement_of(held) for held in scenario.running))
             self._placed.apply(self._placed.requested(initial), self.now)
 
-    def _is_due(self, kind: Kind, job: str, at: int) -> bool:
+    @staticmethod
+    def _is_due(kind: Kind, state: JobState, at: int) -> bool:
         """Return whether an event still applies; others were superseded."""
-        state = self._states[job]
-        if kind == "end":
-            return state.ends_at == at
-        if kind == "failure":
-            return state.fails_at == at
-        return kind == "arrival" or state.end_ms is None
-
-    def _happen(self, kind: Kind, job: str) -> None:
-        if kind == "arrival":
-            self._arrive(self._states[job])
-        elif kind == "end":
-            self._end(self._states[job])
-        elif kind == "failure":
-            self._fail(self._states[job])
-        else:
-            self._leave(self._states[job])
+        due_at = {"end": state.ends_at, "failure": state.fails_at}
+        return due_at[kind] == at if kind in due_at else kind == "arrival" or state.end_ms is None
 
     def _arrive(self, state: JobState) -> None:
         self._journal.write(t=self.now, e="arrival", job=state.job.id)

@@ -108,21 +108,18 @@ class RunningJobs:
     def apply(self, decision: Decision, now_ms: int) -> None:
         """Carry out a decision: first all jobs leave their old placements, then all take their new ones."""
         affected: Jobs = {}
-        for job in decision.stop:
+        stopped = dict.fromkeys(decision.stop)
+        moved, resized = (
+            dict.fromkeys(one.job for one in placements) for placements in (decision.move, decision.resize)
+        )
+        for job in (*stopped, *moved, *resized):
             state = self._states[job]
             affected |= self._vacate(state, now_ms)
-            state.lose(self._physics)
-            state.stops += 1
-        for placement in decision.move:
-            state = self._states[placement.job]
-            affected |= self._vacate(state, now_ms)
-            state.lose(self._physics)
-            state.moves += 1
-        for placement in decision.resize:
-            state = self._states[placement.job]
-            affected |= self._vacate(state, now_ms)
-            state.resizes += 1
-        resized = {placement.job for placement in decision.resize}
+            state.stops += job in stopped
+            state.moves += job in moved
+            state.resizes += job in resized
+            if job not in resized:
+                state.lose(self._physics)
         for placement in (*decision.resize, *decision.move, *decision.start):
             affected |= self._occupy(placement, now_ms, resized=placement.job in resized)
         self._refresh(affected, now_ms)

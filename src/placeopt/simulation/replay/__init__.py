@@ -7,8 +7,9 @@ Results are measured, not proven.
 
 from placeopt.aliases import former_submodules
 from placeopt.simulation.replay.goals import Goal, parse_goal
-from placeopt.simulation.replay.questions import add, parse_settings, sweep
+from placeopt.simulation.replay.questions import add, sweep
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.variations import parse_settings
 
 __all__ = ["Goal", "MeasuredRun", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
 

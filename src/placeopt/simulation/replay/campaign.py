@@ -120,8 +120,10 @@ class RunCampaign(OptionalRows[MeasuredRun]):
         return [self._done.get(setup.key) for setup in setups]
 
 
-def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
-    """Return a setting over all draws; None if a run of it was interrupted."""
+def point_of(
+    setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None
+) -> tuple[ReplayPoint, float] | None:
+    """Return a setting over all draws, and the longest wait of any job; None if a run of it was interrupted."""
     whole = [row for row in rows if row is not None]
     if len(whole) < len(rows):
         return None
@@ -131,10 +133,10 @@ def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goa
     mean = sum(known) / len(known) if len(known) == len(values) else None
     low, high = (max(0.0, interval.low), interval.high) if interval is not None else (mean, mean)  # none is negative
     met = None
-    if goal is not None:
-        sides = {goal.meets(low), goal.meets(high)}
-        met = sides.pop() if len(sides) == 1 else None
-    return ReplayPoint(
+    if goal is not None and goal.meets(low) == goal.meets(high):
+        met = goal.meets(low)
+    waits = [row.measures["max_wait"] for row in whole]
+    point = ReplayPoint(
         setting=setting,
         nodes=whole[0].nodes,
         values=tuple(values),
@@ -145,3 +147,4 @@ def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goa
         met=met,
         cut=sum(row.cut for row in whole),
     )
+    return point, max((float("inf") if wait is None else wait for wait in waits), default=0.0)

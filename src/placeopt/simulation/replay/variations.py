@@ -66,10 +66,12 @@ def parse_settings(
             changed = with_added_nodes(scenario, name, number) if name else with_arrival_rate(scenario, number)
             variants.append(ReplayVariant(str(number), changed, scheduling))
     else:
-        for one in _words(text, words):
-            played = (
-                patch_scenario(scenario, scheduling, patches(one)) if what == "patch" else (scenario, policies(one))
-            )
+        names = [word for word in words.split(",") if word]
+        if not names or len(set(names)) < len(names):
+            raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
+        for one in names:
+            changes = what == "patch"
+            played = patch_scenario(scenario, scheduling, patches(one)) if changes else (scenario, policies(one))
             variants.append(ReplayVariant(one, *played))
     return varied, variants
 
@@ -99,16 +101,8 @@ def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
         raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
     if percent == 100:
         return scenario
-    return apply_scenario_step(scenario, Scheduling(name="none"), ScaleArrivals(do="scale_arrivals", percent=percent))[
-        0
-    ]
-
-
-def _words(text: str, words: str) -> list[str]:
-    names = [word for word in words.split(",") if word]
-    if not names or len(set(names)) < len(names):
-        raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
-    return names
+    step = ScaleArrivals(do="scale_arrivals", percent=percent)
+    return apply_scenario_step(scenario, Scheduling(name="none"), step)[0]
 
 
 def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
@@ -176,17 +170,13 @@ def with_drawn_arrivals(scenario: Scenario, seed: int) -> Scenario:
     gap = rng.integers(len(times) - 1, size=len(arriving))
     moments = times[gap] + np.floor(rng.random(len(arriving)) * (times[gap + 1] - times[gap])).astype(np.int64)
     chosen = rng.integers(len(arriving), size=len(arriving))
-    copies = [
-        _moved(arriving[job], moment, f"{arriving[job].job.id}~{number}")
-        for number, (job, moment) in enumerate(zip(chosen.tolist(), np.sort(moments).tolist(), strict=True))
-    ]
+    copies = []
+    for number, (index, moment) in enumerate(zip(chosen.tolist(), np.sort(moments).tolist(), strict=True)):
+        drawn = arriving[index]
+        job = job_arriving_at(drawn.job, moment).model_copy(update={"id": f"{drawn.job.id}~{number}"})
+        copies.append(with_job(drawn, job))
     stay = [arrival for arrival in scenario.arrivals if arrival.job.id in begin]
     return scenario.model_copy(update={"arrivals": (*stay, *copies)})
-
-
-def _moved(arrival: Arrival, moment: int, name: str) -> Arrival:
-    """Return a job at another time, under another name."""
-    return with_job(arrival, job_arriving_at(arrival.job, moment).model_copy(update={"id": name}))
 
 
 def with_job(arrival: Arrival, job: Job) -> Arrival:

@@ -44,7 +44,6 @@ class DrfQueue(JobQueue):
         return SortedQueue(by_arrival)
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """Add a waiting job."""
         user = self.user(job)
         if user not in self._queues:
             self._queues[user] = self.new_queue()
@@ -73,12 +72,10 @@ class DrfQueue(JobQueue):
         return self._held.get(user, (0, 0, 0))
 
     def take(self, job: str, shape: Hashable) -> None:
-        """Remove a job."""
         self._queues[self._user_of_job.pop(job)].take(job, shape)
         self.num_jobs -= 1
 
     def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for what a job holds from now on or, with ``sign`` -1, no longer."""
         user = self.user(job)
         gpu_milli, cpu, memory = self.held(user)
         more = amounts_of(placement)
@@ -147,17 +144,14 @@ class JobArrayQueue(DrfQueue):
         self._cluster, self._division, self._fair = cluster, division, fair
 
     def new_queue(self) -> JobQueue:
-        """Return an empty queue for the jobs of one array."""
         return DrfQueue(self._cluster) if self._fair else super().new_queue()
 
     def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for what a job holds from now on or, with ``sign`` -1, no longer."""
         super().update_held(job, placement, sign)
         if self._fair:
             self._queues[self.user(job)].update_held(job, placement, sign)
 
     def user(self, job: Job) -> str | None:
-        """Return the array of a job."""
         return self._division.of(job)
 
     @property

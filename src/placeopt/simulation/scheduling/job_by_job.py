@@ -74,7 +74,6 @@ class JobByJob(QueueState):
         return None if quantum is None or not self._queue.num_jobs else now_ms - now_ms % quantum + quantum
 
     def arrive(self, job: Job) -> None:
-        """Let a job wait."""
         self._jobs[job.id] = job
         queue = job.queue if self._arrays is None else self._arrays.of(job)
         self._engine_jobs[job.id] = self.engine_job(
@@ -92,13 +91,11 @@ class JobByJob(QueueState):
         self._queue.add(job, shape)
 
     def withdraw(self, job: str) -> None:
-        """Remove a waiting job."""
         self._withdraw(job)
         self._queue.take(job, self._shape_of.pop(job))
         del self._jobs[job]
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """Free what a job held that has ended or failed."""
         super().end(placement, now_ms)
         self._now_ms = now_ms
         self._vacate(placement.job)
@@ -130,7 +127,6 @@ class JobByJob(QueueState):
         return decision
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
-        """Carry out an earlier decision again."""
         self._begin(view)
         disturbing = self._disturbing(view)
         for job in decision.stop:

@@ -108,7 +108,6 @@ class NoPreemption(PreemptionRule):
     stops_jobs = False
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """Return none."""
         del request, candidates
         return ()
 
@@ -117,16 +116,13 @@ class InferenceFirst(PreemptionRule):
     """Inference stops training and CPU jobs, last submitted first (SODA V-D)."""
 
     def key(self, job: Job, now_ms: int) -> Hashable:
-        """Return the kind of the job."""
         del now_ms
         return job.kind
 
     def may_stop_for(self, key: Hashable) -> bool:
-        """Return whether the kind is inference."""
         return key == "inference"
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """Return the jobs of other kinds, if inference asks."""
         if request.job.kind != "inference":
             return []
         return [one for one in candidates if one.job.kind in ("training", "cpu")]
@@ -136,12 +132,10 @@ class LowerPriority(PreemptionRule):
     """Jobs stop those of lower priority, the lowest first, then last submitted."""
 
     def key(self, job: Job, now_ms: int) -> Hashable:
-        """Return the priority."""
         del now_ms
         return job.priority
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """Return the jobs of lower priority."""
         lower = [one for one in candidates if one.job.priority < request.job.priority]
         return sorted(lower, key=lambda one: one.job.priority)
 
@@ -150,11 +144,9 @@ class HigherServiceLevel(PreemptionRule):
     """Jobs stop those of a higher level of attained service, the highest first."""
 
     def key(self, job: Job, now_ms: int) -> Hashable:
-        """Return the level."""
         return self.context.service.level(job.id, now_ms)
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """Return the jobs of higher levels."""
         level, now_ms = self.context.service.level, request.now_ms
         return _with_more(candidates, lambda one: level(one.job.id, now_ms), level(request.job.id, now_ms))
 
@@ -237,7 +229,6 @@ class InferenceThenParts(BeyondPart):
         self._inference = InferenceFirst(context)
 
     def key(self, job: Job, now_ms: int) -> Hashable:
-        """Return the kind of the job."""
         del now_ms
         return job.kind
 

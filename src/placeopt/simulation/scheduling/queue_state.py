@@ -75,7 +75,6 @@ class QueueState(Scheduler):
 
     @property
     def num_waiting(self) -> int:
-        """Jobs that wait."""
         return self._queue.num_jobs
 
     # -- a round

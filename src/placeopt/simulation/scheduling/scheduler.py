@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
@@ -114,19 +115,31 @@ class Scheduler(ABC):
         """Start waiting jobs in ``placements``; raises ``BadInput`` if the referee refuses."""
         if not placements:
             return
-        engine, policy, snapshot = self._engine, self.policy, self._engine.snapshot
-        plan = Plan(
-            instance=InstanceRef(name=snapshot.name, digest=None, revision=engine.revision),
+        beside = self._engine.snapshot.running
+        plan = self._plan(
+            None,
+            asked=tuple(placement.job for placement in placements),
+            placements=self._shares.granted(placements, beside),
+        )
+        self._commit_plan(plan, placements)
+
+    def _plan(self, digest: str | None, **fields: Any) -> Plan:
+        """Return a plan of the present round with some placements, whose value does not matter."""
+        engine, policy = self._engine, self.policy
+        return Plan(
+            instance=InstanceRef(name=engine.snapshot.name, digest=digest, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
             status="feasible",
             limit="none",
-            asked=tuple(placement.job for placement in placements),
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            placements=self._shares.granted(placements, snapshot.running),
+            **fields,
         )
-        changeable = tuple(one.job for one in placements if self._may_change(one.job))
-        engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
+
+    def _commit_plan(self, plan: Plan, started: Iterable[Placement]) -> None:
+        """Commit a plan; of the jobs that start, those may change later that the scenario lets change."""
+        changeable = tuple(one.job for one in started if self._may_change(one.job))
+        self._engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
 
     def _may_change(self, job: str) -> bool:
         """Whether a job that starts now may be stopped, moved or resized later."""

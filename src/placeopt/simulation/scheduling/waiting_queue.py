@@ -63,12 +63,14 @@ def inference_first(job: Job) -> Key:
     return (int(job.kind != "inference"), job.arrival_ms)
 
 
-def by_aged_priority(aging_ms: int) -> Callable[[Job], Key]:
+def by_aged_priority(aging_ms: int | None) -> Callable[[Job], Key]:
     """
     Return the function of the key for: highest priority first, where a wait of ``aging_ms`` counts as one of priority.
 
-    All waits grow alike, so the order of two jobs never changes: arrival - priority x aging.
+    All waits grow alike, so the order of two jobs never changes: arrival - priority x aging. None: waits do not count.
     """
+    if aging_ms is None:
+        return by_priority
     return lambda job: (job.arrival_ms - job.priority * aging_ms, job.arrival_ms)
 
 
@@ -111,7 +113,6 @@ class SortedQueue(JobQueue):
         self.num_jobs = 0
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """Add a waiting job."""
         entry = (tuple(-k for k in (*self._key(job), self._num_added)), job.id)
         insort(self._shapes.setdefault(shape, []), entry)
         self._num_added += 1

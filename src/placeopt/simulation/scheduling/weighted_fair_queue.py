@@ -38,7 +38,6 @@ class WeightedFairQueue(JobQueue):
         self.num_jobs = 0
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """Add a waiting job."""
         option = job.options[0]
         demand = option.demand
         self._features[shape] = (
@@ -89,7 +88,6 @@ class WeightedFairQueue(JobQueue):
         return [job for _, _, job in ranked[: self._batch]]
 
     def take(self, job: str, shape: Hashable) -> None:
-        """Remove a job."""
         jobs = self._shapes[shape]
         del jobs[next(i for i, entry in enumerate(jobs) if entry[2] == job)]
         self.num_jobs -= 1

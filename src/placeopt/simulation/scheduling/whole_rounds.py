@@ -6,7 +6,7 @@ import threading
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
-from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
@@ -29,7 +29,6 @@ class WholeRounds(Scheduler):
 
     @property
     def num_waiting(self) -> int:
-        """Jobs that wait."""
         return len(self._waiting)
 
     @property
@@ -38,17 +37,14 @@ class WholeRounds(Scheduler):
         return bool(self._waiting) or (self._may_grow and bool(self._elastic))
 
     def arrive(self, job: Job) -> None:
-        """Let a job wait."""
         self._arriving[job.id] = self.engine_job(job)
         self._waiting[job.id] = None
 
     def withdraw(self, job: str) -> None:
-        """Remove a waiting job."""
         self._withdraw(job)
         del self._waiting[job]
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """Free what a job held that has ended or failed."""
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
 
@@ -83,7 +79,6 @@ class WholeRounds(Scheduler):
         return decision
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
-        """Carry out an earlier decision again."""
         self._catch_up(view.now_ms, {})
         if decision.changes:
             self._commit(self._plan_of(decision), decision, view)
@@ -92,8 +87,7 @@ class WholeRounds(Scheduler):
             self._note(decision, view)
 
     def _commit(self, plan: Plan, decision: Decision, view: RoundView) -> None:
-        may = [one.job for one in decision.start if self._may_change(one.job)]
-        self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
+        self._commit_plan(plan, decision.start)
         self._note(decision, view)
 
     def _may_change(self, job: str) -> bool:
@@ -114,21 +108,15 @@ class WholeRounds(Scheduler):
 
     def _plan_of(self, decision: Decision) -> Plan:
         """Return a plan of the whole round that carries out a decision."""
-        engine, policy = self._engine, self.policy
-        snapshot = engine.snapshot
+        snapshot = self._engine.snapshot
         held = {running.job: placement_of(running) for running in snapshot.running}
         changed = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
         stay = {job: one for job, one in held.items() if job not in changed and job not in decision.stop}
         placed = {**stay, **changed}
         shrunk = [one for one in decision.resize if workers_of(one) < workers_of(held[one.job])]
         moved = [*decision.move, *(one for one in decision.resize if one not in shrunk)]
-        return Plan(
-            instance=InstanceRef(name=snapshot.name, digest=snapshot.digest, revision=engine.revision),
-            policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-            status="feasible",
-            limit="none",
-            levels=(Level(name="value", sense="max", objective=0, bound=None),),
-            gap=None,
+        return self._plan(
+            snapshot.digest,
             placements=self._shares.granted(tuple(placed.values())),
             unplaced=tuple(
                 Unplaced(job=job.id, reason="outvoted", detail="as the log has it")
