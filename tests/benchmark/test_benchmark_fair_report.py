@@ -192,7 +192,7 @@ def test_the_rank_is_by_what_the_page_names(tmp_path: Path) -> None:
     ]
     with Journal(tmp_path / "out") as journal:
         for one in rows:
-            journal.append(one)
+            journal.add(one)
     report = make_report(tmp_path / "out", {}, plots=False)
     [summary] = [table for table in report.tables if table.name == "summary"]
     names = [line[0] for line in summary.rows]

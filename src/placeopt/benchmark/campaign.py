@@ -146,7 +146,7 @@ def run_cases(
         if on_news is not None:
             on_news(CampaignProgress(0, kept, len(wanted)))
         if to_do:
-            journal.append(_run_record(len(journal.runs) + 1, command, jobs, solu))
+            journal.add(_run_record(len(journal.runs) + 1, command, jobs, solu))
         inside = cancelled if jobs is not None else None  # a callable of this process does not reach other machines
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
@@ -154,7 +154,7 @@ def run_cases(
             if outcome is None:
                 continue
             row = _row(outcome, known.get(outcome.case.instance, Known()), len(journal.runs))
-            journal.append(row)
+            journal.add(row)
             done += 1
             if on_news is not None:
                 on_news(CampaignProgress(done, kept, len(wanted), row))

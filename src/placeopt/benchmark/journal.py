@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -137,7 +136,7 @@ SOLUTIONS = "solutions"
 EXPECTED = "a run or a row"
 
 
-class Journal:
+class Journal(JsonLinesFile[JournalLine]):
     """
     The journal of a folder, opened for appending; a context manager that holds a lock on the file.
 
@@ -146,23 +145,16 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         make_folder(make_folder(folder) / SOLUTIONS)
-        self._file = JsonLinesFile(folder / NAME, JournalLine, EXPECTED)
-        self.runs, self.rows = _sorted(self._file.found)
+        super().__init__(folder / NAME, JournalLine, EXPECTED)
+        self.runs, self.rows = _sorted(self.found)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, trace)
-
-    def append(self, record: RunRecord | Row) -> None:
+    def add(self, record: RunRecord | Row) -> None:
         """Append one line and flush it to the disk."""
-        self._file.append(JournalLine(run=record) if isinstance(record, RunRecord) else JournalLine(row=record))
         if isinstance(record, RunRecord):
+            self.append(JournalLine(run=record))
             self.runs.append(record)
         else:
+            self.append(JournalLine(row=record))
             self.rows[record.case.key] = record
 
 

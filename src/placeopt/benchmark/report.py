@@ -8,19 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from placeopt.benchmark.comparison import (
-    RANK,
-    best_table,
-    by_solver,
-    case_table,
-    common,
-    comparison_table,
-    instance_table,
-    ranked,
-    summary_table,
-    verdict_table,
-    wrong_table,
-)
+from placeopt.benchmark import comparison
 from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import Row, RunRecord, read_journal
 from placeopt.benchmark.scored_cases import ScoredCase, score_rows
@@ -80,7 +68,7 @@ def make_report(
     # cases that ran side by side ended in any order
     ordered = sorted(rows.values(), key=lambda row: (row.case.instance, row.case.solver, row.case.seed, row.case.key))
     scored_cases = score_rows(ordered, known, older)
-    solvers = by_solver(scored_cases)
+    solvers = comparison.by_solver(scored_cases)
     if baseline is not None and baseline not in solvers:
         raise BadArgument(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")
     kinds = list(dict.fromkeys(scored.row.case.kind for scored in scored_cases))
@@ -89,10 +77,15 @@ def make_report(
         own = [scored for scored in scored_cases if scored.row.case.kind == kind]
         suffix = f"-{kind}" if len(kinds) > 1 else ""
         parts.append(_kind_part(own, suffix, shift_s, baseline))
-    tables = [verdict_table(scored_cases), *(table for part in parts for table in part.tables)]
+    tables = [comparison.verdict_table(scored_cases), *(table for part in parts for table in part.tables)]
     return BenchmarkReport(
         conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
-        (*tables, wrong_table(scored_cases), instance_table(scored_cases), case_table(scored_cases)),
+        (
+            *tables,
+            comparison.wrong_table(scored_cases),
+            comparison.instance_table(scored_cases),
+            comparison.case_table(scored_cases),
+        ),
         tuple(figure for part in parts for figure in part.figures),
         can_draw() if plots is None else plots,
     )
@@ -107,15 +100,15 @@ class _KindPart(NamedTuple):
 
 
 def _kind_part(scored_cases: Sequence[ScoredCase], suffix: str, shift_s: float, baseline: str | None) -> _KindPart:
-    names = ranked(common(scored_cases))
-    shared = sorted(common(scored_cases), key=lambda scored: names.index(scored.solver))
+    names = comparison.ranked(comparison.common(scored_cases))
+    shared = sorted(comparison.common(scored_cases), key=lambda scored: names.index(scored.solver))
     if not shared:
         return _KindPart(0, [], [])
     chosen = baseline if baseline in names else min(names)
-    tables = [summary_table(shared, shift_s)]
+    tables = [comparison.summary_table(shared, shift_s)]
     if len(names) > 1:
-        tables.append(comparison_table(shared, chosen, shift_s))
-    tables.append(best_table(scored_cases))
+        tables.append(comparison.comparison_table(shared, chosen, shift_s))
+    tables.append(comparison.best_table(scored_cases))
     named = [replace(t, name=t.name + suffix, title=t.title + (f" ({suffix[1:]})" if suffix else "")) for t in tables]
     return _KindPart(len(shared), named, report_figures(shared, chosen, suffix))
 
@@ -140,7 +133,7 @@ def write_report(report: BenchmarkReport, out: Path, *, brief: bool = False) -> 
 KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
 READING = f"""\
 A case is one solver on one instance with one seed: of a round a method of `placeopt solve`, of an integer model a
-solver. Best first: {RANK}.
+solver. Best first: {comparison.RANK}.
 
 - **proven**: cases in which the solver has proven that nothing better exists; of a round value and cost both.
 - **wall s**, **spent s**, **CPU s**: shifted geometric means; *wall* counts the whole limit where nothing was proven,

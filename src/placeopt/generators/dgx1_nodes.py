@@ -26,11 +26,6 @@ def cubemesh(size: Size) -> Instance:
     Nodes: ``placeopt.topology.builders.dgx1``, 8 GPUs each, in racks of 32; 35 % of the GPUs are busy, on random GPUs
     of their nodes. Jobs: one worker of 1 (40 %), 2 (30 %), 4 (20 %) or 8 GPUs (10 %), 3 cores and 40 GiB a GPU, one of
     six profiles with its communication weight.
-
-    Raises
-    ------
-    BadInput
-        If ``size.gpus`` is not 8.
     """
     return _dgx1_round("cubemesh", size, CUBEMESH_GPUS, BUSY_SHARE)
 
@@ -41,11 +36,6 @@ def islands(size: Size) -> Instance:
 
     Nodes as in ``cubemesh``, 15 % of the GPUs busy. Jobs of 2, 3, 4, 5, 6 GPUs with 20, 30, 20, 15, 15 %, one worker
     each, with the profiles of ``cubemesh``: which three of a quad are taken decides what the next job pays.
-
-    Raises
-    ------
-    BadInput
-        If ``size.gpus`` is not 8.
     """
     return _dgx1_round("islands", size, ISLANDS_GPUS, ISLANDS_BUSY_SHARE)
 

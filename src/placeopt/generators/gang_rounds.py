@@ -76,11 +76,6 @@ def parity(size: Size) -> Instance:
     Nodes as in ``uniform``, in racks of five, all free. Jobs have 1, 2 or 4 such workers (60, 20, 20 %), half of the
     gangs split into equal halves over two racks. With 5 jobs on 6 nodes of 8 GPUs there are GPUs for all, and nodes for
     two thirds; relaxations that see GPUs alone do not see that.
-
-    Raises
-    ------
-    BadInput
-        If a node has fewer than 3 GPUs.
     """
     if size.gpus < 3:
         raise BadInput(f"gpus: {size.gpus}, expected 3 or more with spec 'parity'")

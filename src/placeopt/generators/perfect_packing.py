@@ -23,14 +23,9 @@ def planted(size: Size) -> Instance:
     Jobs cut from a full cluster: where the cuts are found again, no GPU, CPU and memory of any node is left.
 
     Nodes as in ``uniform``, all free. Four of five jobs are the packing: more of them than GPUs, and random GPUs are
-    cut in two again and again; fewer, and GPUs of one node are put together. CPU and memory of a node are cut at
-    random points among its jobs. Each is worth its GPU-milli. The other jobs, decoys, have sizes of planted ones with
-    other ones' CPU and memory, and are worth 95 % of theirs. Nothing else counts: the optimum is 1000 a GPU.
-
-    Raises
-    ------
-    BadInput
-        If there are fewer planted jobs than nodes, or more than shares of 50 GPU-milli.
+    cut in two again and again; fewer, and GPUs of one node are put together. CPU and memory of a node are cut at random
+    points among its jobs. Each is worth its GPU-milli. The other jobs, decoys, have sizes of planted ones with other
+    ones' CPU and memory, and are worth 95 % of theirs. Nothing else counts: the optimum is 1000 a GPU.
     """
     rng = size.random()
     count = size.jobs - round(DECOYS * size.jobs)

@@ -45,31 +45,15 @@ def philly_scenario(
     """
     Return a scenario of the jobs submitted in a window of days, on as many nodes as give the load.
 
-    Parameters
-    ----------
-    from_day, days
-        The window, counted from the first submission; all that follow if ``days`` is left out.
-    load
-        GPU time that the jobs ask for / GPU time of the cluster between the first and the last submission. The number
-        of nodes is rounded to the next integer, and is at least what the largest job needs.
-    node_gpus
-        GPUs of a node: two sockets, PCIe switches.
-    seed
-        Of the profiles, which the trace does not have: each job is one of six kinds of SC'17, all as likely, with their
-        slowdowns by neighbours and by distance; and of the errors of prediction.
-    prediction_error
-        Standard deviation of the logarithm of predicted / actual run time; 0: predictions are exact.
+    ``from_day`` and ``days`` count from the first submission; None: all that follow. ``load``: GPU time that the jobs
+    ask for / GPU time of the cluster between the first and the last submission; the number of nodes is rounded up, and
+    is at least what the largest job needs. A node has two sockets and PCIe switches. ``seed`` draws the profiles, which
+    the trace does not have (each job is one of six kinds of SC'17, all as likely, with their slowdowns by neighbours
+    and by distance), and the errors of prediction: ``prediction_error`` is the standard deviation of the logarithm of
+    predicted / actual run time; 0: predictions are exact.
 
-    Returns
-    -------
-    Scenario
-        Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs.
-        Users are virtual clusters.
-
-    Raises
-    ------
-    BadInput
-        If the window is empty or a number is out of range.
+    Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs. Users are
+    virtual clusters.
     """
     if not 0.001 <= load <= 10 or node_gpus < 2 or not 0 <= prediction_error <= 5:
         raise BadInput("load: expected 0.001 to 10; node_gpus: 2 or more; prediction_error: 0 to 5")

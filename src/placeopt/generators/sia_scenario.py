@@ -28,13 +28,9 @@ class Application:
     """
     An application of the workloads: our table, since the files do not state it.
 
-    Attributes
-    ----------
-    samples, epochs
-        Of its data set, and how often it goes through them.
-    step
-        Seconds of a step on T4 (aws), by placement: coefficients of ``placeopt.predict.StepModel``, fitted to
-        ``sia-simulator/traces/<application>/placements-aws.csv`` of siasosp23/artifacts, 10 to 16 % off on average.
+    ``samples`` of its data set, and how often (``epochs``) it goes through them. ``step``: seconds of a step on T4
+    (aws), by placement: coefficients of ``placeopt.predict.StepModel``, fitted to
+    ``sia-simulator/traces/<application>/placements-aws.csv`` of siasosp23/artifacts, 10 to 16 % off on average.
     """
 
     samples: int
@@ -66,19 +62,8 @@ GPU hours, about what Pollux (OSDI'21, table 1) calls small, medium, medium, lar
 
 def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scenario:
     """
-    Return a scenario of a workload, every job with the GPUs and the batch that it states.
-
-    Parameters
-    ----------
-    name
-        Of the scenario.
-    nodes
-        Nodes of 4 GPUs; 16 in Sia's simulator.
-
-    Raises
-    ------
-    BadInput
-        If an application is unknown, or a job asks for more GPUs than there are.
+    Return a scenario of a workload on nodes of 4 GPUs, every job with the GPUs and the batch that it states; Sia's
+    simulator has 16 nodes.
     """
     unknown = sorted({job.application for job in jobs} - APPLICATIONS.keys())
     if unknown or not jobs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from placeopt.errors import BadInput
 from placeopt.model import Job, Option
@@ -78,17 +78,9 @@ def _number(replica: Replica, rate_milli: int, percent: int) -> int:
 
 def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:
     """Return the spans in which a replica is wanted, joined where they touch."""
-    out: list[tuple[int, int]] = []
-    since: int | None = None
-    for at, now in there:
-        if now and since is None:
-            since = at
-        elif not now and since is not None:
-            out.append((since, at))
-            since = None
-    if since is not None:
-        out.append((since, until_ms))
-    return out
+    changes = [next(steps) for _, steps in groupby(there, key=lambda step: step[1])]
+    ends = [at for at, _ in changes[1:]] + [until_ms]
+    return [(at, end) for (at, wanted), end in zip(changes, ends, strict=True) if wanted]
 
 
 def _used(endpoint: Endpoint, replica: Replica, numbers: list[tuple[int, int]], begin: int, end: int) -> int:

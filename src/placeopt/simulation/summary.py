@@ -106,18 +106,18 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
     """
     jobs = [job for job in history.jobs if not job.service]
     done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]
-    ends = [_end(job) for job in done]
+    ends = [job.end_ms or 0 for job in done]
     first = min((job.arrival_ms for job in history.jobs), default=0)
     until = max((span.end_ms or 0 for job in history.jobs for span in job.spans), default=0)
     until = until if history.finished else history.now_ms
     alone = [max(1, job.alone_ms) for job in done]
-    waits = [_start(job) - job.arrival_ms for job in done]
-    since_start = [_end(job) - _start(job) for job in done]
+    waits = [(job.start_ms or 0) - job.arrival_ms for job in done]
+    since_start = [(job.end_ms or 0) - (job.start_ms or 0) for job in done]
     slow = [job.slowdown for job in done]
     with_wait = [job.slowdown_with_wait or 0.0 for job in done]
     counted = jobs if history.finished else done
     due = [(job.end_ms, job.due_ms) for job in counted if job.due_ms is not None]
-    users = _users(done, with_wait)
+    users = _users(done, waits, with_wait)
     limit = history.scenario.slowed_thousandths / 1000
     step_ms = history.scenario.physics.step_ms or 0
     return Summary(
@@ -137,7 +137,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         failures=sum(job.failures for job in history.jobs),
         last_end_s=max(ends) / 1000 if ends else None,
         makespan_s=(max(ends) - first) / 1000 if ends else None,
-        completion_s=distribution_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
+        completion_s=distribution_of([(job.completion_ms or 0) / 1000 for job in done]),
         wait_s=distribution_of([wait / 1000 for wait in waits]),
         stopped_s=distribution_of(
             [(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]
@@ -185,22 +185,14 @@ def started_at_once(job: JobHistory, step_ms: int) -> bool:
     return job.start_ms is not None and job.start_ms - job.arrival_ms <= step_ms
 
 
-def _start(job: JobHistory) -> int:
-    return job.start_ms or 0
-
-
-def _end(job: JobHistory) -> int:
-    return job.end_ms or 0
-
-
-def _users(done: list[JobHistory], slowdown: list[float]) -> tuple[UserFigures, ...]:
+def _users(done: list[JobHistory], waits_ms: list[int], slowdowns: list[float]) -> tuple[UserFigures, ...]:
     of_user: dict[str, list[tuple[float, float]]] = {}
-    for job, slow in zip(done, slowdown, strict=True):
+    for job, wait_ms, slowdown in zip(done, waits_ms, slowdowns, strict=True):
         if job.user is not None:
-            of_user.setdefault(job.user, []).append(((_start(job) - job.arrival_ms) / 1000, slow))
+            of_user.setdefault(job.user, []).append((wait_ms / 1000, slowdown))
     return tuple(
-        UserFigures(user, len(met), fmean(wait for wait, _ in met), fmean(slow for _, slow in met))
-        for user, met in sorted(of_user.items())
+        UserFigures(user, len(figures), *(fmean(column) for column in zip(*figures, strict=True)))
+        for user, figures in sorted(of_user.items())
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from placeopt import __version__
 from placeopt.formats.json_lines import JsonLinesFile
@@ -24,7 +24,7 @@ A = TypeVar("A", Failure, SweepPoint, Price)
 T = TypeVar("T")
 
 
-class OptionalRows(Generic[R]):
+class OptionalRows(ExitStack, Generic[R]):
     """
     Records of earlier calls, and the file to which further ones are appended; a context manager that locks the file.
 
@@ -32,17 +32,9 @@ class OptionalRows(Generic[R]):
     """
 
     def __init__(self, path: Path | None, kind: type[R], expected: str) -> None:
-        self._file = None if path is None else JsonLinesFile(path, kind, expected)
+        super().__init__()
+        self._file = None if path is None else self.enter_context(JsonLinesFile(path, kind, expected))
         self.earlier: tuple[R, ...] = () if self._file is None else tuple(self._file.found)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.__exit__(kind, error, trace)
 
     def keep(self, record: R) -> None:
         """Append a record to the file."""
@@ -62,18 +54,10 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
     """
     The parts of a question and their answers; a context manager that locks the file.
 
-    Parameters
-    ----------
-    path
-        File to which every answer is appended, and from which answers to the same question are read; None: no file.
-    kind
-        Type of the answers.
-    instance, limits, words
-        The question: the round, the limits, and everything else that an answer depends on.
-    jobs
-        Parts that are answered side by side, in processes; None: as ``joblib.parallel_config`` says.
-    cancel
-        An answer that arrives once it is set was cut short, and is not kept.
+    Answers of type ``kind`` are appended to the file ``path``, and those of the same question read from it; None: no
+    file. The question is the round, the limits, and ``words`` for everything else that an answer depends on. ``jobs``
+    parts are answered side by side, in processes; None: as ``joblib.parallel_config`` says. An answer that arrives once
+    ``cancel`` is set was cut short, and is not kept.
     """
 
     def __init__(

@@ -20,10 +20,7 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
     """
     Return the nodes under each domain of a level, at any depth; domains without nodes are left out.
 
-    Raises
-    ------
-    BadInput
-        If the cluster has no such level; names its levels, and those in ``also``, which the caller accepts too.
+    `BadInput` for an unknown level names the cluster's levels, and those in ``also``, which the caller accepts too.
     """
     nodes = instance.cluster.nodes
     if level == NODE:

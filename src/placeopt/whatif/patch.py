@@ -12,6 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node
 from placeopt.model.base import Record
+from placeopt.whatif import steps
 from placeopt.whatif.domain_levels import INSIDE, joined, lost_hardware
 from placeopt.whatif.instance_edit import (
     Patched,
@@ -22,22 +23,7 @@ from placeopt.whatif.instance_edit import (
     without_nodes,
     without_running,
 )
-from placeopt.whatif.steps import (
-    AddJobs,
-    AddMachines,
-    AddNodes,
-    ChangeJob,
-    Fail,
-    Patch,
-    RemoveJobs,
-    RemoveNodes,
-    ReplaceNodes,
-    ScaleArrivals,
-    ScaleDemand,
-    SetPolicy,
-    SetQuota,
-    Step,
-)
+from placeopt.whatif.steps import Patch, Step
 
 R = TypeVar("R", bound=Record)
 
@@ -67,12 +53,12 @@ def apply_step(patched: Patched, step: Step) -> Patched:
     return ACTIONS[type(step)](patched, step)
 
 
-def _add_machines(before: Patched, step: AddMachines) -> Patched:
+def _add_machines(before: Patched, step: steps.AddMachines) -> Patched:
     cluster = before.instance.cluster
     return before.edited(cluster=cluster_of((*cluster.machines, *step.machines), cluster.domains, cluster.nodes))
 
 
-def _add_nodes(before: Patched, step: AddNodes) -> Patched:
+def _add_nodes(before: Patched, step: steps.AddNodes) -> Patched:
     cluster = before.instance.cluster
     model = None
     if step.like is not None:
@@ -98,7 +84,7 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
     return before.with_nodes(nodes, added=ids)
 
 
-def _fail(before: Patched, step: Fail) -> Patched:
+def _fail(before: Patched, step: steps.Fail) -> Patched:
     losses = lost_hardware(before.instance, step.level)
     for name in step.domains:
         if name not in losses:
@@ -108,7 +94,7 @@ def _fail(before: Patched, step: Fail) -> Patched:
     return without_gpus(before, lost.gpus) if lost.gpus else without_nodes(before, lost.nodes)
 
 
-def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
+def _replace_nodes(before: Patched, step: steps.ReplaceNodes) -> Patched:
     instance = before.instance
     chosen = set(step.nodes)
     there = {node.id for node in instance.cluster.nodes}
@@ -139,11 +125,11 @@ def _refuse_unknown_machine(instance: Instance, machine: str) -> None:
         )
 
 
-def _set_policy(before: Patched, step: SetPolicy) -> Patched:
+def _set_policy(before: Patched, step: steps.SetPolicy) -> Patched:
     return before.edited(policy=merged(before.instance.policy, step.fields, "fields"))
 
 
-def _set_quota(before: Patched, step: SetQuota) -> Patched:
+def _set_quota(before: Patched, step: steps.SetQuota) -> Patched:
     policy = before.instance.policy
     if all(queue.id != step.queue for queue in policy.queues):
         raise BadInput(f"queue: no queue {step.queue!r}; there are: {_some(queue.id for queue in policy.queues)}")
@@ -152,7 +138,7 @@ def _set_quota(before: Patched, step: SetQuota) -> Patched:
     return before.edited(policy=policy.model_copy(update={"queues": queues}))
 
 
-def _change_job(before: Patched, step: ChangeJob) -> Patched:
+def _change_job(before: Patched, step: steps.ChangeJob) -> Patched:
     instance = before.instance
     old = next((job for job in instance.jobs if job.id == step.job), None)
     if old is None:
@@ -165,11 +151,11 @@ def _change_job(before: Patched, step: ChangeJob) -> Patched:
     return before.edited(displaced, jobs=jobs)
 
 
-def _add_jobs(before: Patched, step: AddJobs) -> Patched:
+def _add_jobs(before: Patched, step: steps.AddJobs) -> Patched:
     return before.edited(jobs=(*before.instance.jobs, *step.jobs))
 
 
-def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
+def _remove_jobs(before: Patched, step: steps.RemoveJobs) -> Patched:
     instance, gone = before.instance, set(step.jobs)
     there = {job.id for job in instance.jobs}
     missing = next((name for name in step.jobs if name not in there), None)
@@ -179,7 +165,7 @@ def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
     return before.edited(jobs=jobs, running=without_running(instance, gone))
 
 
-def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
+def _scale_demand(before: Patched, step: steps.ScaleDemand) -> Patched:
     instance = before.instance
     machines = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
     target = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
@@ -214,24 +200,24 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
     return before.edited(jobs=tuple(jobs))
 
 
-def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
+def _scale_arrivals(before: Patched, step: steps.ScaleArrivals) -> Patched:
     jobs = tuple(job_arriving_at(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
     return before.edited(jobs=jobs)
 
 
 ACTIONS: dict[type, Callable[[Patched, Any], Patched]] = {
-    AddMachines: _add_machines,
-    AddNodes: _add_nodes,
-    RemoveNodes: lambda before, do: without_nodes(before, do.nodes),
-    Fail: _fail,
-    ReplaceNodes: _replace_nodes,
-    SetPolicy: _set_policy,
-    SetQuota: _set_quota,
-    ChangeJob: _change_job,
-    AddJobs: _add_jobs,
-    RemoveJobs: _remove_jobs,
-    ScaleDemand: _scale_demand,
-    ScaleArrivals: _scale_arrivals,
+    steps.AddMachines: _add_machines,
+    steps.AddNodes: _add_nodes,
+    steps.RemoveNodes: lambda before, do: without_nodes(before, do.nodes),
+    steps.Fail: _fail,
+    steps.ReplaceNodes: _replace_nodes,
+    steps.SetPolicy: _set_policy,
+    steps.SetQuota: _set_quota,
+    steps.ChangeJob: _change_job,
+    steps.AddJobs: _add_jobs,
+    steps.RemoveJobs: _remove_jobs,
+    steps.ScaleDemand: _scale_demand,
+    steps.ScaleArrivals: _scale_arrivals,
 }
 
 

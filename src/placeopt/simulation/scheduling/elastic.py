@@ -17,14 +17,10 @@ class ElasticRule:
     """
     How many workers elastic jobs get; by default all that they ask for, or none.
 
-    Attributes
-    ----------
-    assembles
-        A job starts with its fewest workers and holds their GPUs idle until all that it asks for are placed. Each
-        further worker is placed by itself as resources become free, on the node with the most idle GPUs.
-    follows_load
-        A job starts with fewer workers where all do not fit. While a job waits, running ones lose workers down to their
-        fewest; while none waits, they grow on the nodes where they run.
+    With ``assembles`` a job starts with its fewest workers and holds their GPUs idle until all that it asks for are
+    placed; each further worker is placed by itself as resources become free, on the node with the most idle GPUs. With
+    ``follows_load`` a job starts with fewer workers where all do not fit; while a job waits, running ones lose workers
+    down to their fewest, and while none waits, they grow on the nodes where they run.
     """
 
     assembles: bool = False

@@ -15,16 +15,7 @@ R = TypeVar("R")
 
 
 class RuleRegistry(Generic[R]):
-    """
-    The rules that one field of a policy can name.
-
-    Parameters
-    ----------
-    names
-        The names that the field accepts.
-    built_in
-        Name -> rule, for every built-in name.
-    """
+    """The rules that one field of a policy can name: ``names`` that the field accepts, and a built-in rule for each."""
 
     def __init__(self, names: RuleNames, built_in: Mapping[str, R]) -> None:
         self._names = names
@@ -46,14 +37,7 @@ class RuleRegistry(Generic[R]):
         return rule
 
     def __getitem__(self, name: str) -> R:
-        """
-        Return the rule of a name.
-
-        Raises
-        ------
-        BadArgument
-            If there is none; lists the known ones.
-        """
+        """Return the rule of a name; `BadArgument` for an unknown one lists the known ones."""
         if name not in self._rules:
             known = ", ".join(self._rules)
             raise BadArgument(f"{self._names.field}: no rule {name!r} is registered in this process; known: {known}")
@@ -73,14 +57,7 @@ def policy_names() -> list[str]:
 
 
 def named_policy(name: str) -> Scheduling:
-    """
-    Return a policy by name.
-
-    Raises
-    ------
-    BadInput
-        If there is none; lists those that there are.
-    """
+    """Return a policy by name; `BadInput` for an unknown one lists those that there are."""
     names = policy_names()
     if name not in names:
         raise BadArgument(f"policy: no policy {name!r}; known: {', '.join(names)}")
