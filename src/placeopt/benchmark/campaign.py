@@ -218,7 +218,7 @@ def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) 
         command=command or " ".join(sys.argv),
         machine={
             "system": f"{platform.system()} {platform.machine()}",
-            "processor": _processor(),
+            "processor": _field("/proc/cpuinfo", "model name") or platform.processor() or "unknown",
             "cores": str(usable_cores()),
             "memory_mib": _memory_mib(),
         },
@@ -226,10 +226,6 @@ def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) 
         jobs=jobs or 0,
         solu=None if solu is None else str(solu.absolute()),
     )
-
-
-def _processor() -> str:
-    return _field("/proc/cpuinfo", "model name") or platform.processor() or "unknown"
 
 
 def _memory_mib() -> str:

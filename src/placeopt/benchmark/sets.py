@@ -93,9 +93,9 @@ def entry_of(path: Path) -> SetEntry:
 def _generated(entry: str, folder: Path) -> SetEntry:
     """Return the set entry of ``generate:...``; the round is not generated yet."""
     name = entry.removeprefix(GENERATED)
-    if not is_generated_name(name):
+    if _FORM.fullmatch(name) is None:
         raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
-    return SetEntry(name, generated_path(name, folder), "placement", generated=True)
+    return SetEntry(name, folder / MADE / f"{name}~{generators_digest()}.json.gz", "placement", generated=True)
 
 
 def _items(name: str, folder: Path) -> list[SetEntry]:
@@ -144,16 +144,6 @@ SOURCES = ("generators", "model", "topology", "formats")
 """Packages that determine what a generator writes."""
 DIGITS = 12
 _FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
-
-
-def is_generated_name(name: str) -> bool:
-    """Return whether a name is that of a generated round, such as ``planted-10000x500x8-s0``."""
-    return _FORM.fullmatch(name) is not None
-
-
-def generated_path(name: str, folder: Path) -> Path:
-    """Return the path of a generated round as this version of the generators makes it."""
-    return folder / MADE / f"{name}~{generators_digest()}.json.gz"
 
 
 def generate_round(name: str, path: Path) -> None:

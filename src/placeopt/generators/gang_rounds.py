@@ -48,7 +48,7 @@ def gangs(size: Size) -> Instance:
     - ``spread`` (20 %): at most one worker a node.
 
     Conditions that this cluster could never meet, even empty, are dropped (``two_racks`` with one rack, ``spread`` with
-    fewer nodes than workers, ``one_rack`` for more GPUs than a full rack has), and a job that asks for more GPUs than
+    fewer nodes than workers, ``one_rack`` for more GPUs than a full rack has), and a job that requests more GPUs than
     the cluster has becomes one of a single worker. Profiles and communication weights as in ``uniform``.
     """
 

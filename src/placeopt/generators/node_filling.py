@@ -34,7 +34,7 @@ def uniform(size: Size) -> Instance:
     uplink binds. 35 % of the GPUs are busy.
 
     Jobs: 1/4, 1/2, 1, 2, 4, 8, 16, 32 GPUs (Philly's), one worker up to a node, gangs above; 8 cores, 40 GiB a GPU.
-    On average a job asks for one GPU, so from about two thirds as many jobs as GPUs on there is more demand than room.
+    On average a job requests one GPU, so from about two thirds as many jobs as GPUs on there is more demand than room.
     One of six profiles (SC'17's), each as likely, with its communication weight. Value: GPU-milli times 1, 2 or 4
     by priority class.
     """
@@ -46,9 +46,9 @@ def varied(size: Size) -> Instance:
     """
     As ``uniform``, but CPU and memory as openb's pods ask for them: CPU and memory bind, node states differ widely.
 
-    Nodes have 12 cores and 48 GiB a GPU. A share of a GPU asks for CPU and memory of a random openb pod with a share;
+    Nodes have 12 cores and 48 GiB a GPU. A share of a GPU requests CPU and memory of a random openb pod with a share;
     every whole GPU of a job for CPU and memory per GPU of a random openb pod with whole GPUs (the same for all its
-    GPUs). A worker never asks for more than a node has. Pods are drawn as often as the trace holds them.
+    GPUs). A worker never requests more than a node has. Pods are drawn as often as the trace holds them.
 
     With 1,000 nodes of 4 GPUs the running jobs leave several hundred distinct states (free GPU-milli, CPU, memory).
     """
@@ -89,8 +89,8 @@ def resources(size: Size) -> Instance:
     """
     Jobs heavy in GPUs, in CPU or in memory, a third each: good mixtures of three kinds fill nodes, all others do not.
 
-    Nodes as in ``uniform``. A job asks for 35 to 65 % of a node in one resource and 3 to 15 % in the others, GPUs
-    rounded up to whole ones, or to hundredths of one where it is light in them. It is worth what it asks for, the mean
+    Nodes as in ``uniform``. A job requests 35 to 65 % of a node in one resource and 3 to 15 % in the others, GPUs
+    rounded up to whole ones, or to hundredths of one where it is light in them. It is worth what it requests, the mean
     over the resources in thousandths of a node, scattered by 20 %. Nothing else counts.
     """
     machine = two_socket_machine("resources", size.gpus)

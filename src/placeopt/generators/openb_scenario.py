@@ -22,7 +22,7 @@ def openb_scenario(
 
     The round has nodes and pods as ``read_openb`` gives them: arrivals are the pods' creation times. ``run_time_ms`` is
     of every pod, as ``read_openb_run_times`` gives them. ``cluster``: other nodes, fewer, say: all pods of the trace
-    together ask for no more GPUs than it has, and most run for minutes only, so on all its nodes no pace makes a load
+    together request no more GPUs than it has, and most run for minutes only, so on all its nodes no pace makes a load
     of more than a tenth. ``load``: GPU time that pods would hold between the first and the last arrival if none ever
     waited / GPU time of the cluster in that time; in the trace itself it is a few thousandths. Every pod has its shape
     and its true run time; the factor stands in the note. Raises `BadInput` where even all pods at once make no such

@@ -27,7 +27,7 @@ SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
 MAX_DAYS = 100_000
 DIVIDED = 1000
 """
-Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs ask for
+Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs request
 whole GPUs, and one that is shared is divided in time.
 """
 
@@ -46,7 +46,7 @@ def philly_scenario(
     Return a scenario of the jobs submitted in a window of days, on as many nodes as give the load.
 
     ``from_day`` and ``days`` count from the first submission; None: all that follow. ``load``: GPU time that the jobs
-    ask for / GPU time of the cluster between the first and the last submission; the number of nodes is rounded up, and
+    request / GPU time of the cluster between the first and the last submission; the number of nodes is rounded up, and
     is at least what the largest job needs. A node has two sockets and PCIe switches. ``seed`` draws the profiles, which
     the trace does not have (each job is one of six kinds of SC'17, all as likely, with their slowdowns by neighbours
     and by distance), and the errors of prediction: ``prediction_error`` is the standard deviation of the logarithm of

@@ -66,7 +66,9 @@ def bootstrap_interval(
 
 @cache
 def t_quantile(freedom: int, confidence: float) -> float:
-    """Return the t such that Student's variable of so many degrees of freedom lies in -t..t with this probability."""
+    """
+    Return the t for which Student's variable with ``freedom`` degrees lies in -t..t with probability ``confidence``.
+    """
     from scipy.special import stdtrit  # here, as it takes a while to load and few callers need it
 
     return float(stdtrit(freedom, (1 + confidence) / 2))

@@ -62,7 +62,7 @@ class RateModel(Fitted):
         return max(0.0, nodes * gpus - self.penalty(nodes, gpus)) * float(np.polyval(self.single[::-1], local))
 
     def latency_s(self, nodes: int, gpus: int, batch: int, iterations: int, startup_s: float = 0.0) -> float:
-        """Return seconds for so many iterations (GENIE eq. 4); infinite where nothing is processed."""
+        """Return seconds for a number of iterations (GENIE eq. 4); infinite where nothing is processed."""
         rate = self.rate(nodes, gpus, batch)
         return batch * iterations / rate + startup_s if rate > 0 else float("inf")
 

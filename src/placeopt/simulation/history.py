@@ -35,7 +35,7 @@ class JobHistory:
     One job; None: the event has not happened.
 
     ``alone_ms`` is its run time alone and well placed in the option that it got first, else in its first one; with an
-    elastic option, with as many workers as it asks for.
+    elastic option, with as many workers as it requests.
     """
 
     job: str
@@ -149,7 +149,8 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         if one.arrival_ms > at_ms or (one.end_ms is not None and one.end_ms <= at_ms):
             continue
         job = records[one.job]
-        span = next((span for span in one.spans if span.start_ms <= at_ms and _lasts(span, at_ms)), None)
+        lasting = (span for span in one.spans if span.end_ms is None or span.end_ms > at_ms)
+        span = next((span for span in lasting if span.start_ms <= at_ms), None)
         if span is not None:
             job = _as_held(job, span.placement)
             option = next(option for option in job.options if option.id == span.placement.option)
@@ -201,10 +202,6 @@ def _as_held(job: Job, placement: Placement) -> Job:
         for option in job.options
     )
     return job.model_copy(update={"options": options}) if options != job.options else job
-
-
-def _lasts(span: Span, at_ms: int) -> bool:
-    return span.end_ms is None or span.end_ms > at_ms
 
 
 def longest_queue_ms(history: History) -> int:

@@ -108,7 +108,7 @@ class JobState:
 
     arrival: Arrival
     job: Job
-    """As it is submitted; after a failure it asks for more."""
+    """As it is submitted; after a failure it requests more."""
     run: RunningJob | None = None
     """None: it does not run."""
     placement: Placement | None = None

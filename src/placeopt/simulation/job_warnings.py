@@ -119,7 +119,7 @@ def never_ending(history: History) -> tuple[NeverEnds, ...]:
     Return the first ten jobs that never end, with the reason; those that hold others back come first.
 
     A job is judged alone on the idle cluster, by the policy of the round: it finds no place there, or none at its
-    minimal utility; it holds GPUs and lacks workers; or it waits behind such a job where nobody overtakes.
+    minimal utility; it holds GPUs and lacks workers; or it waits behind such a job under a policy without overtaking.
     """
     stranded = set(history.stranded)
     jobs = [job for job in history.jobs if job.job in stranded]

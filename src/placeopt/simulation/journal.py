@@ -26,7 +26,7 @@ class EventLog:
 
     A context manager: it opens and locks the file on entry, and then raises `BadInput` if the file cannot be written,
     another simulation writes it, or it is no text. Without a ``path`` nothing is written. With ``resume`` it goes on
-    from an existing log, whose incomplete last line is dropped; otherwise the file is written anew.
+    from an existing log, whose incomplete last line is dropped; otherwise the file is rewritten.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:

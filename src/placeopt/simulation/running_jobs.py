@@ -86,7 +86,7 @@ class RunningJobs:
     """
     The running jobs of a simulation and their placements.
 
-    After every change the ends of the jobs with changed neighbours are computed anew and added to the event queue.
+    After every change the ends of the jobs with changed neighbours are recomputed and added to the event queue.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class RunningJobs:
 
     def fail(self, state: JobState, now_ms: int) -> tuple[Placement, int] | None:
         """
-        Let a job fail that gets less GPU memory than it needs; it asks for more from then on.
+        Let a job fail that gets less GPU memory than it needs; it requests more from then on.
 
         Returns where it was, and how much memory was left to it, in MiB; None if it gets what it needs by now, and
         stays.
@@ -210,7 +210,7 @@ class RunningJobs:
         return {**self._performance.neighbours(held), placement.job: None}  # a job without GPUs has no neighbours
 
     def _refresh(self, jobs: Jobs, now_ms: int) -> None:
-        """Compute anew when jobs end whose neighbours changed."""
+        """Recompute when jobs with changed neighbours end."""
         for job in jobs:
             state = self.running.get(job)
             if state is None or state.run is None:

@@ -94,13 +94,13 @@ class NodeTrials:
         """Of the waiting jobs; more nodes than that never help, since each worker is on one node."""
 
     def solve(self, counts: Sequence[int], time_limit_s: float, *, thorough: bool) -> Trial:
-        """Solve the round with so many nodes like each template, by a quick method with a bound unless thorough."""
+        """Solve the round with a number of nodes like each template, by a quick method with a bound unless thorough."""
         method = self._limits.method if thorough else QUICK
         limits = replace(self._limits, time_limit_s=time_limit_s, method=method)
         return attempt(self._engine, self.with_nodes(counts), limits, self._cancel)
 
     def with_nodes(self, counts: Sequence[int]) -> Instance:
-        """Return the round with so many nodes like each template."""
+        """Return the round with a number of nodes like each template."""
         present = self.instance.cluster.nodes
         prefix = free_prefix(node.id for node in present)
         more = (

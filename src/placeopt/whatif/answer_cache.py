@@ -17,7 +17,7 @@ from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.parallel import run_parallel
 from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
-from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_solving import Limits, outcome_of
 
 R = TypeVar("R", bound=Record)
 A = TypeVar("A", Failure, SweepPoint, Price)
@@ -108,10 +108,11 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
                 on_news(len(self._known), len(parts))
         return [self._known[name] for name in parts if name in self._known]
 
-    def outcome(self, part: str, compute: Callable[[], RoundOutcome]) -> RoundOutcome:
-        """Return the figures of a round that the question refers to, computed unless they are known."""
+    def outcome(self, part: str, instance: Instance, limits: Limits) -> RoundOutcome:
+        """Return the figures of a round that the question refers to, solved unless they are known."""
         if part not in self._outcomes:
-            self._outcomes[part] = compute()
+            with Engine() as engine:
+                self._outcomes[part] = outcome_of(engine, instance, limits, self._cancel)
             self._append(part, self._outcomes[part])
         return self._outcomes[part]
 

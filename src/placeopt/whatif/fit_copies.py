@@ -68,7 +68,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
     requirements = requirements_of(free.problem, copied)
     gangs = _gangs(free, requirements, instance)
-    at_most = _most_copies(free, requirements)
+    at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
     count = min(at_most, MOST_COPIES)
     copies = tuple(copied.model_copy(update={"id": _free_name(f"asked-{number}", used)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
@@ -113,12 +113,8 @@ def _gangs(free: FreeCapacity, requirements: tuple[Requirement, ...], instance: 
     return tuple(out)
 
 
-def _most_copies(free: FreeCapacity, requirements: tuple[Requirement, ...]) -> int:
-    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
-    return max((_most_of(free, requirement) for requirement in requirements), default=0)
-
-
 def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
+    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
     if not requirement.useful:
         return 0
     reachable = free.reachable(requirement)

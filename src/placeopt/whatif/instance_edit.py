@@ -1,4 +1,4 @@
-"""Instances with other nodes, machine types or jobs, whose references are checked anew; displaced jobs wait."""
+"""Instances with other nodes, machine types or jobs, whose references are checked again; displaced jobs wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import validation_fault
-from placeopt.model import Assignment, Cluster, Domain, Instance, Job, Machine, Node, Running, WorkerGpus
+from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running, WorkerGpus
 
 MADE = "the instance that it makes"
 """How messages name the instance that a step leads to."""
@@ -137,7 +137,11 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
         name: {gpu: i for i, gpu in enumerate(g for g in range(sizes[name]) if g not in gpus)}
         for name, gpus in lost.items()
     }
-    displaced = [held.job for held in instance.running if _touches(held, lost)]
+    displaced = [
+        held.job
+        for held in instance.running
+        if any(int(gpu) in lost.get(one.node, ()) for one in held.assignments for gpu in one.gpus)
+    ]
     running = tuple(_renumbered(held, new_index) for held in without_running(instance, displaced))
     cluster = cluster_of(tuple(machines.values()), instance.cluster.domains, tuple(nodes))
     return Patched(
@@ -145,24 +149,16 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
     )
 
 
-def _touches(held: Running, lost: Mapping[str, frozenset[int]]) -> bool:
-    return any(int(gpu) in lost.get(one.node, ()) for one in held.assignments for gpu in one.gpus)
-
-
 def _renumbered(held: Running, new_index: Mapping[str, Mapping[int, int]]) -> Running:
-    if not any(one.node in new_index for one in held.assignments):
-        return held
-    return held.model_copy(
-        update={"assignments": tuple(_moved(one, new_index.get(one.node)) for one in held.assignments)}
-    )
-
-
-def _moved(one: Assignment, numbers: Mapping[int, int] | None) -> Assignment:
-    if numbers is None:
-        return one
-    workers = tuple(WorkerGpus(rank=w.rank, gpus=tuple(numbers[gpu] for gpu in w.gpus)) for w in one.workers)
-    shares = {str(numbers[int(gpu)]): milli for gpu, milli in one.gpus.items()}
-    return one.model_copy(update={"workers": workers, "gpus": shares})
+    assignments = []
+    for one in held.assignments:
+        number = new_index.get(one.node)
+        if number is not None:
+            workers = tuple(WorkerGpus(rank=w.rank, gpus=tuple(number[gpu] for gpu in w.gpus)) for w in one.workers)
+            shares = {str(number[int(gpu)]): milli for gpu, milli in one.gpus.items()}
+            one = one.model_copy(update={"workers": workers, "gpus": shares})
+        assignments.append(one)
+    return held.model_copy(update={"assignments": tuple(assignments)})
 
 
 def _less(machine: Machine, gone: frozenset[int], taken: Mapping[str, Machine]) -> Machine:

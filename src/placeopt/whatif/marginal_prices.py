@@ -98,7 +98,7 @@ def price(
     base = without_costs(instance)
     additions = {f"{one.of} {one.name}": one for what in dict.fromkeys(of) for one in _more(base, what)}
     with AnswerCache(rows, Price, base, limits, ("price",), jobs, cancel) as cache:
-        before = cache.outcome("as it is", partial(_as_it_is, base, limits, cancel))
+        before = cache.outcome("as it is", base, limits)
         duals = _duals(base, limits) if cache.unanswered(additions) else None
         found = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
     by_value = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
@@ -109,11 +109,6 @@ def price(
         left=len(additions) - len(found),
         seconds=time.monotonic() - began,
     )
-
-
-def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) -> RoundOutcome:
-    with Engine() as engine:
-        return outcome_of(engine, base, limits, cancel)
 
 
 def price_by_duals(duals: Duals | None, more: Instance) -> int | None:

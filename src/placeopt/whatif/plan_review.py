@@ -42,7 +42,7 @@ def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
     Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
 
-    Shares between request and limit are granted anew, whatever the placements state; others are left to the referee.
+    Shares between request and limit are granted again, whatever the placements state; others are left to the referee.
     `review` computes objective and costs after the check.
     """
     policy = instance.policy

@@ -46,7 +46,7 @@ def parse_settings(
     Parameters
     ----------
     text
-        ``nodes:TYPE=0-10``: so many nodes more. ``arrivals=80-130:10``: so many percent of the trace's rate.
+        ``nodes:TYPE=0-10``: numbers of added nodes. ``arrivals=80-130:10``: percentages of the trace's rate.
         ``policy=A,B`` and ``patch=F,G``: under each of them.
     policies, patches
         Return the policy or patch of a name.

@@ -61,7 +61,11 @@ def decision_of_line(line: Line) -> Decision:
         if not isinstance(stop, list) or not all(isinstance(job, str) for job in stop):
             raise TypeError(f"stop: {stop!r}, expected ids of jobs")
         placements = {"start": line["start"], "move": line.get("move", []), "resize": line.get("resize", [])}
-        return Decision(stop=tuple(stop), **{name: _placements_of(lines) for name, lines in placements.items()})
+        read = {
+            name: tuple(Placement.model_validate_json(json.dumps(one)) for one in lines)
+            for name, lines in placements.items()
+        }
+        return Decision(stop=tuple(stop), **read)
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start anew without resuming") from None
 
@@ -84,7 +88,3 @@ class RoundView:
 
 def _lines_of(placements: tuple[Placement, ...]) -> list[Line]:
     return [placement.model_dump(mode="json", exclude_defaults=True) for placement in placements]
-
-
-def _placements_of(lines: list[Line]) -> tuple[Placement, ...]:
-    return tuple(Placement.model_validate_json(json.dumps(one)) for one in lines)

@@ -53,7 +53,7 @@ class DrfQueue(JobQueue):
         self.num_jobs += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
-        """Yield jobs and shapes; shares are compared anew before each."""
+        """Yield jobs and shapes; shares are compared again before each."""
         remaining = {user: queue.in_order(skipped, now_ms) for user, queue in self._queues.items()}
         while remaining:
             user = min(remaining, key=self.share)
@@ -90,7 +90,7 @@ class ArrayDivision:
     """
     The arrays of a scenario: the array of each job, and the part of the cluster of each array.
 
-    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs ask for, weighted by their predicted run
+    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs request, weighted by their predicted run
     times. Every array may borrow some percent of its part. ``part``: by array; ``queues``: the arrays as queues of a
     round's policy.
     """
@@ -173,7 +173,7 @@ class JobArrayQueue(DrfQueue):
 
 
 def _demand(arrival: Arrival) -> Amounts:
-    """Return what a job's first option asks for, times its predicted run time."""
+    """Return what a job's first option requests, times its predicted run time."""
     option = arrival.job.options[0]
     run_time_ms = option.run_time_ms or 1
     gpu_milli, cpu, memory = requested_amounts(option, arrival.asked(option))

@@ -15,9 +15,9 @@ from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 @dataclass(frozen=True)
 class ElasticRule:
     """
-    How many workers elastic jobs get; by default all that they ask for, or none.
+    How many workers elastic jobs get; by default all that they request, or none.
 
-    With ``assembles`` a job starts with its fewest workers and holds their GPUs idle until all that it asks for are
+    With ``assembles`` a job starts with its fewest workers and holds their GPUs idle until all that it requests are
     placed; each further worker is placed by itself as resources become free, on the node with the most idle GPUs. With
     ``follows_load`` a job starts with fewer workers where all do not fit; while a job waits, running ones lose workers
     down to their fewest, and while none waits, they grow on the nodes where they run.
@@ -80,7 +80,7 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
 
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
-    """Return a job whose elastic option is a gang of so many workers."""
+    """Return a job whose elastic option is a gang of ``workers``."""
     options = tuple(
         one.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
         if one.id == option and one.workers_min is not None

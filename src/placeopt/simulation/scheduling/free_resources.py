@@ -18,7 +18,7 @@ class FreeResources:
 
     `placeopt.feasibility.free_capacity.FreeCapacity` answers the same for one compiled round, as arrays over all nodes.
     A simulation changes a few nodes between two checks and tries hypothetical evictions in between, so plain numbers by
-    node, changed in place, take less time than arrays that are built anew.
+    node, changed in place, take less time than arrays that are rebuilt.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
@@ -60,7 +60,7 @@ class FreeResources:
             self.take(after, demand)
 
     def fits(self, job: Job, option: Option, workers: int) -> bool:
-        """Return whether so many workers of an option fit."""
+        """Return whether a number of workers of an option fits."""
         found = 0
         for node in self.admitting(job):
             here = self.workers_on(node, option, workers)

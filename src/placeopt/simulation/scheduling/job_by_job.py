@@ -115,7 +115,8 @@ class JobByJob(QueueState):
             self._stop(job)
         self._grow()
         self._place_queue(view, cancel, with_evictions=True)
-        stopped = [job for job in self._stopped() if job not in disturbing]
+        ran = [job for job, before in self._placed_before.items() if before is not None]
+        stopped = [job for job in ran if job not in self._running and job not in disturbing]
         self._requeue(stopped, view)
         if stopped:  # they may fit elsewhere
             self._retry_filter.open_all()
@@ -194,7 +195,7 @@ class JobByJob(QueueState):
         return self._performance.held(placement).apart_thousandths > most
 
     def _place_smaller(self, job: str) -> Placement | None:
-        """Place an elastic job with fewer workers than it asks for, where the policy allows that."""
+        """Place an elastic job with fewer workers than it requests, where the policy allows that."""
         if not self._elastic_rule.follows_load:
             return None
         record = self._engine_jobs[job]
@@ -229,7 +230,11 @@ class JobByJob(QueueState):
             if evictions is None:
                 continue
             before = [self._running[one.job] for one in evictions]
-            done = [self._evict(one.job, one.kept) for one in evictions]
+            done = []
+            for one in evictions:
+                if one.kept is None:
+                    self._stop(one.job)
+                done.append(one.kept is None or self._resize(one.kept))
             placement = self._try_as(job, gang) if all(done) else None
             if placement is not None:
                 return placement
@@ -265,13 +270,6 @@ class JobByJob(QueueState):
         options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
         whole = next(option.run_time_ms for option in options if option.id == placement.option)
         return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
-
-    def _evict(self, job: str, kept: Placement | None) -> bool:
-        """Reduce a running job to what it keeps; return False if the referee refuses."""
-        if kept is None:
-            self._stop(job)
-            return True
-        return self._resize(kept)
 
     # -- other changes of running jobs
 

@@ -39,7 +39,7 @@ def cluster_amounts(cluster: Cluster) -> Amounts:
 
 
 def requested_amounts(option: Option, workers: int) -> Amounts:
-    """Return what so many workers of an option ask for."""
+    """Return what a number of workers of an option request."""
     demand = option.demand
     gpu_milli = demand.gpus * demand.gpu_milli
     return workers * gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib

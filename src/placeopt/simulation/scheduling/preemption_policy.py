@@ -70,7 +70,7 @@ class PreemptionRule(ABC):
     stops_jobs
         Whether it lets any job stop another.
     reads_expected_ends
-        Whether it needs to know when running jobs are expected to end.
+        Whether it reads when running jobs are expected to end.
     lacks_estimate
         Whether a job lacks the estimate that the rule reads, so that the simulation warns; None: it reads none.
     """

@@ -103,9 +103,6 @@ class QueueState(Scheduler):
                 self._monitor.start(placement, set(self._placed_before), view.now_ms, view.slowdown)
         return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
 
-    def _stopped(self) -> list[str]:
-        return [job for job, before in self._placed_before.items() if before is not None and job not in self._running]
-
     def _touch(self, job: str) -> None:
         self._placed_before.setdefault(job, self._running.get(job))
         self._version += 1

@@ -31,7 +31,7 @@ class RetryFilter:
         """A job of each kind."""
 
     def learn(self, kind: Hashable, job: Job) -> None:
-        """Note what jobs of a kind ask for."""
+        """Note what jobs of a kind request."""
         self._jobs.setdefault(kind, job)
 
     def freed(self, placement: Placement) -> None:

@@ -44,8 +44,9 @@ class Scheduler(ABC):
         self._arriving: dict[str, Job] = {}
         """Jobs that the engine does not have yet."""
         self.rounds_cut = 0
-        self._reads_run_times = reads_run_times(scheduling)
-        self._judges_utility = scheduling.policy.postpone.rule == "utility"
+        rule = scheduling.policy.postpone.rule
+        self._reads_run_times = rule == "lookahead" or uses_allowances(scheduling)
+        self._judges_utility = rule == "utility"
         choice = OPTION_CHOICES[scheduling.choice]
         self._option_score = None if choice is None else choice(scenario.cluster)
         self._estimator = ResourceEstimator(scenario, scheduling)
@@ -156,7 +157,9 @@ class Scheduler(ABC):
         unread: dict[str, None] = {}
         if job.profile is not None and not self._profiles_count:
             unread["profile"] = None
-        if job.utility_min_thousandths is not None and not self._reads_minimum(job):
+        # the minimum matters by the policy, or for options that state their utility
+        states_utility = any(option.utility_thousandths is not None for option in job.options)
+        if job.utility_min_thousandths is not None and not (self._judges_utility or states_utility):
             unread["utility_min_thousandths"] = None
         if unread:
             job = job.model_copy(update=unread)
@@ -173,10 +176,6 @@ class Scheduler(ABC):
             options = self._options.setdefault(options, options)
             self._options[job.options] = options
         return job.model_copy(update={"options": options})
-
-    def _reads_minimum(self, job: Job) -> bool:
-        """Return whether a job's minimal utility matters: by the policy, or for options that state their utility."""
-        return self._judges_utility or any(option.utility_thousandths is not None for option in job.options)
 
     def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
         """Bring the engine up to date with arrivals, time and expected ends."""
@@ -201,8 +200,3 @@ def uses_allowances(scheduling: Scheduling) -> bool:
     """Return whether rounds order or shape jobs by waiting allowances (SWAF)."""
     rule = method_of(scheduling.method).greedy
     return rule.shape == "swaf" or (rule.order or scheduling.policy.order) == "swaf"
-
-
-def reads_run_times(scheduling: Scheduling) -> bool:
-    """Return whether rounds read run times."""
-    return scheduling.policy.postpone.rule == "lookahead" or uses_allowances(scheduling)

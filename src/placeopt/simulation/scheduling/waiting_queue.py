@@ -75,7 +75,7 @@ def by_aged_priority(aging_ms: int | None) -> Callable[[Job], Key]:
 
 
 class JobQueue(ABC):
-    """Waiting jobs, by shape: jobs of one shape ask for the same. ``num_jobs`` of them wait."""
+    """Waiting jobs, by shape: jobs of one shape request the same. ``num_jobs`` of them wait."""
 
     num_jobs: int
 
@@ -88,7 +88,7 @@ class JobQueue(ABC):
         """
         Yield jobs and their shapes in the order of the queue.
 
-        The caller removes a job that starts with ``take`` before it asks for the next one. Where a job stays, the
+        The caller removes a job that starts with ``take`` before it takes the next one. Where a job stays, the
         other jobs of its shape are passed over, as are the shapes in ``skipped``.
         """
 

@@ -102,7 +102,7 @@ def weight_of(waits_ms: list[int]) -> float:
 
 def similar_clusters(features: list[Features], clusters: int) -> list[int]:
     """
-    Return the cluster of each kind of job, of at most so many, by k-means with the L1 distance.
+    Return the cluster of each kind of job, of at most ``clusters``, by k-means with the L1 distance.
 
     Example: utilisations of 10, 12 and 90 %, all else equal, in two clusters: the first two share one.
     """
