@@ -35,8 +35,8 @@ siasosp23/artifacts, sia-simulator/traces/philly.csv. 23 jobs of other sizes are
 
 SINGLE_GPU_SHARES = {250: 0.25, 500: 0.25, 1000: 0.5}
 """
-The trace has no fractions. Of its single-GPU jobs a quarter requests 1/4 of a GPU, a quarter 1/2 and half a whole one, in
-GPU-milli. Ours.
+The trace has no fractions. Of its single-GPU jobs a quarter requests 1/4 of a GPU, a quarter 1/2 and half a whole one,
+in GPU-milli. Ours.
 """
 
 

@@ -116,9 +116,10 @@ def value_policy(name: str = "value", *, fragmentation: int = 0, changes: Change
     return Policy(name=name, weights=weights, changes=changes or Changes())
 
 
-def equal_nodes(machine: Machine, count: int) -> Cluster:
+def equal_nodes(machine: Machine, count: int, *, prefix: str = "node", digits: int = 3) -> Cluster:
     """Return nodes of one machine type without a network, as scenarios have them."""
-    return Cluster(machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(count)))
+    names = (f"{prefix}-{i:0{digits}}" for i in range(count))
+    return Cluster(machines=(machine,), nodes=tuple(Node(id=name, machine=machine.id) for name in names))
 
 
 def two_socket_machine(
