@@ -52,10 +52,10 @@ def ranked(scored_cases: Sequence[ScoredCase]) -> list[str]:
     """
 
     def standing(entry: tuple[str, list[ScoredCase]]) -> tuple[float, float, float, str]:
-        solver, own = entry
-        times = [scored.proven_s for scored in own]
-        par10 = penalised_average(times, [scored.limit_s for scored in own], 10) or 0.0
-        gap, both = fmean(scored.gap for scored in own), _mean(scored.primal_dual_s for scored in own)
+        solver, cases = entry
+        times = [scored.proven_s for scored in cases]
+        par10 = penalised_average(times, [scored.limit_s for scored in cases], 10) or 0.0
+        gap, both = fmean(scored.gap for scored in cases), _mean(scored.primal_dual_s for scored in cases)
         return round(gap, 9), par10, math.inf if both is None else both, solver
 
     return [solver for solver, _ in sorted(by_solver(scored_cases).items(), key=standing)]
@@ -64,31 +64,31 @@ def ranked(scored_cases: Sequence[ScoredCase]) -> list[str]:
 def verdict_table(scored_cases: Sequence[ScoredCase]) -> Table:
     """Return the number of verdicts of each kind by solver."""
     rows: list[tuple[Value, ...]] = []
-    for solver, own in by_solver(scored_cases).items():
-        words = [scored.row.verdict for scored in own]
-        rows.append((solver, len(own), *(words.count(word) for word in VERDICTS)))
+    for solver, cases in by_solver(scored_cases).items():
+        words = [scored.row.verdict for scored in cases]
+        rows.append((solver, len(cases), *(words.count(word) for word in VERDICTS)))
     return Table("verdicts", "Verdicts", ("solver", "cases", *VERDICTS), tuple(rows))
 
 
 def summary_table(scored_cases: Sequence[ScoredCase], shift_s: float) -> Table:
     """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
     rows: list[tuple[Value, ...]] = []
-    for solver, own in by_solver(scored_cases).items():
-        times = [scored.proven_s for scored in own]
-        limits = [scored.limit_s for scored in own]
+    for solver, cases in by_solver(scored_cases).items():
+        times = [scored.proven_s for scored in cases]
+        limits = [scored.limit_s for scored in cases]
         rows.append(
             (
                 solver,
-                len(own),
-                sum(scored.solved for scored in own),
-                shifted_geometric_mean([scored.spent_s for scored in own], shift_s),
-                shifted_geometric_mean([scored.wall_s for scored in own], shift_s),
-                shifted_geometric_mean([scored.cpu_s for scored in own], shift_s),
+                len(cases),
+                sum(scored.solved for scored in cases),
+                shifted_geometric_mean([scored.spent_s for scored in cases], shift_s),
+                shifted_geometric_mean([scored.wall_s for scored in cases], shift_s),
+                shifted_geometric_mean([scored.cpu_s for scored in cases], shift_s),
                 penalised_average(times, limits, 2),
                 penalised_average(times, limits, 10),
-                100 * fmean(scored.gap for scored in own),
-                _mean(scored.primal_s for scored in own),
-                _mean(scored.primal_dual_s for scored in own),
+                100 * fmean(scored.gap for scored in cases),
+                _mean(scored.primal_s for scored in cases),
+                _mean(scored.primal_dual_s for scored in cases),
             )
         )
     columns = (
@@ -109,10 +109,10 @@ def comparison_table(scored_cases: Sequence[ScoredCase], baseline: str, shift_s:
     solvers = by_solver(scored_cases)
     rows: list[tuple[Value, ...]] = []
     base = _by_instance(solvers[baseline])
-    for solver, own in solvers.items():
+    for solver, cases in solvers.items():
         if solver == baseline:
             continue
-        mine = _by_instance(own)
+        mine = _by_instance(cases)
         names = [name for name in base if name in mine]
         log_ratios = [_log_time(mine[name], shift_s) - _log_time(base[name], shift_s) for name in names]
         gaps = [100 * (_gap(mine[name]) - _gap(base[name])) for name in names]
@@ -153,9 +153,9 @@ def paired_interval(differences: Sequence[float]) -> Interval | None:
 def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
     """Return per instance the best value and bound of all solvers, how many found it, and which one first."""
     rows: list[tuple[Value, ...]] = []
-    for instance, own in sorted(_by_instance(scored_cases).items()):
-        right = [scored for scored in own if scored.row.verdict not in NO_ANSWER]
-        sense = sense_of(scored.row for scored in own)
+    for instance, cases in sorted(_by_instance(scored_cases).items()):
+        right = [scored for scored in cases if scored.row.verdict not in NO_ANSWER]
+        sense = sense_of(scored.row for scored in cases)
         best, least = (max, min) if sense == "max" else (min, max)
         found = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
         bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
@@ -164,8 +164,8 @@ def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
         gap = None if found is None or bound is None else 100 * primal_dual_gap(found, bound)
         rows.append(
             (
-                *(instance, own[0].best, found, bound, gap),
-                *(len({s.solver for s in having}), len({s.solver for s in own if s.solved})),
+                *(instance, cases[0].best, found, bound, gap),
+                *(len({s.solver for s in having}), len({s.solver for s in cases if s.solved})),
                 *((None, None) if first is None else (first.solver, _reached(first, found))),
             )
         )
@@ -199,20 +199,20 @@ def instance_table(scored_cases: Sequence[ScoredCase]) -> Table:
         found[(scored.row.case.instance, scored.solver)].append(scored)
     rows: list[tuple[Value, ...]] = []
     names = list(dict.fromkeys(instance for instance, _ in found))
-    senses = {name: sense_of(s.row for s in own) for name, own in _by_instance(scored_cases).items()}
-    for (instance, solver), own in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
-        values = [scored.row.answer.objective for scored in own]
+    senses = {name: sense_of(s.row for s in cases) for name, cases in _by_instance(scored_cases).items()}
+    for (instance, solver), cases in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
+        values = [scored.row.answer.objective for scored in cases]
         there = [value for value in values if value is not None]
-        bounds = [scored.row.answer.bound for scored in own if scored.row.answer.bound is not None]
+        bounds = [scored.row.answer.bound for scored in cases if scored.row.answer.bound is not None]
         worst, best = (min, max) if senses[instance] == "max" else (max, min)
-        supported = [scored for scored in own if scored.supported]
+        supported = [scored for scored in cases if scored.supported]
         rows.append(
             (
                 instance,
                 solver,
-                len(own),
-                sum(scored.solved for scored in own),
-                own[0].best,
+                len(cases),
+                sum(scored.solved for scored in cases),
+                cases[0].best,
                 best(there, default=None),
                 worst(there, default=None),
                 worst(bounds, default=None),
@@ -252,8 +252,8 @@ def profiles(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, 
     """Return performance profiles of wall time over the cases given, which all solvers must have run."""
     pairs = list(dict.fromkeys(scored.pair for scored in scored_cases))
     times: dict[str, Sequence[float | None]] = {}
-    for solver, own in by_solver(scored_cases).items():
-        at = {scored.pair: scored for scored in own}
+    for solver, cases in by_solver(scored_cases).items():
+        at = {scored.pair: scored for scored in cases}
         times[solver] = [at[pair].proven_s for pair in pairs]
     return performance_profile(times)
 
@@ -261,8 +261,8 @@ def profiles(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, 
 def gap_shares(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """Return by solver the share of cases that end within a gap, as steps over the gap in percent."""
     return {
-        solver: steps((100 * scored.gap for scored in own if scored.gap < 1), len(own))
-        for solver, own in by_solver(scored_cases).items()
+        solver: steps((100 * scored.gap for scored in cases if scored.gap < 1), len(cases))
+        for solver, cases in by_solver(scored_cases).items()
     }
 
 

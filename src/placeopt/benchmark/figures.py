@@ -147,6 +147,6 @@ def mean_gaps(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float,
     end = max([scored.limit_s for scored in scored_cases], default=0.0)
     times = [end * 1000 ** (i / TIMES - 1) for i in range(TIMES + 1)]
     return {
-        solver: [(time, 100 * fmean(height_at(scored.gap_curve, time) for scored in own)) for time in times]
-        for solver, own in by_solver([scored for scored in scored_cases if scored.has_trajectory]).items()
+        solver: [(time, 100 * fmean(height_at(scored.gap_curve, time) for scored in cases)) for time in times]
+        for solver, cases in by_solver([scored for scored in scored_cases if scored.has_trajectory]).items()
     }

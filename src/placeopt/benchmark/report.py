@@ -74,9 +74,9 @@ def make_report(
     kinds = list(dict.fromkeys(scored.row.case.kind for scored in scored_cases))
     parts = []
     for kind in kinds:
-        own = [scored for scored in scored_cases if scored.row.case.kind == kind]
+        of_kind = [scored for scored in scored_cases if scored.row.case.kind == kind]
         suffix = f"-{kind}" if len(kinds) > 1 else ""
-        parts.append(_kind_part(own, suffix, shift_s, baseline))
+        parts.append(_kind_part(of_kind, suffix, shift_s, baseline))
     tables = [comparison.verdict_table(scored_cases), *(table for part in parts for table in part.tables)]
     return BenchmarkReport(
         conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
@@ -169,9 +169,9 @@ def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequenc
     ends = [f"-{kind}" for kind in KINDS if f"{SUMMARY}-{kind}" in by_name] or [""]
     parts = ["# Benchmark\n", f"{conditions[0]}.\n", "## How to read it\n", READING]
     for end in ends:
-        own = [figure for figure in figures if figure.name.endswith(end)]
+        drawn = [figure for figure in figures if figure.name.endswith(end)]
         parts += [f"## {KINDS[end[1:]]}\n"] if end else []
-        parts += _part(by_name, end, own, "###" if end else "##", brief=brief)
+        parts += _part(by_name, end, drawn, "###" if end else "##", brief=brief)
     parts += ["## Verdicts\n", VERDICTS, by_name[VERDICT].markdown(), "## Wrong, or without an answer\n"]
     wrong = by_name[WRONG]
     parts.append(wrong.markdown() if wrong.rows else "None of all cases.\n")

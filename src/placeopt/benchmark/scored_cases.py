@@ -81,7 +81,6 @@ class ScoredCase:
     cpu_s: float
     best: int | None
     gap: float
-    bound_gap: float
     primal_s: float | None
     primal_dual_s: float | None
     gap_curve: Curve
@@ -147,7 +146,6 @@ def _sample(row: Row, best: int | None, *, many: bool) -> ScoredCase:
         cpu_s=case.time_limit_s * case.threads if answer.cpu_s is None else answer.cpu_s,
         best=best,
         gap=gaps[-1][1] if gaps else 1.0,
-        bound_gap=both[-1][1] if both else 1.0,
         primal_s=integral(gaps, case.time_limit_s) if reports else None,
         primal_dual_s=integral(both, case.time_limit_s) if reports else None,
         gap_curve=tuple(gaps),
@@ -165,12 +163,12 @@ def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, int]:
     for row in rows:
         of_instance.setdefault(row.case.instance, []).append(row)
     best = {}
-    for name, own in of_instance.items():
-        values = [then[row.case.key].value for row in own]
-        values += [row.answer.objective for row in own if row.verdict not in NO_ANSWER]
+    for name, of_name in of_instance.items():
+        values = [then[row.case.key].value for row in of_name]
+        values += [row.answer.objective for row in of_name if row.verdict not in NO_ANSWER]
         there = [value for value in values if value is not None]
         if there:
-            best[name] = max(there) if sense_of(own) == "max" else min(there)
+            best[name] = max(there) if sense_of(of_name) == "max" else min(there)
     return best
 
 

@@ -194,7 +194,7 @@ def _policy(history: History) -> Policy:
 
 def _as_held(job: Job, placement: Placement) -> Job:
     """Return the job with the cores that each of its workers has, where a policy gave others than requested."""
-    cores = max(one.cpu_millicores // len(one.workers) for one in placement.assignments)
+    cores = max(assignment.cpu_millicores // len(assignment.workers) for assignment in placement.assignments)
     options = tuple(
         option.model_copy(update={"demand": option.demand.model_copy(update={"cpu_millicores": cores})})
         if option.id == placement.option and option.demand.cpu_millicores != cores

@@ -155,7 +155,7 @@ class _Reasons:
         """Return why a job by itself never ends; an empty text if it could start on the idle cluster."""
         held = [span for span in job.spans if span.end_ms is None]
         if held:
-            milli = sum(sum(one.gpus.values()) for one in held[-1].placement.assignments)
+            milli = sum(sum(assignment.gpus.values()) for assignment in held[-1].placement.assignments)
             return f"holds {milli / 1000:g} GPUs and waits without end for the rest of its workers"
         requested = self._requested(self._jobs[job.job])
         job_class = class_key(requested, self._policy)

@@ -156,7 +156,7 @@ class PerformanceModel:
         where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
         spread = job.communication.spread_slowdown_thousandths
         spread = self._physics.spread_slowdown_thousandths if spread is None else spread
-        option = next(one for one in job.options if one.id == placement.option)
+        option = next(option for option in job.options if option.id == placement.option)
         return HeldResources(
             job=job.id,
             profile=job.profile,
@@ -173,7 +173,9 @@ class PerformanceModel:
     def _by_cores(self, job: Job, placement: Placement) -> int:
         """Return the excess by the cores for each GPU, of the worker with the fewest."""
         curve = self._curves.get(job.profile or "")
-        served = [one.cpu_millicores // len(one.gpus) for one in placement.assignments if one.gpus]
+        served = [
+            assignment.cpu_millicores // len(assignment.gpus) for assignment in placement.assignments if assignment.gpus
+        ]
         if curve is None or not served:
             return 0
         return -(-1_000_000 // curve.speed(min(served))) - 1000
@@ -181,7 +183,9 @@ class PerformanceModel:
     def _mbps(self, placement: Placement, each: int) -> dict[int, int]:
         if self._bandwidth is None or not each:
             return {}
-        return {self._node_number[one.node]: each * len(one.workers) for one in placement.assignments}
+        return {
+            self._node_number[assignment.node]: each * len(assignment.workers) for assignment in placement.assignments
+        }
 
     def start(self, held: HeldResources) -> None:
         """Let a job hold its resources."""

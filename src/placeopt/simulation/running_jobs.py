@@ -36,7 +36,7 @@ class GpuMemory:
 
     def start(self, arrival: Arrival, placement: Placement) -> None:
         """Let a job use what it actually needs."""
-        option = next(one for one in arrival.job.options if one.id == placement.option)
+        option = next(option for option in arrival.job.options if option.id == placement.option)
         need = arrival.actual_gpu_memory_mib
         need = option.demand.gpu_memory_mib if need is None else need
         for gpu in gpus_of(placement):
@@ -110,7 +110,7 @@ class RunningJobs:
         affected: Jobs = {}
         stopped = dict.fromkeys(decision.stop)
         moved, resized = (
-            dict.fromkeys(one.job for one in placements) for placements in (decision.move, decision.resize)
+            dict.fromkeys(placement.job for placement in placements) for placements in (decision.move, decision.resize)
         )
         for job in (*stopped, *moved, *resized):
             state = self._states[job]
@@ -168,7 +168,7 @@ class RunningJobs:
         out: dict[str, int] = {}
         for job, state in self.running.items():
             run, placement = state.standing()
-            option = next(one for one in state.arrival.job.options if one.id == placement.option)
+            option = next(option for option in state.arrival.job.options if option.id == placement.option)
             if option.run_time_ms is not None and run.end_ms < NEVER_MS:
                 actual = state.arrival.actual_ms(option.id)
                 out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
@@ -197,7 +197,7 @@ class RunningJobs:
         state, physics = self._states[placement.job], self._physics
         pause = physics.resize_ms if resized else physics.restart_ms if state.restarts else 0
         held = self._performance.held(placement)
-        option = next(one for one in state.job.options if one.id == placement.option)
+        option = next(option for option in state.job.options if option.id == placement.option)
         incomplete = self._assembles and workers_of(placement) < state.arrival.asked(option)
         state.begin(held, placement, now_ms, pause, idle=incomplete)
         self.running[placement.job] = state

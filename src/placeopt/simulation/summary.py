@@ -148,7 +148,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
         started_at_once=fmean(started_at_once(job, step_ms) for job in counted) if counted else None,
         in_time=sum(end is not None and end <= by for end, by in due) / len(due) if due else None,
-        fairness=jain_index([one.slowdown_with_wait for one in users]),
+        fairness=jain_index([user.slowdown_with_wait for user in users]),
         users=users,
         occupancy=occupancy_between(history, first, until),
         serving=_serving(history, until),
@@ -207,7 +207,9 @@ def _gpu_uses(history: History, until: int) -> list[GpuUse]:
         for span in job.spans:
             end = until if span.end_ms is None else span.end_ms
             milli = {
-                (one.node, int(gpu)): share for one in span.placement.assignments for gpu, share in one.gpus.items()
+                (assignment.node, int(gpu)): share
+                for assignment in span.placement.assignments
+                for gpu, share in assignment.gpus.items()
             }
             used = _used(percent[job.job, span.placement.option], span, end)
             uses.append(GpuUse(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))

@@ -209,7 +209,7 @@ class _NodeSearch:
         trial = self._trials.solve([nodes], min(clock.left_s, share), thorough=thorough)
         if not thorough:
             self._quick_s = max(self._quick_s, clock.spent_s - began)
-        waiting = [one.job for one in trial.plan.unplaced]
+        waiting = [unplaced.job for unplaced in trial.plan.unplaced]
         tried = NodeTrial(
             nodes=nodes,
             fits=trial.fits,

@@ -63,7 +63,9 @@ def cheapest(
         mixtures = MixtureSearch(NodeTrials(engine, instance, templates, rest, cancel), templates, choices, on_mixture)
         mixtures.run()
     choices = [with_mixture_results(one, axis, mixtures.tried) for axis, one in enumerate(choices)]
-    prices = {one.node_type: one.found * one.price_milli_per_hour for one in choices if one.found is not None}
+    prices = {
+        choice.node_type: choice.found * choice.price_milli_per_hour for choice in choices if choice.found is not None
+    }
     return Cheapest(
         choices=tuple(choices),
         best=min(prices, key=lambda kind: (prices[kind], kind), default=None),

@@ -101,7 +101,9 @@ def fail(
     task = partial(_failure, base=base, under=under, changes=changes, limits=limits)
     with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, cancel) as cache:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
-        found = cache.answers(task, {" ".join(one): one for one in scenarios}, on_news, together=together)
+        found = cache.answers(
+            task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together
+        )
     return _summary(
         found,
         len(scenarios) - len(found),
@@ -139,7 +141,7 @@ def _failure(
         lost, least = (), 0
         if displaced:
             trial = attempt(engine, placing_only(patched.instance, lambda _: 1, changes=changes), limits, cancel)
-            lost, least = tuple(one.job for one in trial.plan.unplaced), trial.total - trial.most
+            lost, least = tuple(unplaced.job for unplaced in trial.plan.unplaced), trial.total - trial.most
     milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
     return Failure(
         domains=domains,

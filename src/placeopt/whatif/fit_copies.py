@@ -63,7 +63,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     began = time.monotonic()
     limits = limits or Limits()
     base = only_running(instance)
-    used = {one.id for one in base.jobs}
+    used = {job.id for job in base.jobs}
     copied = job.model_copy(update={"id": _free_name("asked", used)})
     free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
     requirements = requirements_of(free.problem, copied)
@@ -80,11 +80,11 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     if most > count:  # all copies that were tried fit
         most = at_most
     binds: tuple[Binding, ...] | None = None
-    left = next((one.job for one in trial.plan.unplaced if one.job in names), None)
+    left = next((unplaced.job for unplaced in trial.plan.unplaced if unplaced.job in names), None)
     if left is not None:
         explained = explain(round_, trial.plan, left, time_limit_s=EXPLAIN_S)
         if explained.conflict:
-            binds = tuple(Binding(name=one.name, asks=one.asks) for one in explained.conflict)
+            binds = tuple(Binding(name=constraint.name, asks=constraint.asks) for constraint in explained.conflict)
     gpus = max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
     return Fit(
         found=found,

@@ -70,12 +70,12 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     def might_start(held: Running) -> bool:
         job = jobs[held.job]
         wanted = next(option for option in job.options if option.id == held.option).demand.gpu_models
-        for one in held.assignments:
-            node = nodes.get(one.node)
+        for assignment in held.assignments:
+            node = nodes.get(assignment.node)
             if node is None or not admits(node, labels[node.id], job):
                 return False
             here = models[node.machine]
-            if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in one.gpus):
+            if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in assignment.gpus):
                 return False
         return True
 

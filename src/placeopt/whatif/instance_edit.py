@@ -140,7 +140,7 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
     displaced = [
         held.job
         for held in instance.running
-        if any(int(gpu) in lost.get(one.node, ()) for one in held.assignments for gpu in one.gpus)
+        if any(int(gpu) in lost.get(assignment.node, ()) for assignment in held.assignments for gpu in assignment.gpus)
     ]
     running = tuple(_renumbered(held, new_index) for held in without_running(instance, displaced))
     cluster = cluster_of(tuple(machines.values()), instance.cluster.domains, tuple(nodes))
@@ -151,13 +151,15 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
 
 def _renumbered(held: Running, new_index: Mapping[str, Mapping[int, int]]) -> Running:
     assignments = []
-    for one in held.assignments:
-        number = new_index.get(one.node)
+    for assignment in held.assignments:
+        number = new_index.get(assignment.node)
         if number is not None:
-            workers = tuple(WorkerGpus(rank=w.rank, gpus=tuple(number[gpu] for gpu in w.gpus)) for w in one.workers)
-            shares = {str(number[int(gpu)]): milli for gpu, milli in one.gpus.items()}
-            one = one.model_copy(update={"workers": workers, "gpus": shares})
-        assignments.append(one)
+            workers = tuple(
+                WorkerGpus(rank=w.rank, gpus=tuple(number[gpu] for gpu in w.gpus)) for w in assignment.workers
+            )
+            shares = {str(number[int(gpu)]): milli for gpu, milli in assignment.gpus.items()}
+            assignment = assignment.model_copy(update={"workers": workers, "gpus": shares})
+        assignments.append(assignment)
     return held.model_copy(update={"assignments": tuple(assignments)})
 
 

@@ -118,7 +118,7 @@ def _replace_nodes(before: Patched, step: steps.ReplaceNodes) -> Patched:
 
 
 def _refuse_unknown_machine(instance: Instance, machine: str) -> None:
-    types = [one.id for one in instance.cluster.machines]
+    types = [machine.id for machine in instance.cluster.machines]
     if machine not in types:
         raise BadInput(
             f"machine: no machine type {machine!r}; there are: {_some(types)}; a step add_machines brings new ones"

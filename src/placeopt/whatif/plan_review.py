@@ -74,7 +74,7 @@ def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Pl
     jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
     for stated, anew in zip(placements, granted(placements, jobs, policy), strict=True):
         low, high = bounds_of(stated, jobs, policy.share_mode)
-        valid = all(low <= milli <= high for one in stated.assignments for milli in one.gpus.values())
+        valid = all(low <= milli <= high for assignment in stated.assignments for milli in assignment.gpus.values())
         yield anew if valid else stated
 
 
@@ -130,9 +130,9 @@ def review(
         )
         for w in weighted
     )
-    own = _restated(plan, mine, terms, weighted)
+    restated = _restated(plan, mine, terms, weighted)
     moves_clock = SearchClock(MOVES_SHARE * limits.time_limit_s, cancel)
-    helpful, tried, all_tried = _moves(instance, own, State(problem, allocation), weighted, moves_clock)
+    helpful, tried, all_tried = _moves(instance, restated, State(problem, allocation), weighted, moves_clock)
     cost = levels.get("cost")
     return Review(
         valid=True,

@@ -121,9 +121,11 @@ class _Replays:
     def points(self, runs: RunCampaign, variants: Sequence[ReplayVariant]) -> list[tuple[ReplayPoint, float] | None]:
         """Return for each setting its point and the longest wait of any job; None where a run was interrupted."""
         draws = self._draws or (None,)
-        setups = [RunSetup(one.scenario, one.scheduling, draw, self._params) for one in variants for draw in draws]
+        setups = [
+            RunSetup(variant.scenario, variant.scheduling, draw, self._params) for variant in variants for draw in draws
+        ]
         rows = iter(runs.rows_of(setups))
-        return [point_of(one.name, [next(rows) for _ in draws], self._measure, self._goal) for one in variants]
+        return [point_of(variant.name, [next(rows) for _ in draws], self._measure, self._goal) for variant in variants]
 
     def series(self, runs: RunCampaign, points: Sequence[ReplayPoint], **fields: object) -> ReplaySeries:
         """Return the answer; ``fields`` beside measure, goal and points."""
@@ -234,8 +236,8 @@ def sweep(
     replays = _Replays(draws, limits or PARAMS, measure, goal)
     if not settings:
         raise BadInput("settings: none")
-    for one in settings:
-        refuse_unmeasured(one.scenario, measure)
+    for variant in settings:
+        refuse_unmeasured(variant.scenario, measure)
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         points = [played[0] for played in replays.points(runs, settings) if played is not None]
         return replays.series(

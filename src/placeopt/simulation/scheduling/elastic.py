@@ -62,7 +62,7 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
     GPUs. Otherwise the job with the fewest workers gets one, again and again, on the nodes where it runs.
     """
     growing = list(jobs)
-    before = {one.job.id: one.placement for one in growing}
+    before = {elastic.job.id: elastic.placement for elastic in growing}
     if spread:
         for one in growing:
             while one.workers < one.most and _add_worker(resources, one, spread=True):
@@ -73,10 +73,10 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
             one = min(remaining, key=lambda elastic: elastic.workers)
             if one.workers >= one.most or not _add_worker(resources, one, spread=False):
                 remaining.remove(one)
-    grown = [one for one in growing if one.placement is not before[one.job.id]]
+    grown = [elastic for elastic in growing if elastic.placement is not before[elastic.job.id]]
     for one in grown:
         resources.exchange(one.placement, before[one.job.id], one.option.demand)
-    return [one.placement for one in grown]
+    return [elastic.placement for elastic in grown]
 
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
@@ -87,7 +87,9 @@ def with_workers(job: Job, option: str, workers: int) -> Job:
         else one
         for one in job.options
     )
-    edges = tuple(edge for edge in job.communication.edges if max(edge.ranks) < max(one.workers for one in options))
+    edges = tuple(
+        edge for edge in job.communication.edges if max(edge.ranks) < max(option.workers for option in options)
+    )
     update: dict[str, object] = {"options": options}
     if len(edges) < len(job.communication.edges):
         update["communication"] = job.communication.model_copy(update={"edges": edges})
@@ -100,8 +102,8 @@ def _add_worker(resources: FreeResources, elastic: ElasticJob, *, spread: bool) 
     if spread:
         nodes = sorted(nodes, key=resources.idle_gpus, reverse=True)
     else:
-        own = {one.node for one in elastic.placement.assignments}
-        nodes = [node for node in nodes if node in own]
+        used = {assignment.node for assignment in elastic.placement.assignments}
+        nodes = [node for node in nodes if node in used]
     if elastic.option.single_node:
         nodes = [node for node in nodes if node == elastic.placement.assignments[0].node]
     found = resources.worker(elastic.option, nodes, elastic.placement)

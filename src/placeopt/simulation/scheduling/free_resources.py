@@ -41,11 +41,12 @@ class FreeResources:
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
         """Account for a placement that starts or, with ``sign`` -1, ends."""
-        for one in placement.assignments:
-            self._cpu_millicores[one.node] -= sign * one.cpu_millicores
-            self._memory_mib[one.node] -= sign * one.memory_mib
-            milli, jobs, memory = self._free_milli[one.node], self._num_jobs[one.node], self._gpu_memory_mib[one.node]
-            for gpu, share in one.gpus.items():
+        for assignment in placement.assignments:
+            node = assignment.node
+            self._cpu_millicores[node] -= sign * assignment.cpu_millicores
+            self._memory_mib[node] -= sign * assignment.memory_mib
+            milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
+            for gpu, share in assignment.gpus.items():
                 index = int(gpu)
                 self.gpu_milli -= sign * share
                 milli[index] -= sign * (1000 if self._exclusive else share)
@@ -80,7 +81,7 @@ class FreeResources:
 
     def worker(self, option: Option, nodes: Iterable[str], placed: Placement) -> tuple[str, tuple[int, ...]] | None:
         """Return node and GPUs for one more worker of a placed job, on the first possible of ``nodes``, or None."""
-        assignments = {one.node: one for one in placed.assignments}
+        assignments = {assignment.node: assignment for assignment in placed.assignments}
         demand = option.demand
         for node in nodes:
             mine = assignments.get(node)

@@ -61,4 +61,4 @@ class InterferenceMonitor:
 
 def gpus_of(placement: Placement) -> list[tuple[str, str]]:
     """Return node and index of each GPU of a placement."""
-    return [(one.node, gpu) for one in placement.assignments for gpu in one.gpus]
+    return [(assignment.node, gpu) for assignment in placement.assignments for gpu in assignment.gpus]

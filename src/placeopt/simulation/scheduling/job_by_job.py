@@ -137,9 +137,9 @@ class JobByJob(QueueState):
         self._requeue([job for job in decision.stop if job not in disturbing], view)
         start = decision.start
         if self._elastic_rule.resizes:
-            sizes = [self._sized(one) for one in start]
-            self._engine.update(remove_jobs=[one.job for one in start], add_jobs=sizes)
-        self._engine.update(add_jobs=[self._sized(one) for one in decision.resize])
+            sizes = [self._sized(placement) for placement in start]
+            self._engine.update(remove_jobs=[placement.job for placement in start], add_jobs=sizes)
+        self._engine.update(add_jobs=[self._sized(placement) for placement in decision.resize])
         self._put((*decision.resize, *start))
         for placement in decision.resize:
             self._occupy(placement)
@@ -222,19 +222,19 @@ class JobByJob(QueueState):
         fewest = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
         takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
         gang = self._gang(job, fewest if takes_workers else {})
-        options = [one for one in gang.options if preemption.may_claim(record, one)]
+        options = [option for option in gang.options if preemption.may_claim(record, option)]
         candidates = self._candidates() if options else []
         for option in sorted(options, key=lambda one: -one.value):
             request = Request(record, option, view.now_ms, view.expected_ends)
             evictions = preemption.choose(request, candidates)
             if evictions is None:
                 continue
-            before = [self._running[one.job] for one in evictions]
+            before = [self._running[eviction.job] for eviction in evictions]
             done = []
-            for one in evictions:
-                if one.kept is None:
-                    self._stop(one.job)
-                done.append(one.kept is None or self._resize(one.kept))
+            for eviction in evictions:
+                if eviction.kept is None:
+                    self._stop(eviction.job)
+                done.append(eviction.kept is None or self._resize(eviction.kept))
             placement = self._try_as(job, gang) if all(done) else None
             if placement is not None:
                 return placement

@@ -17,14 +17,14 @@ def amounts_of(placement: Placement) -> Amounts:
     """Return what a placement holds."""
     return (
         gpu_milli_of(placement),
-        sum(one.cpu_millicores for one in placement.assignments),
-        sum(one.memory_mib for one in placement.assignments),
+        sum(assignment.cpu_millicores for assignment in placement.assignments),
+        sum(assignment.memory_mib for assignment in placement.assignments),
     )
 
 
 def gpu_milli_of(placement: Placement) -> int:
     """Return the GPU-milli that a placement states; the simulation keeps placements with the requested shares."""
-    return sum(sum(one.gpus.values()) for one in placement.assignments)
+    return sum(sum(assignment.gpus.values()) for assignment in placement.assignments)
 
 
 def cluster_amounts(cluster: Cluster) -> Amounts:
@@ -52,18 +52,18 @@ def largest_share(held: Amounts, of: Iterable[int], *, of_nothing: float) -> flo
 
 def workers_of(placement: Placement) -> int:
     """Return the number of workers that are placed."""
-    return sum(len(one.workers) for one in placement.assignments)
+    return sum(len(assignment.workers) for assignment in placement.assignments)
 
 
 def without_last_worker(placement: Placement, demand: Demand) -> Placement:
     """Return a placement without the worker of the highest rank; the others stay as they are."""
-    last = max(worker.rank for one in placement.assignments for worker in one.workers)
+    last = max(worker.rank for assignment in placement.assignments for worker in assignment.workers)
     assignments = []
-    for one in placement.assignments:
-        kept = tuple(worker for worker in one.workers if worker.rank != last)
+    for assignment in placement.assignments:
+        kept = tuple(worker for worker in assignment.workers if worker.rank != last)
         if kept:
-            shares = {str(gpu): one.gpus[str(gpu)] for worker in kept for gpu in worker.gpus}
-            assignments.append(_assignment(one.node, kept, shares, demand))
+            shares = {str(gpu): assignment.gpus[str(gpu)] for worker in kept for gpu in worker.gpus}
+            assignments.append(_assignment(assignment.node, kept, shares, demand))
     return placement.model_copy(update={"assignments": tuple(assignments)})
 
 
@@ -71,7 +71,7 @@ def with_added_worker(placement: Placement, demand: Demand, node: str, gpus: tup
     """Return a placement with one more worker, of the next rank, with the requested shares."""
     added = WorkerGpus(rank=workers_of(placement), gpus=gpus)
     shares = {str(gpu): demand.gpu_milli for gpu in gpus}
-    by_node = {one.node: one for one in placement.assignments}
+    by_node = {assignment.node: assignment for assignment in placement.assignments}
     before = by_node.get(node)
     if before is None:
         by_node[node] = _assignment(node, (added,), shares, demand)

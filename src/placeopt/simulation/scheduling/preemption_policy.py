@@ -125,7 +125,7 @@ class InferenceFirst(PreemptionRule):
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         if request.job.kind != "inference":
             return []
-        return [one for one in candidates if one.job.kind in ("training", "cpu")]
+        return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
 
 
 class LowerPriority(PreemptionRule):
@@ -136,7 +136,7 @@ class LowerPriority(PreemptionRule):
         return job.priority
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        lower = [one for one in candidates if one.job.priority < request.job.priority]
+        lower = [candidate for candidate in candidates if candidate.job.priority < request.job.priority]
         return sorted(lower, key=lambda one: one.job.priority)
 
 
@@ -164,7 +164,7 @@ class LongerRunTimeLeft(PreemptionRule):
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         """Return the jobs with more left; none for a job without a prediction."""
-        predicted = next(one.run_time_ms for one in request.job.options if one.id == request.option.id)
+        predicted = next(option.run_time_ms for option in request.job.options if option.id == request.option.id)
         if predicted is None:
             return []
         return _with_more(candidates, lambda one: self.left(request, one), self.requested(predicted, request.option))
@@ -195,30 +195,30 @@ class BeyondPart(PreemptionRule):
     """A job that stays within the part of its array stops what other arrays hold beyond theirs (SODA V-C)."""
 
     def may_claim(self, job: Job, option: Option) -> bool:
-        """Return whether the job's array would stay within its part, and another array exceeds its own."""
+        """Return whether the job's array would stay within its part, and another array exceeds its claimant."""
         queue = self.context.queue
         if not isinstance(queue, JobArrayQueue):
             return False
-        own = queue.user(job)
-        if queue.exceeds_part(own, requested_amounts(option, option.workers)):
+        claimant = queue.user(job)
+        if queue.exceeds_part(claimant, requested_amounts(option, option.workers)):
             return False
-        return any(queue.exceeds_part(array) for array in queue.arrays if array != own)
+        return any(queue.exceeds_part(array) for array in queue.arrays if array != claimant)
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
         """Yield jobs of other arrays as long as those exceed their part."""
         queue = self.context.queue
         if not isinstance(queue, JobArrayQueue) or not BeyondPart.may_claim(self, request.job, request.option):
             return
-        own = queue.user(request.job)
+        claimant = queue.user(request.job)
         stopped: dict[str | None, Amounts] = {}
-        for one in candidates:
-            array = queue.user(one.job)
+        for candidate in candidates:
+            array = queue.user(candidate.job)
             less = stopped.get(array, (0, 0, 0))
-            if array == own or not queue.exceeds_part(array, less):
+            if array == claimant or not queue.exceeds_part(array, less):
                 continue
-            held = amounts_of(one.placement)
+            held = amounts_of(candidate.placement)
             stopped[array] = (less[0] - held[0], less[1] - held[1], less[2] - held[2])
-            yield one
+            yield candidate
 
 
 class InferenceThenParts(BeyondPart):
@@ -244,7 +244,7 @@ class InferenceThenParts(BeyondPart):
 
 def _with_more(candidates: list[Candidate], amount: Callable[[Candidate], int], least: int) -> list[Candidate]:
     """Return the candidates that have more of something than ``least``, the most first."""
-    found = [(amount(one), one) for one in candidates]
+    found = [(amount(candidate), candidate) for candidate in candidates]
     return [one for have, one in sorted(found, key=lambda entry: -entry[0]) if have > least]
 
 
@@ -303,7 +303,7 @@ class PreemptionPolicy:
         first one first.
         """
         job, option, free = request.job, request.option, self._resources
-        known = {one.job.id: one for one in candidates}
+        known = {candidate.job.id: candidate for candidate in candidates}
         evicted: dict[str, Eviction] = {}
         fits = False
         for eviction in self._in_order(request, list(known.values())):
@@ -329,9 +329,9 @@ class PreemptionPolicy:
         """Yield evictions, the first to be made first; a later one of a job replaces an earlier one."""
         last_first = sorted(candidates, key=lambda one: one.job.arrival_ms, reverse=True)
         if self._takes_workers:
-            for one in last_first:
-                yield from _fewer_workers(one)
-        for one in self._rule.stoppable(request, [one for one in last_first if one.may_stop]):
+            for candidate in last_first:
+                yield from _fewer_workers(candidate)
+        for one in self._rule.stoppable(request, [candidate for candidate in last_first if candidate.may_stop]):
             yield Eviction(one.job.id, None)
 
 

@@ -37,7 +37,9 @@ class ResourceEstimator:
         if not self._best_fit and not no_bandwidth:
             return job
         curve = self._curves.get(job.profile or "") if self._best_fit else None
-        cores = self._cores(job, curve) if curve is not None and any(one.demand.gpus for one in job.options) else 0
+        cores = (
+            self._cores(job, curve) if curve is not None and any(option.demand.gpus for option in job.options) else 0
+        )
         key = (job.options, cores, no_bandwidth)
         options = self._known.get(key)
         if options is None:
@@ -71,7 +73,9 @@ class ResourceEstimator:
         earlier = self._earlier.get(owner)
         if earlier is None and curve.category is None:
             earlier = max(
-                1, max(one.demand.cpu_millicores // one.demand.gpus for one in job.options if one.demand.gpus) // 1000
+                1,
+                max(option.demand.cpu_millicores // option.demand.gpus for option in job.options if option.demand.gpus)
+                // 1000,
             )
         start = min(most, first_cores(curve.category, largest_before=earlier))
         cores, steps = best_fit_cores(lambda number: curve.speed(1000 * number), start, most=most)

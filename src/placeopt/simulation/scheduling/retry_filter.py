@@ -36,7 +36,7 @@ class RetryFilter:
 
     def freed(self, placement: Placement) -> None:
         """Note that a placement has left its nodes, for good or within a round."""
-        self._freed.extend([one.node for one in placement.assignments])
+        self._freed.extend([assignment.node for assignment in placement.assignments])
 
     def cannot_fit(self, kind: Hashable) -> bool:
         """Return whether a kind did not fit, nor fits on the nodes where something was freed since."""
@@ -56,7 +56,7 @@ class RetryFilter:
     def ended(self, placement: Placement) -> None:
         """Reopen the kinds that may fit on the nodes of a placement that has ended."""
         if self.closed:
-            self._open(tuple(one.node for one in placement.assignments))
+            self._open(tuple(assignment.node for assignment in placement.assignments))
 
     def open_where(self, wanted: Callable[[Hashable], bool]) -> None:
         """Reopen some kinds."""

@@ -59,7 +59,7 @@ class Scheduler(ABC):
                 "prorates nothing; take the rule 'rate', or another policy"
             )
         begin = {held.job for held in scenario.running}
-        there = (self._estimator.of_running(one.job) for one in scenario.arrivals if one.job.id in begin)
+        there = (self._estimator.of_running(arrival.job) for arrival in scenario.arrivals if arrival.job.id in begin)
         engine.load(
             Instance(
                 name=scenario.name,
@@ -139,7 +139,7 @@ class Scheduler(ABC):
 
     def _commit_plan(self, plan: Plan, started: Iterable[Placement]) -> None:
         """Commit a plan; of the jobs that start, those may change later that the scenario lets change."""
-        changeable = tuple(one.job for one in started if self._may_change(one.job))
+        changeable = tuple(placement.job for placement in started if self._may_change(placement.job))
         self._engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
 
     def _may_change(self, job: str) -> bool:

@@ -66,12 +66,16 @@ class WholeRounds(Scheduler):
             raise Stopped
         self.rounds_cut += plan.limit == "time"
         running = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
-        moved = {one.job for one in plan.moved}
-        resized = {one.job for one in plan.shrunk} - moved
-        resized |= {one.job for one in plan.placements if one.job in moved and only_grew(running[one.job], one)}
+        moved = {change.job for change in plan.moved}
+        resized = {change.job for change in plan.shrunk} - moved
+        resized |= {
+            placement.job
+            for placement in plan.placements
+            if placement.job in moved and only_grew(running[placement.job], placement)
+        }
         decision = Decision(
             start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
-            stop=tuple(one.job for one in plan.preempted),
+            stop=tuple(victim.job for victim in plan.preempted),
             move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
             resize=tuple(placement for placement in plan.placements if placement.job in resized),
         ).with_placements(self._shares.requested)
@@ -113,8 +117,8 @@ class WholeRounds(Scheduler):
         changed = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
         stay = {job: one for job, one in held.items() if job not in changed and job not in decision.stop}
         placed = {**stay, **changed}
-        shrunk = [one for one in decision.resize if workers_of(one) < workers_of(held[one.job])]
-        moved = [*decision.move, *(one for one in decision.resize if one not in shrunk)]
+        shrunk = [placement for placement in decision.resize if workers_of(placement) < workers_of(held[placement.job])]
+        moved = [*decision.move, *(placement for placement in decision.resize if placement not in shrunk)]
         return self._plan(
             snapshot.digest,
             placements=self._shares.granted(tuple(placed.values())),
@@ -124,10 +128,12 @@ class WholeRounds(Scheduler):
                 if job.id not in placed
             ),
             moved=tuple(
-                Moved.model_validate({"job": one.job, "from": _nodes(held[one.job]), "to": _nodes(one)})
-                for one in moved
+                Moved.model_validate(
+                    {"job": placement.job, "from": _nodes(held[placement.job]), "to": _nodes(placement)}
+                )
+                for placement in moved
             ),
-            shrunk=tuple(Shrunk(job=one.job, workers=workers_of(one)) for one in shrunk),
+            shrunk=tuple(Shrunk(job=placement.job, workers=workers_of(placement)) for placement in shrunk),
             preempted=tuple(
                 Preempted(job=job, freed_gpu_milli=gpu_milli_of(self._shares.requested(held[job])))
                 for job in decision.stop
@@ -144,7 +150,7 @@ def only_grew(before: Placement, after: Placement) -> bool:
     return (
         before.option == after.option
         and all(
-            any(worker_gpus in _workers(one) for one in after.assignments if one.node == held.node)
+            any(worker_gpus in _workers(assignment) for assignment in after.assignments if assignment.node == held.node)
             for held in before.assignments
             for worker_gpus in _workers(held)
         )
@@ -154,8 +160,8 @@ def only_grew(before: Placement, after: Placement) -> bool:
 
 def _workers(assignment: Assignment) -> list[tuple[int, ...]]:
     """Return the GPUs of each worker."""
-    return [tuple(sorted(one.gpus)) for one in assignment.workers]
+    return [tuple(sorted(worker.gpus)) for worker in assignment.workers]
 
 
 def _nodes(placement: Placement) -> tuple[str, ...]:
-    return tuple(one.node for one in placement.assignments)
+    return tuple(assignment.node for assignment in placement.assignments)
