@@ -95,12 +95,12 @@ def _watch_input() -> None:
 
 def _cpu_s() -> float:
     """Return the CPU seconds of this process and of its children that have ended."""
-    return sum(one.ru_utime + one.ru_stime for one in _usage())
+    return sum(usage.ru_utime + usage.ru_stime for usage in _usage())
 
 
 def _peak_mib() -> int:
     """Return the largest resident set of this process or one of its children, in MiB."""
-    return max(one.ru_maxrss for one in _usage()) >> 10
+    return max(usage.ru_maxrss for usage in _usage()) >> 10
 
 
 def _usage() -> list[resource.struct_rusage]:

@@ -123,11 +123,15 @@ def philly_scenario(
 
 def _divided() -> tuple[Slowdown, ...]:
     """Return the slowdowns of SC'17's kinds, with a GPU that is shared divided in time."""
-    stated = {(one.profile, one.beside): one for one in slowdowns()}
+    stated = {(slowdown.profile, slowdown.beside): slowdown for slowdown in slowdowns()}
     every = (
-        stated.get((one, beside)) or Slowdown(profile=one, beside=beside) for one in PROFILES for beside in PROFILES
+        stated.get((profile, beside)) or Slowdown(profile=profile, beside=beside)
+        for profile in PROFILES
+        for beside in PROFILES
     )
-    return tuple(one.model_copy(update={"gpu_thousandths": DIVIDED + one.gpu_thousandths}) for one in every)
+    return tuple(
+        slowdown.model_copy(update={"gpu_thousandths": DIVIDED + slowdown.gpu_thousandths}) for slowdown in every
+    )
 
 
 def _option(gpus: int, node_gpus: int, predicted_ms: int, known: dict[tuple[int, int], Option]) -> Option:

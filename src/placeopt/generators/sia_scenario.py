@@ -112,8 +112,8 @@ def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scena
         cluster=equal_nodes(machine, nodes),
         physics=Physics(rule="rate", interference="pairwise", restart_ms=RESTART_MS),
         slowdowns=tuple(
-            Slowdown(profile=one, beside=other, gpu_thousandths=DIVIDED)
-            for one in APPLICATIONS
+            Slowdown(profile=profile, beside=other, gpu_thousandths=DIVIDED)
+            for profile in APPLICATIONS
             for other in APPLICATIONS
         ),
         arrivals=tuple(arrivals),

@@ -21,12 +21,14 @@ def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
     """Return the scenario with the replicas that the policy wants for its endpoints; the same if there are none."""
     if not scenario.endpoints:
         return scenario
-    added = [one for endpoint in scenario.endpoints for one in replicas(endpoint, scheduling)]
+    added = [arrival for endpoint in scenario.endpoints for arrival in replicas(endpoint, scheduling)]
     taken = {arrival.job.id for arrival in scenario.arrivals}
-    for one in added:
-        if one.job.id in taken:
-            raise BadInput(f"arrivals: job {one.job.id!r} has the name of a replica of an endpoint; rename one of them")
-        taken.add(one.job.id)
+    for arrival in added:
+        if arrival.job.id in taken:
+            raise BadInput(
+                f"arrivals: job {arrival.job.id!r} has the name of a replica of an endpoint; rename one of them"
+            )
+        taken.add(arrival.job.id)
     return scenario.model_copy(update={"arrivals": (*scenario.arrivals, *added)})
 
 
@@ -177,10 +179,10 @@ def serving(endpoints: Iterable[tuple[Endpoint, list[Stay]]], until_ms: int) -> 
                 continue
             requests += rate * span_s
             target = endpoint.latency_target_ms
-            in_time = [one.rate_milli / 1000 * most_load(one, target) * count for one, count in running]
+            in_time = [replica.rate_milli / 1000 * most_load(replica, target) * count for replica, count in running]
             part = min(1.0, rate / sum(in_time)) if sum(in_time) else 0.0
-            for (one, _), most in zip(running, in_time, strict=True):
-                answers.append((latency_ms(one, part * most_load(one, target)), part * most * span_s))
+            for (replica, _), most in zip(running, in_time, strict=True):
+                answers.append((latency_ms(replica, part * most_load(replica, target)), part * most * span_s))
             missed = max(0.0, rate - sum(in_time))
             late += missed * span_s
             late_s += span_s if missed else 0.0

@@ -145,11 +145,11 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
     estimator = ResourceEstimator(scenario, history.scheduling)
     records = {arrival.job.id: estimator.of_running(arrival.job) for arrival in scenario.arrivals}
     jobs, running = [], []
-    for one in history.jobs:
-        if one.arrival_ms > at_ms or (one.end_ms is not None and one.end_ms <= at_ms):
+    for job_history in history.jobs:
+        if job_history.arrival_ms > at_ms or (job_history.end_ms is not None and job_history.end_ms <= at_ms):
             continue
-        job = records[one.job]
-        lasting = (span for span in one.spans if span.end_ms is None or span.end_ms > at_ms)
+        job = records[job_history.job]
+        lasting = (span for span in job_history.spans if span.end_ms is None or span.end_ms > at_ms)
         span = next((span for span in lasting if span.start_ms <= at_ms), None)
         if span is not None:
             job = _as_held(job, span.placement)

@@ -127,7 +127,7 @@ def never_ending(history: History) -> tuple[NeverEnds, ...]:
         return ()
     reasons = _Reasons(history)
     causes = {job.job: reasons.cause(job) for job in jobs[: 100 * NAMED]}
-    blocker = next((job.job for job in sorted(jobs, key=lambda one: one.arrival_ms) if causes.get(job.job)), None)
+    blocker = next((job.job for job in sorted(jobs, key=lambda job: job.arrival_ms) if causes.get(job.job)), None)
     found = [NeverEnds(name, why) for name, why in causes.items() if why]
     for name, why in causes.items():
         if not why:
@@ -184,7 +184,11 @@ class _Reasons:
         free, requirements = free_capacity_of(state, job), requirements_of(problem, job)
         if fit(free, requirements) is None:
             binding = constraints(conflict(free, requirements), requirements, job)
-            names = listed([f"{one.name} ({one.asks})" for one in binding]) if binding else "nothing that can be named"
+            names = (
+                listed([f"{constraint.name} ({constraint.asks})" for constraint in binding])
+                if binding
+                else "nothing that can be named"
+            )
             return f"finds no place on the idle cluster: {names}"
         if utility_binds(problem, 0):
             found = reach(without_minima(state), 0)

@@ -129,10 +129,10 @@ class RunningJobs:
         if not self._shares.granting:
             return decision
         changed = (*decision.start, *decision.move, *decision.resize)
-        leaving = {*decision.stop, *(one.job for one in changed)}
+        leaving = {*decision.stop, *(placement.job for placement in changed)}
         stay = [state.standing()[1] for job, state in self.running.items() if job not in leaving]
-        share = {one.job: one for one in self._shares.granted(changed, stay)}
-        return decision.with_placements(lambda one: share[one.job])
+        share = {placement.job: placement for placement in self._shares.granted(changed, stay)}
+        return decision.with_placements(lambda placement: share[placement.job])
 
     def requested(self, decision: Decision) -> Decision:
         """Return a decision with the request as share of each GPU."""

@@ -144,7 +144,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         ),
         slowdown=distribution_of(slow),
         slowdown_with_wait=distribution_of(with_wait),
-        slowed=sum(one > limit for one in slow),
+        slowed=sum(slowdown > limit for slowdown in slow),
         delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
         started_at_once=fmean(started_at_once(job, step_ms) for job in counted) if counted else None,
         in_time=sum(end is not None and end <= by for end, by in due) / len(due) if due else None,

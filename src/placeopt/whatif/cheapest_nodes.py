@@ -122,7 +122,11 @@ class MixtureSearch:
         sizes = {machine.id: len(machine.gpus) for machine in trials.instance.cluster.machines}
         self._gpus = np.array([sizes[template.machine] for template in templates])
         self.tried: list[MixtureTrial] = []
-        single = [(one.found * one.price_milli_per_hour, i) for i, one in enumerate(choices) if one.found is not None]
+        single = [
+            (choice.found * choice.price_milli_per_hour, i)
+            for i, choice in enumerate(choices)
+            if choice.found is not None
+        ]
         self.price: int | None = None
         self.found: tuple[int, ...] | None = None
         self._open: Grid | None = None
@@ -181,8 +185,8 @@ class MixtureSearch:
         for row in self.tried:
             if row.fits is False:
                 self._update(tuple(min(n, size - 1) for n, size in zip(row.nodes, sizes, strict=True)), fits=False)
-        for i, one in enumerate(self._choices):
-            refuted = sizes[i] - 1 if one.at_least is None else one.at_least - 1
+        for i, choice in enumerate(self._choices):
+            refuted = sizes[i] - 1 if choice.at_least is None else choice.at_least - 1
             if refuted >= 0:
                 self._update(tuple(min(refuted, sizes[i] - 1) * (i == axis) for axis in range(len(sizes))), fits=False)
 

@@ -177,7 +177,10 @@ class _Occupation:
         records = {job.id: job for job in self.base.jobs if job.id in jobs}
         for job in records.values():
             free = free_capacity_of(self.state, job)
-            if all(int(free.workers(one)[stays].sum()) < one.fewest for one in requirements_of(self.problem, job)):
+            if all(
+                int(free.workers(requirement)[stays].sum()) < requirement.fewest
+                for requirement in requirements_of(self.problem, job)
+            ):
                 return True
         return False
 
@@ -253,7 +256,7 @@ def _next(
     held = occupation.jobs_on(chosen)
     left = dict(open_)
     while left and len(batch) < count:
-        name = min(left, key=lambda one: (*occupation.size(left[one] - held), one))
+        name = min(left, key=lambda domain: (*occupation.size(left[domain] - held), domain))
         jobs = left.pop(name)
         if most_moves is not None and len(held | jobs) > most_moves:
             continue

@@ -158,8 +158,8 @@ def _failure(
 
 def _summary(found: list[Failure], left: int, **fields: object) -> Failures:
     """Return the answer that follows from the scenarios; ``left`` were not solved."""
-    worst = max(found, key=lambda one: (one.lost, one.lost_gpu_milli, one.displaced), default=None)
-    survives = [one.survives for one in found]
+    worst = max(found, key=lambda failure: (failure.lost, failure.lost_gpu_milli, failure.displaced), default=None)
+    survives = [failure.survives for failure in found]
     answer = "no" if False in survives else "yes" if not left and all(survives) else "unknown"
     scenarios = {"scenarios": tuple(found), "left": left, "worst": worst}
     return Failures.model_validate({"answer": answer, **scenarios, **fields})

@@ -96,12 +96,14 @@ def price(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = without_costs(instance)
-    additions = {f"{one.of} {one.name}": one for what in dict.fromkeys(of) for one in _more(base, what)}
+    additions = {
+        f"{addition.of} {addition.name}": addition for what in dict.fromkeys(of) for addition in _more(base, what)
+    }
     with AnswerCache(rows, Price, base, limits, ("price",), jobs, cancel) as cache:
         before = cache.outcome("as it is", base, limits)
         duals = _duals(base, limits) if cache.unanswered(additions) else None
         found = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
-    by_value = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
+    by_value = sorted(found, key=lambda price: (-(price.low or 0), -(price.high or 0), price.of, price.name))
     return Prices(
         value=before.value,
         value_bound=before.value_bound,
@@ -124,22 +126,22 @@ def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
 
 def _price(
     engine: Engine,
-    one: Addition,
+    addition: Addition,
     cancel: threading.Event | None,
     *,
     before: RoundOutcome,
     duals: Duals | None,
     limits: Limits,
 ) -> Price:
-    after = outcome_of(engine, one.instance, limits, cancel)
+    after = outcome_of(engine, addition.instance, limits, cancel)
     low, high = gain(before, after)
     return Price(
-        of=one.of,
-        name=one.name,
+        of=addition.of,
+        name=addition.name,
         low=None if low is None else max(low, 0),  # an addition never lowers the value: the placed jobs still fit
         high=high,
-        by_duals=price_by_duals(duals, one.instance),
-        price_milli_per_hour=one.price_milli_per_hour,
+        by_duals=price_by_duals(duals, addition.instance),
+        price_milli_per_hour=addition.price_milli_per_hour,
     )
 
 
@@ -211,7 +213,7 @@ def _quotas(base: Instance) -> Iterator[Addition]:
             found = True
             quota = queue.quota.model_copy(update={"gpu_milli": queue.quota.gpu_milli + UNIT_MILLI})
             queues = tuple(
-                one.model_copy(update={"quota": quota}) if one.id == queue.id else one for one in policy.queues
+                known.model_copy(update={"quota": quota}) if known.id == queue.id else known for known in policy.queues
             )
             yield Addition(
                 "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None

@@ -110,7 +110,7 @@ def review(
     clock = SearchClock(limits.time_limit_s, cancel)
     broken = violations(instance, plan)
     if broken:
-        messages = tuple(f"{one.rule}: {one.message}" for one in broken[:SHOWN])
+        messages = tuple(f"{violation.rule}: {violation.message}" for violation in broken[:SHOWN])
         return Review(valid=False, violations=messages, count=len(broken), seconds=clock.spent_s)
     policy = plan.policy.values
     problem = compile_problem(instance, policy)
@@ -202,5 +202,5 @@ def _moves(
         if best is not None and best.spot is not None and (best.gain_value > 0 or best.gain_cost > 0):
             gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
             found.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
-    found.sort(key=lambda one: (-one.gain_value, -(one.gain_cost or 0), one.job))
+    found.sort(key=lambda move: (-move.gain_value, -(move.gain_cost or 0), move.job))
     return tuple(found), tried, complete

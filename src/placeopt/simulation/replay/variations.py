@@ -69,10 +69,12 @@ def parse_settings(
         names = [word for word in words.split(",") if word]
         if not names or len(set(names)) < len(names):
             raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
-        for one in names:
+        for setting in names:
             changes = what == "patch"
-            played = patch_scenario(scenario, scheduling, patches(one)) if changes else (scenario, policies(one))
-            variants.append(ReplayVariant(one, *played))
+            played = (
+                patch_scenario(scenario, scheduling, patches(setting)) if changes else (scenario, policies(setting))
+            )
+            variants.append(ReplayVariant(setting, *played))
     return varied, variants
 
 

@@ -62,7 +62,7 @@ def decision_of_line(line: Line) -> Decision:
             raise TypeError(f"stop: {stop!r}, expected ids of jobs")
         placements = {"start": line["start"], "move": line.get("move", []), "resize": line.get("resize", [])}
         read = {
-            name: tuple(Placement.model_validate_json(json.dumps(one)) for one in lines)
+            name: tuple(Placement.model_validate_json(json.dumps(placed)) for placed in lines)
             for name, lines in placements.items()
         }
         return Decision(stop=tuple(stop), **read)

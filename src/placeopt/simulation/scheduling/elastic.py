@@ -64,28 +64,28 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
     growing = list(jobs)
     before = {elastic.job.id: elastic.placement for elastic in growing}
     if spread:
-        for one in growing:
-            while one.workers < one.most and _add_worker(resources, one, spread=True):
+        for elastic in growing:
+            while elastic.workers < elastic.most and _add_worker(resources, elastic, spread=True):
                 pass
     else:
         remaining = list(growing)
         while remaining:
-            one = min(remaining, key=lambda elastic: elastic.workers)
-            if one.workers >= one.most or not _add_worker(resources, one, spread=False):
-                remaining.remove(one)
+            elastic = min(remaining, key=lambda elastic: elastic.workers)
+            if elastic.workers >= elastic.most or not _add_worker(resources, elastic, spread=False):
+                remaining.remove(elastic)
     grown = [elastic for elastic in growing if elastic.placement is not before[elastic.job.id]]
-    for one in grown:
-        resources.exchange(one.placement, before[one.job.id], one.option.demand)
+    for elastic in grown:
+        resources.exchange(elastic.placement, before[elastic.job.id], elastic.option.demand)
     return [elastic.placement for elastic in grown]
 
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
     """Return a job whose elastic option is a gang of ``workers``."""
     options = tuple(
-        one.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
-        if one.id == option and one.workers_min is not None
-        else one
-        for one in job.options
+        known.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
+        if known.id == option and known.workers_min is not None
+        else known
+        for known in job.options
     )
     edges = tuple(
         edge for edge in job.communication.edges if max(edge.ranks) < max(option.workers for option in options)

@@ -36,7 +36,7 @@ class InterferenceMonitor:
 
     def holds_back(self, new: Iterable[Placement]) -> bool:
         """Return whether no other job may start, since one of ``new`` or an earlier one is to be examined."""
-        return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(one) for one in new))
+        return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(placement) for placement in new))
 
     def _neighbours(self, placement: Placement) -> set[str]:
         return {other for gpu in gpus_of(placement) for other in self._on_gpu[gpu]} - {placement.job}

@@ -224,7 +224,7 @@ class JobByJob(QueueState):
         gang = self._gang(job, fewest if takes_workers else {})
         options = [option for option in gang.options if preemption.may_claim(record, option)]
         candidates = self._candidates() if options else []
-        for option in sorted(options, key=lambda one: -one.value):
+        for option in sorted(options, key=lambda option: -option.value):
             request = Request(record, option, view.now_ms, view.expected_ends)
             evictions = preemption.choose(request, candidates)
             if evictions is None:

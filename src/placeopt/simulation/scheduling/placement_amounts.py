@@ -121,4 +121,4 @@ class Shares:
         if not self.granting:
             return tuple(placements)
         bounds = [self.bounds(placement) for placement in placements]
-        return tuple(with_grants(placements, bounds, ((one, self.bounds(one)) for one in beside)))
+        return tuple(with_grants(placements, bounds, ((placement, self.bounds(placement)) for placement in beside)))

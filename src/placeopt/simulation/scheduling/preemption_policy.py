@@ -137,7 +137,7 @@ class LowerPriority(PreemptionRule):
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         lower = [candidate for candidate in candidates if candidate.job.priority < request.job.priority]
-        return sorted(lower, key=lambda one: one.job.priority)
+        return sorted(lower, key=lambda candidate: candidate.job.priority)
 
 
 class HigherServiceLevel(PreemptionRule):
@@ -148,7 +148,7 @@ class HigherServiceLevel(PreemptionRule):
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         level, now_ms = self.context.service.level, request.now_ms
-        return _with_more(candidates, lambda one: level(one.job.id, now_ms), level(request.job.id, now_ms))
+        return _with_more(candidates, lambda candidate: level(candidate.job.id, now_ms), level(request.job.id, now_ms))
 
 
 class LongerRunTimeLeft(PreemptionRule):
@@ -167,11 +167,13 @@ class LongerRunTimeLeft(PreemptionRule):
         predicted = next(option.run_time_ms for option in request.job.options if option.id == request.option.id)
         if predicted is None:
             return []
-        return _with_more(candidates, lambda one: self.left(request, one), self.requested(predicted, request.option))
+        return _with_more(
+            candidates, lambda candidate: self.left(request, candidate), self.requested(predicted, request.option)
+        )
 
-    def left(self, request: Request, one: Candidate) -> int:
+    def left(self, request: Request, candidate: Candidate) -> int:
         """Return the predicted run time left of a running job, in ms."""
-        return request.expected_ends.get(one.job.id, request.now_ms) - request.now_ms
+        return request.expected_ends.get(candidate.job.id, request.now_ms) - request.now_ms
 
     def requested(self, run_time_ms: int, option: Option) -> int:
         """Return what ``left`` is compared with."""
@@ -182,9 +184,9 @@ class LongerRunTimeLeft(PreemptionRule):
 class MoreServiceLeft(LongerRunTimeLeft):
     """The same with predicted GPU time, less what a restart wastes of it."""
 
-    def left(self, request: Request, one: Candidate) -> int:
+    def left(self, request: Request, candidate: Candidate) -> int:
         """Return the predicted GPU time left of a running job, in GPU-milli x ms."""
-        return (super().left(request, one) - self.context.restart_ms) * gpu_milli_of(one.placement)
+        return (super().left(request, candidate) - self.context.restart_ms) * gpu_milli_of(candidate.placement)
 
     def requested(self, run_time_ms: int, option: Option) -> int:
         """Return the predicted GPU time."""
@@ -195,7 +197,7 @@ class BeyondPart(PreemptionRule):
     """A job that stays within the part of its array stops what other arrays hold beyond theirs (SODA V-C)."""
 
     def may_claim(self, job: Job, option: Option) -> bool:
-        """Return whether the job's array would stay within its part, and another array exceeds its claimant."""
+        """Return whether the job's array would stay within its part, and another array exceeds its own."""
         queue = self.context.queue
         if not isinstance(queue, JobArrayQueue):
             return False
@@ -307,18 +309,18 @@ class PreemptionPolicy:
         evicted: dict[str, Eviction] = {}
         fits = False
         for eviction in self._in_order(request, list(known.values())):
-            one = known[eviction.job]
-            before = evicted[eviction.job].kept if eviction.job in evicted else one.placement
-            free.exchange(before, eviction.kept, one.demand)
+            candidate = known[eviction.job]
+            before = evicted[eviction.job].kept if eviction.job in evicted else candidate.placement
+            free.exchange(before, eviction.kept, candidate.demand)
             evicted[eviction.job] = eviction
             fits = free.fits(job, option, option.workers)
             if fits:
                 break
         for name in list(evicted):
-            one, kept = known[name], evicted[name].kept
-            free.exchange(kept, one.placement, one.demand)  # as if it stayed
+            candidate, kept = known[name], evicted[name].kept
+            free.exchange(kept, candidate.placement, candidate.demand)  # as if it stayed
             if fits and not free.fits(job, option, option.workers):
-                free.exchange(one.placement, kept, one.demand)
+                free.exchange(candidate.placement, kept, candidate.demand)
             else:
                 del evicted[name]
         for name, eviction in evicted.items():
@@ -327,19 +329,19 @@ class PreemptionPolicy:
 
     def _in_order(self, request: Request, candidates: list[Candidate]) -> Iterator[Eviction]:
         """Yield evictions, the first to be made first; a later one of a job replaces an earlier one."""
-        last_first = sorted(candidates, key=lambda one: one.job.arrival_ms, reverse=True)
+        last_first = sorted(candidates, key=lambda candidate: candidate.job.arrival_ms, reverse=True)
         if self._takes_workers:
             for candidate in last_first:
                 yield from _fewer_workers(candidate)
-        for one in self._rule.stoppable(request, [candidate for candidate in last_first if candidate.may_stop]):
-            yield Eviction(one.job.id, None)
+        for victim in self._rule.stoppable(request, [candidate for candidate in last_first if candidate.may_stop]):
+            yield Eviction(victim.job.id, None)
 
 
-def _fewer_workers(one: Candidate) -> Iterator[Eviction]:
+def _fewer_workers(candidate: Candidate) -> Iterator[Eviction]:
     """Yield a job with one worker fewer, then two, down to its fewest."""
-    if one.option.workers_min is None:
+    if candidate.option.workers_min is None:
         return
-    kept = one.placement
-    for _ in range(workers_of(kept) - one.option.workers_min):
-        kept = without_last_worker(kept, one.demand)
-        yield Eviction(one.job.id, kept)
+    kept = candidate.placement
+    for _ in range(workers_of(kept) - candidate.option.workers_min):
+        kept = without_last_worker(kept, candidate.demand)
+        yield Eviction(candidate.job.id, kept)

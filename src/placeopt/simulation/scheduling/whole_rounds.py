@@ -65,7 +65,7 @@ class WholeRounds(Scheduler):
         if cancel is not None and cancel.is_set():
             raise Stopped
         self.rounds_cut += plan.limit == "time"
-        running = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
+        running = {held.job: held for held in self._engine.snapshot.running} if plan.moved else {}
         moved = {change.job for change in plan.moved}
         resized = {change.job for change in plan.shrunk} - moved
         resized |= {
@@ -114,7 +114,7 @@ class WholeRounds(Scheduler):
         """Return a plan of the whole round that carries out a decision."""
         snapshot = self._engine.snapshot
         held = {running.job: placement_of(running) for running in snapshot.running}
-        changed = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
+        changed = {placement.job: placement for placement in (*decision.start, *decision.move, *decision.resize)}
         stay = {job: one for job, one in held.items() if job not in changed and job not in decision.stop}
         placed = {**stay, **changed}
         shrunk = [placement for placement in decision.resize if workers_of(placement) < workers_of(held[placement.job])]
