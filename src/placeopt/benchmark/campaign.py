@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -73,9 +73,7 @@ def plan_cases(
     """
     items = read_sets(sets, instances)
     names = _solvers(solvers)
-    kinds: dict[str, tuple[Kind, ...]] = {
-        name: tuple(kind for kind, known in _known().items() if name in known) for name in names
-    }
+    able: dict[Kind, Collection[str]] = {"placement": METHODS, "linear": SOLVERS}
     sums = {item.name: item.sha256() for item in items}
     cases = tuple(
         Case(
@@ -93,10 +91,10 @@ def plan_cases(
         for item in items
         for seed in seeds
         for name in names
-        if item.kind in kinds[name]
+        if name in able[item.kind]
     )
-    there = {item.kind for item in items}
-    left_out = tuple(name for name in names if not there & set(kinds[name])) if ALL not in solvers else ()
+    suiting = set().union(*(able[item.kind] for item in items))
+    left_out = tuple(name for name in names if name not in suiting) if ALL not in solvers else ()
     if not cases:
         raise BadInput(f"nothing to run: {_no_case_text(items, names)}")
     return CampaignPlan(cases, left_out)
@@ -175,10 +173,6 @@ def _row(outcome: CaseOutcome, known: Known, run: int) -> Row:
         load_before=outcome.load_before,
         load_after=outcome.load_after,
     )
-
-
-def _known() -> dict[Kind, tuple[str, ...]]:
-    return {"placement": tuple(METHODS), "linear": tuple(SOLVERS)}
 
 
 def _solvers(names: Sequence[str]) -> list[str]:

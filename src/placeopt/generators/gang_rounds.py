@@ -100,20 +100,13 @@ def parity(size: Size) -> Instance:
 
 def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Split, ...], int | None]:
     """Return splits and workers per node of a job, as far as the empty cluster could satisfy them."""
-    in_rack = _most_in_rack(size.nodes, size.gpus, gpus)
+    first = min(size.nodes, GANGS_PER_RACK)  # nodes of the two largest racks
+    second = min(size.nodes - first, GANGS_PER_RACK)
+    per_node = size.gpus // gpus
     if workers == 1:
         return (), None
-    if condition == "one_rack" and in_rack[0] >= workers:
+    if condition == "one_rack" and first * per_node >= workers:
         return _ONE_RACK, None
-    if condition == "two_racks" and len(in_rack) > 1 and in_rack[1] >= workers // 2:
+    if condition == "two_racks" and second * per_node >= workers // 2:
         return _TWO_RACKS[workers], None
-    if condition == "spread" and workers <= size.nodes:
-        return (), 1
-    return (), None
-
-
-def _most_in_rack(nodes: int, node_gpus: int, worker_gpus: int) -> list[int]:
-    """Return the workers that each of the first two racks holds when empty; no other rack holds more."""
-    first, rest = min(nodes, GANGS_PER_RACK), max(nodes - GANGS_PER_RACK, 0)
-    filled = [first, min(rest, GANGS_PER_RACK)] if rest else [first]
-    return [in_rack * (node_gpus // worker_gpus) for in_rack in filled]
+    return (), 1 if condition == "spread" and workers <= size.nodes else None

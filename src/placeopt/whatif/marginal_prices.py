@@ -73,10 +73,8 @@ def price(
         network, such as ``rack``: a copy of one rack of each composition.
     limits
         Of each round.
-    jobs
-        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
-    rows
-        File to which every price is appended, and from which those of an earlier call are read.
+    jobs, rows, cancel, on_news
+        As of `placeopt.whatif.fail`, for prices in place of scenarios.
 
     Returns
     -------

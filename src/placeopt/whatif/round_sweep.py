@@ -92,10 +92,8 @@ def sweep(
         As `parse_variation` reads it.
     limits
         Of each round; its seed also draws the demand.
-    jobs
-        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
-    rows
-        File to which every point is appended, and from which those of an earlier call are read.
+    jobs, rows, cancel, on_news
+        As of `placeopt.whatif.fail`, for settings in place of scenarios.
 
     Raises
     ------
