@@ -31,9 +31,9 @@ class EventQueue:
         """Return the number of events, superseded ends included."""
         return len(self._heap)
 
-    def arrival(self, job: str, at_ms: int) -> None:
-        """Add the arrival of a job."""
-        self._add(self.on_step(at_ms), "arrival", job)
+    def add(self, kind: Kind, job: str, at_ms: int) -> None:
+        """Add an arrival, a failure (which applies if nothing changes until then) or the leaving of a service."""
+        self._add(self.on_step(at_ms), kind, job)
 
     def noticed(self, start_ms: int, end_ms: int) -> int:
         """Return when the end of a job that started at ``start_ms`` is noticed."""
@@ -42,14 +42,6 @@ class EventQueue:
     def end(self, job: str, at_ms: int) -> None:
         """Add the end of a job; earlier ends of it stay in the queue and are superseded."""
         self._add(at_ms, "end", job)
-
-    def failure(self, job: str, at_ms: int) -> None:
-        """Add the failure of a job, which applies if nothing changes until then."""
-        self._add(self.on_step(at_ms), "failure", job)
-
-    def leave(self, job: str, at_ms: int) -> None:
-        """Add the leaving of a service."""
-        self._add(self.on_step(at_ms), "leave", job)
 
     def round_after(self, kind: Kind, now_ms: int) -> None:
         """Add a round as soon as possible after an arrival, or after an end, failure or leave."""

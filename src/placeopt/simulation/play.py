@@ -161,9 +161,9 @@ class _Simulation:
         begin = {held.job for held in scenario.running}
         for name, state in self._states.items():
             if name not in begin:
-                self._events.arrival(name, state.job.arrival_ms)
+                self._events.add("arrival", name, state.job.arrival_ms)
             if state.arrival.leaves_ms is not None:
-                self._events.leave(name, state.arrival.leaves_ms)
+                self._events.add("leave", name, state.arrival.leaves_ms)
         if scenario.running:
             for held in scenario.running:
                 self._states[held.job].arrived = True

@@ -206,7 +206,7 @@ class RunningJobs:
             self._memory.start(state.arrival, placement)
             if self._memory.left_to(placement) is not None:
                 state.fails_at = self._events.on_step(now_ms + physics.memory_failure_ms)
-                self._events.failure(placement.job, state.fails_at)
+                self._events.add("failure", placement.job, state.fails_at)
         return {**self._performance.neighbours(held), placement.job: None}  # a job without GPUs has no neighbours
 
     def _refresh(self, jobs: Jobs, now_ms: int) -> None:

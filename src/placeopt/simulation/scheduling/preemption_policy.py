@@ -63,16 +63,11 @@ class Request:
 
 class PreemptionRule(ABC):
     """
-    A rule that lets no job stop another; other rules derive from it.
+    Which running jobs a waiting job may stop; every rule derives from this class.
 
-    Attributes
-    ----------
-    stops_jobs
-        Whether it lets any job stop another.
-    reads_expected_ends
-        Whether it reads when running jobs are expected to end.
-    lacks_estimate
-        Whether a job lacks the estimate that the rule reads, so that the simulation warns; None: it reads none.
+    ``stops_jobs``: whether it lets any job stop another. ``reads_expected_ends``: whether it reads when running jobs
+    are expected to end. ``lacks_estimate`` returns whether a job lacks the estimate that the rule reads, so that the
+    simulation warns; None: it reads none.
     """
 
     stops_jobs = True
@@ -136,8 +131,7 @@ class LowerPriority(PreemptionRule):
         return job.priority
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        lower = [candidate for candidate in candidates if candidate.job.priority < request.job.priority]
-        return sorted(lower, key=lambda candidate: candidate.job.priority)
+        return _with_more(candidates, lambda candidate: -candidate.job.priority, -request.job.priority)
 
 
 class HigherServiceLevel(PreemptionRule):
