@@ -25,6 +25,13 @@ TIMES = 200
 """Intervals between the points of the mean gap over time."""
 
 
+CAPTIONS = {
+    "profile": "Share of cases proven within so many times the fastest solver's time; higher is better",
+    "gaps": "Share of cases that end within a gap to the best known value; higher is better",
+    "course": "Mean gap to the best known value over time; lower is better",
+}
+
+
 class Scales(NamedTuple):
     """Scales of the axes; below ``x_from`` and ``y_from`` a ``symlog`` axis is linear, so that it holds 0."""
 
@@ -38,11 +45,6 @@ SCALES = {
     "profile": Scales(x="log"),
     "gaps": Scales(x="symlog", x_from=0.1),
     "course": Scales(x="log", y="symlog", y_from=0.1),
-}
-CAPTIONS = {
-    "profile": "Share of cases proven within so many times the fastest solver's time; higher is better",
-    "gaps": "Share of cases that end within a gap to the best known value; higher is better",
-    "course": "Mean gap to the best known value over time; lower is better",
 }
 
 

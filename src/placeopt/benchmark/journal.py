@@ -24,6 +24,11 @@ TrajectoryPoint = tuple[float, int | None, int | None, int | None, int | None]
 """Seconds since the solve began; objective and bound of the first level, then of the cost level. None: unknown."""
 
 
+NAME = "results.jsonl"
+SOLUTIONS = "solutions"
+EXPECTED = "a run or a row"
+
+
 class Case(Record):
     """One solver on one instance with one seed."""
 
@@ -129,11 +134,6 @@ class JournalLine(Record):
 
     run: RunRecord | None = None
     row: Row | None = None
-
-
-NAME = "results.jsonl"
-SOLUTIONS = "solutions"
-EXPECTED = "a run or a row"
 
 
 class Journal(JsonLinesFile[JournalLine]):

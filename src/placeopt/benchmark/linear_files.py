@@ -12,6 +12,8 @@ from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 
+MAX_ENTRIES = 5_000_000
+
 
 def read_model(path: Path) -> LinearModel:
     """Return the integer model of a file; the ending of its name states the format."""
@@ -45,9 +47,6 @@ def permuted(model: LinearModel, seed: int) -> tuple[LinearModel, IntArray]:
         )
     builder.set_objective(np.arange(model.num_variables), model.objective[before], model.sense, model.offset)
     return builder.build(), before
-
-
-MAX_ENTRIES = 5_000_000
 
 
 def gap_model(text: str, source: str = "document") -> LinearModel:

@@ -23,6 +23,34 @@ PICTURES = ("svg", "pdf")
 """Formats of the figures."""
 
 
+KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
+READING = f"""\
+A case is one solver on one instance with one seed: of a round a method of `placeopt solve`, of an integer model a
+solver. Best first: {comparison.RANK}.
+
+- **proven**: cases in which the solver has proven that nothing better exists; of a round value and cost both.
+- **wall s**, **spent s**, **CPU s**: shifted geometric means; *wall* counts the whole limit where nothing was proven,
+  *spent* what it took until the solver ended, *CPU* the same on all processors. Reading and judging do not count.
+- **PAR2 s**, **PAR10 s**: mean of wall seconds, a case without proof counted as 2 or 10 times its limit.
+- **gap %**: how far the value found is from the best one known, mean; 100 where there is none.
+- **primal s**: mean area under that gap over time, up to the limit: 0 the best at once, the limit never anything.
+  **primal-dual s**: the same of the gap between value and proven bound. A dash: the solver reports nothing before its
+  end, so there is no area.
+- **time ratio**, **gap points**: against the baseline, an instance a pair; below 1 is faster, below 0 is better. In
+  brackets the 95 % interval (bootstrap over instances); a difference whose interval holds 1, or 0, is none.
+- **better / equal / worse**: instances on which the gap is smaller than, equal to, or larger than the baseline's.
+"""
+VERDICTS = """\
+*ok* proven and equal to the known optimum; *solved* proven, no optimum was known; *better* than the best known;
+*timeout* ended without a proof, by a limit or since the method has nothing more to try; *fail* wrong; *abort* no
+answer; *unsupported* the solver cannot take the instance, which then enters no mean.
+"""
+SUMMARY, COMPARISON, BEST, VERDICT = "summary", "comparison", "best", "verdicts"
+WRONG = "wrong"
+SHOWN = (SUMMARY, COMPARISON, BEST, VERDICT, WRONG)
+"""Tables on the page; the others are long and only written as CSV."""
+
+
 @dataclass(frozen=True)
 class BenchmarkReport:
     """
@@ -128,34 +156,6 @@ def write_report(report: BenchmarkReport, out: Path, *, brief: bool = False) -> 
     for name, data in files.items():
         write_bytes(out / name, data)
     return [out / name for name in files]
-
-
-KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
-READING = f"""\
-A case is one solver on one instance with one seed: of a round a method of `placeopt solve`, of an integer model a
-solver. Best first: {comparison.RANK}.
-
-- **proven**: cases in which the solver has proven that nothing better exists; of a round value and cost both.
-- **wall s**, **spent s**, **CPU s**: shifted geometric means; *wall* counts the whole limit where nothing was proven,
-  *spent* what it took until the solver ended, *CPU* the same on all processors. Reading and judging do not count.
-- **PAR2 s**, **PAR10 s**: mean of wall seconds, a case without proof counted as 2 or 10 times its limit.
-- **gap %**: how far the value found is from the best one known, mean; 100 where there is none.
-- **primal s**: mean area under that gap over time, up to the limit: 0 the best at once, the limit never anything.
-  **primal-dual s**: the same of the gap between value and proven bound. A dash: the solver reports nothing before its
-  end, so there is no area.
-- **time ratio**, **gap points**: against the baseline, an instance a pair; below 1 is faster, below 0 is better. In
-  brackets the 95 % interval (bootstrap over instances); a difference whose interval holds 1, or 0, is none.
-- **better / equal / worse**: instances on which the gap is smaller than, equal to, or larger than the baseline's.
-"""
-VERDICTS = """\
-*ok* proven and equal to the known optimum; *solved* proven, no optimum was known; *better* than the best known;
-*timeout* ended without a proof, by a limit or since the method has nothing more to try; *fail* wrong; *abort* no
-answer; *unsupported* the solver cannot take the instance, which then enters no mean.
-"""
-SUMMARY, COMPARISON, BEST, VERDICT = "summary", "comparison", "best", "verdicts"
-WRONG = "wrong"
-SHOWN = (SUMMARY, COMPARISON, BEST, VERDICT, WRONG)
-"""Tables on the page; the others are long and only written as CSV."""
 
 
 def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequence[str], *, brief: bool = False) -> str:

@@ -23,6 +23,9 @@ from placeopt.benchmark.metrics import Curve, integral, primal_dual_gap, primal_
 from placeopt.formats.solu import Known
 from placeopt.solvers.registry import SOLVERS
 
+NO_ANSWER = ("fail", "abort", "unsupported")
+"""Verdicts of cases whose values do not count."""
+
 
 def judge(answer: CaseAnswer, known: Known) -> Verdict:
     """Return the verdict on an answer; ``known`` comes from a ``.solu`` file."""
@@ -56,10 +59,6 @@ def contradiction(answer: CaseAnswer, known: Known) -> str | None:
 
 def _better(answer: CaseAnswer, one: int, other: int) -> bool:
     return one > other if answer.sense == "max" else one < other
-
-
-NO_ANSWER = ("fail", "abort", "unsupported")
-"""Verdicts of cases whose values do not count."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,14 @@ GENERATED = "generate:"
 """Prefix of an entry for a generated round: ``generate:planted-10000x500x8-s0``."""
 
 
+MADE = "made"
+"""Folder beside the lists that holds generated rounds."""
+SOURCES = ("generators", "model", "topology", "formats")
+"""Packages that determine what a generator writes."""
+DIGITS = 12
+_FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
+
+
 @dataclass(frozen=True)
 class SetEntry:
     """
@@ -136,14 +144,6 @@ def _listed(path: Path) -> list[SetEntry]:
         except (BadInput, ValueError) as error:  # ValueError: a NUL byte in the name
             raise BadInput(f"{path}:{number}: {error}") from None
     return items
-
-
-MADE = "made"
-"""Folder beside the lists that holds generated rounds."""
-SOURCES = ("generators", "model", "topology", "formats")
-"""Packages that determine what a generator writes."""
-DIGITS = 12
-_FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
 
 
 def generate_round(name: str, path: Path) -> None:

@@ -25,6 +25,11 @@ decompressed. How rounds are made: [docs/generators.md](../docs/generators.md); 
 """
 
 
+ROUND = ("round", "waiting", "running", "nodes", "GPUs", "load %", "shares", "gangs", "has")
+MODEL = ("model", "columns", "rows")
+KNOWN = ("value", "bound", "found by", "SHA-256")
+
+
 class RoundStatistics(NamedTuple):
     """Counts that characterise a round."""
 
@@ -119,11 +124,6 @@ def statistics_page(
         if rows:
             parts += ["\n", markdown_table([*MODEL, *KNOWN], rows)]
     return "".join(parts)
-
-
-ROUND = ("round", "waiting", "running", "nodes", "GPUs", "load %", "shares", "gangs", "has")
-MODEL = ("model", "columns", "rows")
-KNOWN = ("value", "bound", "found by", "SHA-256")
 
 
 def _round_cells(instance: Instance) -> list[str]:

@@ -18,6 +18,9 @@ DEGREE = 2
 COLUMNS = ("placement", "local_bsz", "step_time")
 
 
+TERMS, COMPUTING = 6, 2
+
+
 class ProfiledRun(NamedTuple):
     """A profiling run: ``rate`` samples a second with a global ``batch`` on ``nodes`` of ``gpus`` GPUs each."""
 
@@ -200,9 +203,6 @@ def sia_runs(text: str, *, where: str = "profile") -> tuple[list[ProfiledRun], i
         total = len(digits) * min(gpus)
         runs.append(ProfiledRun(len(digits), min(gpus), total * local, total * local / step))
     return runs, uneven
-
-
-TERMS, COMPUTING = 6, 2
 
 
 class StepModel(Fitted):

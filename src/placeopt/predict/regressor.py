@@ -21,6 +21,10 @@ RIDGE = 1e-6
 """Keeps the linear fit defined if features are collinear."""
 
 
+FITTED = ("centre", "scale", "base", "weights", "trees", "step", "least", "most")
+"""Fields of a `Regressor` that its predictions depend on."""
+
+
 class Tree(Record):
     """A binary tree as arrays, root first: a row goes left where ``x[feature] <= threshold``; feature -1 is a leaf."""
 
@@ -68,10 +72,6 @@ class Regressor(Fitted):
     def predict(self, rows: Sequence[Mapping[str, float]]) -> np.ndarray:
         """Shape (n,): the target for ``n`` rows of features; raises ``BadInput`` where one is missing or negative."""
         return _predict(_matrix(rows, self.features), {name: getattr(self, name) for name in FITTED})
-
-
-FITTED = ("centre", "scale", "base", "weights", "trees", "step", "least", "most")
-"""Fields of a `Regressor` that its predictions depend on."""
 
 
 def _predict(x: np.ndarray, fields: Mapping[str, Any]) -> np.ndarray:

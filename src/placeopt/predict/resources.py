@@ -12,6 +12,9 @@ FIRST: dict[str, int] = {"vision": 3, "language": 5, "speech": 5}
 """Cores of a tenant's first job by category (SODA V-B 1)."""
 
 
+MIB = 2**20
+
+
 def first_cores(
     category: Category | None = None,
     *,
@@ -95,9 +98,6 @@ def best_fit_cores(
         while best < most and at(best + 1) > at(best) + tolerance:
             best += 1
     return best, len(known)
-
-
-MIB = 2**20
 
 
 def gpu_memory_mib(

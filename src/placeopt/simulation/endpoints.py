@@ -17,6 +17,10 @@ Wanted = tuple[int, int]
 """Replicas with GPUs, and on CPU cores alone."""
 
 
+LATE_SHARE = 0.05
+"""Above it the 95th percentile of latency is late by an unknown time."""
+
+
 def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
     """Return the scenario with the replicas that the policy wants for its endpoints; the same if there are none."""
     if not scenario.endpoints:
@@ -119,9 +123,6 @@ def _arrival(endpoint: Endpoint, replica: Replica, name: str, begin: int, end: i
 
 Stay = tuple[Replica, int, int]
 """A replica that ran from one moment to another, in ms."""
-
-LATE_SHARE = 0.05
-"""Above it the 95th percentile of latency is late by an unknown time."""
 
 
 @dataclass(frozen=True)

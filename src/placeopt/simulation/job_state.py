@@ -15,6 +15,10 @@ NANO = 10**6
 """Unit of work: nanoseconds of undisturbed run time, rounded down at changes of pace, so that no job ends early."""
 
 
+NEVER_MS = 10**16
+"""Later than any event: when a job that waits on its GPUs for workers goes on."""
+
+
 @dataclass
 class RunningJob:
     """A job that runs."""
@@ -96,10 +100,6 @@ class LongestObserved:
         excess = max(held.apart_thousandths, performance.excess(held, "worst"), performance.share_excess(held))
         run.slowdown = max(run.slowdown, 1000 + excess)
         run.end_ms = run.start_ms - (-run.actual_ms * run.slowdown // 1000)
-
-
-NEVER_MS = 10**16
-"""Later than any event: when a job that waits on its GPUs for workers goes on."""
 
 
 @dataclass

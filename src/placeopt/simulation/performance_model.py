@@ -20,6 +20,11 @@ LEAST_PERCENT = 10
 """A throttled job keeps this part of what it would use; Intel's Memory Bandwidth Allocation sets no less."""
 
 
+DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
+UNREAD = {"run_time_ms": None, "rate_milli": None, "latency_ms": None, "utility_thousandths": None}
+"""Fields of options that do not decide how fast a job runs."""
+
+
 class MemoryBandwidthUse:
     """
     Memory bandwidth in use on every node, by jobs that may be throttled and by others.
@@ -79,11 +84,6 @@ class MemoryBandwidthUse:
 
 Domains = tuple[frozenset[int], ...]
 """GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""
-
-
-DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
-UNREAD = {"run_time_ms": None, "rate_milli": None, "latency_ms": None, "utility_thousandths": None}
-"""Fields of options that do not decide how fast a job runs."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,12 @@ MIXED = 0.5
 """Part of the time that is reserved for mixtures."""
 
 
+MOST_MIXTURES = 4_000_000
+"""Size of the grid beyond which it is not made; then no lower bound of the price is proven."""
+ROUND_SHARE = 0.25
+"""Part of the time that one round may take."""
+
+
 @checked
 def cheapest(
     instance: Instance,
@@ -92,10 +98,6 @@ def with_mixture_results(alone: NodesNeeded, axis: int, tried: Sequence[MixtureT
 
 
 Grid = npt.NDArray[np.bool_]
-MOST_MIXTURES = 4_000_000
-"""Size of the grid beyond which it is not made; then no lower bound of the price is proven."""
-ROUND_SHARE = 0.25
-"""Part of the time that one round may take."""
 
 
 class MixtureSearch:

@@ -11,6 +11,10 @@ from placeopt.model import Instance, Machine
 NODE = "node"
 
 
+INSIDE = ("gpu", "switch", "numa", "socket")
+GPU = "gpu"
+
+
 def levels_of(instance: Instance) -> tuple[str, ...]:
     """Return ``node`` and the levels of the network's domains, in the order in which they are listed."""
     return (NODE, *dict.fromkeys(domain.level for domain in instance.cluster.domains))
@@ -74,10 +78,6 @@ def free_prefix(names: Iterable[str]) -> str:
     while prefix in used:
         prefix += "'"
     return prefix
-
-
-INSIDE = ("gpu", "switch", "numa", "socket")
-GPU = "gpu"
 
 
 def gpus_under(instance: Instance, level: str) -> dict[str, tuple[str, tuple[int, ...]]]:

@@ -33,6 +33,9 @@ NO_LIMIT = 10**12
 EXPLAIN_S = 10.0
 
 
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
 @checked
 def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: threading.Event | None = None) -> Fit:
     """
@@ -144,9 +147,6 @@ def _free_name(name: str, used: set[str]) -> str:
     while name in used:
         name += "'"
     return name
-
-
-SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 @checked

@@ -18,6 +18,9 @@ from placeopt.simulation.scheduling.placement_amounts import (
 )
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
 
+LARGE = 4
+"""GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
+
 
 class DrfQueue(JobQueue):
     """
@@ -80,10 +83,6 @@ class DrfQueue(JobQueue):
         gpu_milli, cpu, memory = self.held(user)
         more = amounts_of(placement)
         self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])
-
-
-LARGE = 4
-"""GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
 
 
 class ArrayDivision:

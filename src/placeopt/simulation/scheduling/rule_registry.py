@@ -14,6 +14,9 @@ from placeopt.model.scheduling import Scheduling
 R = TypeVar("R")
 
 
+FOLDER = files("placeopt.simulation.scheduling") / "policies"
+
+
 class RuleRegistry(Generic[R]):
     """The rules that one field of a policy can name: ``names`` that the field accepts, and a built-in rule for each."""
 
@@ -46,9 +49,6 @@ class RuleRegistry(Generic[R]):
     def __iter__(self) -> Iterator[str]:
         """Yield the names, built-in ones first."""
         return iter(self._rules)
-
-
-FOLDER = files("placeopt.simulation.scheduling") / "policies"
 
 
 def policy_names() -> list[str]:
