@@ -11,6 +11,8 @@ from placeopt.formats.documents import read_instance
 from placeopt.formats.solu import Known
 from placeopt.formats.table import markdown_table
 from placeopt.model import Instance, Job
+from placeopt.whatif.domain_levels import gpus_by_node
+from placeopt.whatif.instance_edit import requested_gpu_milli
 
 DIGITS = 12
 """Digits of a checksum on the page."""
@@ -48,10 +50,9 @@ def round_statistics(instance: Instance) -> RoundStatistics:
     """Return the counts that characterise a round."""
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
-    sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    gpus = sum(sizes[node.machine] for node in instance.cluster.nodes)
+    gpus = sum(gpus_by_node(instance.cluster).values())
     free = 1000 * gpus - instance.running_gpu_milli
-    asked = sum(_milli(job) for job in waiting)
+    asked = sum(map(requested_gpu_milli, waiting))
     return RoundStatistics(
         waiting=len(waiting),
         running=len(runs),
@@ -62,10 +63,6 @@ def round_statistics(instance: Instance) -> RoundStatistics:
         gangs=sum(job.options[0].workers > 1 for job in waiting),
         features=tuple(word for word, has in FEATURES.items() if has(instance)),
     )
-
-
-def _milli(job: Job) -> int:
-    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
 
 
 def _any(tell: Callable[[Job], object]) -> Callable[[Instance], bool]:

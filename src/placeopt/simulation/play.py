@@ -21,9 +21,10 @@ from placeopt.simulation.journal import EventLog
 from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
 from placeopt.solving.params import SolveParams, check_call
+from placeopt.whatif.plan_review import placement_of
 
 
 @dataclass(frozen=True)

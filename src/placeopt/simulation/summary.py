@@ -10,6 +10,7 @@ from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, j
 from placeopt.simulation.endpoints import Serving, replicas, serving
 from placeopt.simulation.history import History, JobHistory, Span
 from placeopt.simulation.job_warnings import MissingEstimates, NeverEnds, missing_estimates, never_ending
+from placeopt.whatif.domain_levels import gpus_by_node
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
 
 def occupancy_between(history: History, start_ms: int, end_ms: int) -> Occupancy:
     """Return the use of GPU time in a window; jobs that still run at its end count up to there."""
-    return occupancy(_gpu_uses(history, end_ms), _gpus_of(history), start_ms, end_ms)
+    return occupancy(_gpu_uses(history, end_ms), gpus_by_node(history.scenario.cluster), start_ms, end_ms)
 
 
 def _serving(history: History, until: int) -> Serving | None:
@@ -220,9 +221,3 @@ def _used(percent: int, span: Span, end: int) -> float:
     """Return the mean utilisation by a job in a span; it is 0 while the GPUs wait for the host."""
     took = end - span.start_ms
     return percent * (took - span.host_wait_ms) / took if span.host_wait_ms and took else percent
-
-
-def _gpus_of(history: History) -> dict[str, int]:
-    cluster = history.scenario.cluster
-    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
-    return {node.id: sizes[node.machine] for node in cluster.nodes}

@@ -25,7 +25,7 @@ from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
 from placeopt.terms.rules.registry import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
-from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif.domain_levels import gpus_by_node, nodes_under
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
 from placeopt.whatif.plan_review import plan_of
@@ -200,8 +200,7 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
     if missing is not None:
         raise BadArgument(f"exempt: no job {missing!r} runs")
     under = nodes_under(base, level)
-    machines = {machine.id: len(machine.gpus) for machine in base.cluster.machines}
-    gpus = {node.id: machines[node.machine] for node in base.cluster.nodes}
+    gpus = gpus_by_node(base.cluster)
     capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
     under = {name: nodes for name, nodes in under.items() if capacity[name]}
     at = {node: name for name, nodes in under.items() for node in nodes}

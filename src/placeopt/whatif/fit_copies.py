@@ -24,7 +24,7 @@ from placeopt.problem.domains import gpu_parts
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.from_running import only_running
-from placeopt.whatif.instance_edit import edit_instance
+from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
@@ -88,11 +88,10 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         explained = explain(round_, trial.plan, left, time_limit_s=EXPLAIN_S)
         if explained.conflict:
             binds = tuple(Binding(name=constraint.name, asks=constraint.asks) for constraint in explained.conflict)
-    gpus = max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
     return Fit(
         found=found,
         most=max(min(most, at_most), found),
-        gpu_milli_each=gpus,
+        gpu_milli_each=requested_gpu_milli(job),
         gangs=gangs,
         binds=binds,
         seconds=time.monotonic() - began,

@@ -6,11 +6,11 @@ from placeopt.aliases import former_names
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadInput
-from placeopt.model import Instance, Placement, Plan, Running
+from placeopt.model import Instance, Plan, Running
 from placeopt.problem.classes import admits, effective_labels
 from placeopt.terms.queue_ceilings import in_amounts
 from placeopt.whatif.instance_edit import edit_instance
-from placeopt.whatif.plan_review import plan_of
+from placeopt.whatif.plan_review import placement_of, plan_of
 
 
 @checked
@@ -82,9 +82,5 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     stay = tuple(held for held in instance.running if not might_start(held))
     staying = {held.job for held in stay}
     anew = instance.model_copy(update={"running": stay})
-    placements = [
-        Placement(job=held.job, option=held.option, assignments=held.assignments)
-        for held in instance.running
-        if held.job not in staying
-    ]
+    placements = [placement_of(held) for held in instance.running if held.job not in staying]
     return anew, plan_of(anew, placements)

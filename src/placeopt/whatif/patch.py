@@ -13,7 +13,7 @@ from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node
 from placeopt.model.base import Record
 from placeopt.whatif import steps
-from placeopt.whatif.domain_levels import INSIDE, joined, lost_hardware
+from placeopt.whatif.domain_levels import INSIDE, gpus_by_node, joined, lost_hardware
 from placeopt.whatif.instance_edit import (
     Patched,
     cluster_of,
@@ -167,8 +167,7 @@ def _remove_jobs(before: Patched, step: steps.RemoveJobs) -> Patched:
 
 def _scale_demand(before: Patched, step: steps.ScaleDemand) -> Patched:
     instance = before.instance
-    machines = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    target = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
+    target = 10 * step.percent * sum(gpus_by_node(instance.cluster).values())  # GPU-milli
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
     if not waiting:

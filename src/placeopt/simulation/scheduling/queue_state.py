@@ -18,7 +18,8 @@ from placeopt.simulation.scheduling.interference_monitor import InterferenceMoni
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
 from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
-from placeopt.simulation.scheduling.scheduler import Scheduler, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler
+from placeopt.whatif.plan_review import placement_of
 
 MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
 """Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""

@@ -11,6 +11,7 @@ from placeopt.model.scheduling import CHOICE_NAMES, Scheduling
 from placeopt.predict.resources import best_fit_cores, first_cores
 from placeopt.problem.allowance import cost_of, latency_of, nodes_of, rate_of
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.whatif.domain_levels import gpus_by_node
 
 
 class ResourceEstimator:
@@ -99,8 +100,7 @@ def by_rate(cluster: Cluster) -> OptionScore:
 
 def by_rate_over_cost(cluster: Cluster) -> OptionScore:
     """Score options by rate over cost (CER; GENIE eq. 10 and 11)."""
-    machines = {machine.id: len(machine.gpus) for machine in cluster.machines}
-    sizes = [machines[node.machine] for node in cluster.nodes]
+    sizes = gpus_by_node(cluster).values()
     num_gpus, num_nodes, largest = sum(sizes), sum(size > 0 for size in sizes), max(1, *sizes)
 
     def score(option: Option) -> float:

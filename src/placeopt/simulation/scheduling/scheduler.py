@@ -9,7 +9,7 @@ from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job, Option, Placement, Plan, Policy, Running
+from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
 from placeopt.model.base import MAX_VALUE
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
@@ -181,11 +181,6 @@ class Scheduler(ABC):
         """Bring the engine up to date with arrivals, time and expected ends."""
         self._engine.update(add_jobs=self._arriving.values(), now_ms=now_ms, expected_end_ms=ends)
         self._arriving.clear()
-
-
-def placement_of(running: Running) -> Placement:
-    """Return where a job runs as a placement."""
-    return Placement(job=running.job, option=running.option, assignments=running.assignments)
 
 
 def by_rate(option: Option) -> Option:

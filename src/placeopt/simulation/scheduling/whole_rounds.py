@@ -11,8 +11,9 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
-from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
 from placeopt.solving.params import SolveParams
+from placeopt.whatif.plan_review import placement_of
 
 
 class WholeRounds(Scheduler):
