@@ -17,8 +17,7 @@ from placeopt import generate
 from placeopt.live_cluster.engine import Engine
 from placeopt.whatif import Limits, price
 from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.node_swap import gain
-from placeopt.whatif.round_solving import outcome_of, without_costs
+from placeopt.whatif.round_solving import gain, outcome_of, without_costs
 
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")
 

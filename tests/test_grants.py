@@ -18,7 +18,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import grants
 from placeopt.simulation import simulate
-from placeopt.simulation.snapshot import round_at
+from placeopt.simulation.history import round_at
 from placeopt.whatif import after_plan, review
 from placeopt.whatif.plan_review import plan_of
 from scenarios import policy as scheduling

@@ -52,7 +52,15 @@ def functions_of(package: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "package", ["placeopt.metrics", "placeopt.simulation", "placeopt.simulation.replay", "placeopt.whatif"]
+    "package",
+    [
+        "placeopt.generators",
+        "placeopt.metrics",
+        "placeopt.predict",
+        "placeopt.simulation",
+        "placeopt.simulation.replay",
+        "placeopt.whatif",
+    ],
 )
 def test_functions_of_a_package_are_functions_in_every_import_order(package: str) -> None:
     """No module has the name of a function, and importing a former name of a module leaves the function in place."""

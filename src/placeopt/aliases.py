@@ -35,18 +35,18 @@ MODULES = {
     "placeopt.whatif.taken": "placeopt.whatif.from_running",
 }
 SUBMODULES = {
-    "placeopt.simulation.replay": {"add": "add_nodes", "sweep": "scenario_sweep"},
+    "placeopt.simulation.replay": {"add": "questions", "sweep": "questions"},
     "placeopt.whatif": {
         "add": "add_nodes",
-        "after_plan": "applied_plan",
+        "after_plan": "from_running",
         "cheapest": "cheapest_nodes",
         "defrag": "defragmentation",
         "fail": "failures",
         "fit": "fit_copies",
         "price": "marginal_prices",
         "review": "plan_review",
-        "slots": "free_slots",
-        "swap": "node_swap",
+        "slots": "fit_copies",
+        "swap": "round_sweep",
         "sweep": "round_sweep",
     },
 }

@@ -16,13 +16,10 @@ from placeopt.benchmark.comparison import (
     summary_table,
     wrong_table,
 )
-from placeopt.benchmark.journal import Journal, known_at_run, read_journal
+from placeopt.benchmark.journal import CaseAnswer, Journal, KnownAtRun, Row, known_at_run, read_journal
 from placeopt.benchmark.recheck import recheck
-from placeopt.benchmark.records import CaseAnswer, KnownAtRun, Row
-from placeopt.benchmark.report import make_report
-from placeopt.benchmark.report_page import READING
-from placeopt.benchmark.scored_cases import score_rows
-from placeopt.benchmark.verdicts import judge
+from placeopt.benchmark.report import READING, make_report
+from placeopt.benchmark.scored_cases import judge, score_rows
 from placeopt.cli.run import run
 from placeopt.formats.solu import Known
 
@@ -195,7 +192,7 @@ def test_the_rank_is_by_what_the_page_names(tmp_path: Path) -> None:
     ]
     with Journal(tmp_path / "out") as journal:
         for one in rows:
-            journal.append(one)
+            journal.add(one)
     report = make_report(tmp_path / "out", {}, plots=False)
     [summary] = [table for table in report.tables if table.name == "summary"]
     names = [line[0] for line in summary.rows]

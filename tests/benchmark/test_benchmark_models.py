@@ -7,8 +7,7 @@ import highspy
 import numpy as np
 import pytest
 
-from placeopt.benchmark.gap import gap_model
-from placeopt.benchmark.linear_files import permuted, read_model
+from placeopt.benchmark.linear_files import gap_model, permuted, read_model
 from placeopt.benchmark.mps import mps_model
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder

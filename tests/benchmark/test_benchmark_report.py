@@ -16,9 +16,8 @@ from placeopt.benchmark.comparison import (
     wrong_table,
 )
 from placeopt.benchmark.figures import step_figure
-from placeopt.benchmark.journal import Journal
+from placeopt.benchmark.journal import Case, CaseAnswer, Journal, Row, TrajectoryPoint
 from placeopt.benchmark.recheck import improve_known, recheck
-from placeopt.benchmark.records import Case, CaseAnswer, Row, TrajectoryPoint
 from placeopt.benchmark.report import make_report, write_report
 from placeopt.benchmark.scored_cases import score_rows
 from placeopt.errors import BadInput
@@ -163,7 +162,7 @@ def folder(tmp_path: Path) -> Path:
     """A benchmark's folder with the rows above."""
     with Journal(tmp_path / "out") as journal:
         for one in ROWS:
-            journal.append(one)
+            journal.add(one)
     return tmp_path / "out"
 
 
@@ -246,7 +245,7 @@ def stored(tmp_path: Path, values: list[int], objective: int, bound: int, **fiel
         "tiny", "highs", wall=1, objective=objective, bound=bound, path=path, sha=sha, verdict="solved", **fields
     )
     with Journal(out) as journal:
-        journal.append(made.model_copy(update={"solution": "solutions/x.json"}))
+        journal.add(made.model_copy(update={"solution": "solutions/x.json"}))
     return out
 
 

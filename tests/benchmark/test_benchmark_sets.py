@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import generate, write_instance
-from placeopt.benchmark import generated_rounds
+from placeopt.benchmark import sets
 from placeopt.benchmark.sets import read_sets
 from placeopt.benchmark.statistics import round_statistics, statistics_page
 from placeopt.errors import BadInput
@@ -34,7 +34,7 @@ def test_a_round_of_another_generator_is_not_taken_for_it(tmp_path: Path, monkey
     [item] = read_sets(["generate:uniform-5x2x4-s3"], tmp_path)
     [other] = read_sets(["generate:uniform-5x2x4-s4"], tmp_path)
     before, beside = item.there(), other.there()
-    monkeypatch.setattr(generated_rounds, "generators_digest", lambda: "0123456789ab")
+    monkeypatch.setattr(sets, "generators_digest", lambda: "0123456789ab")
     [again] = read_sets(["generate:uniform-5x2x4-s3"], tmp_path)
     assert (again.name, again.path.exists()) == (item.name, False)
     assert again.sha256()
@@ -47,8 +47,8 @@ def test_the_digest_is_of_what_makes_rounds(tmp_path: Path, monkeypatch: pytest.
     file = tmp_path / "generators" / "uniform.py"
     file.parent.mkdir()
     file.write_text("LOAD = 1.0\n")
-    monkeypatch.setattr(generated_rounds, "__file__", str(tmp_path / "benchmark" / "generated_rounds.py"))
-    digest = generated_rounds.generators_digest.__wrapped__
+    monkeypatch.setattr(sets, "__file__", str(tmp_path / "benchmark" / "sets.py"))
+    digest = sets.generators_digest.__wrapped__
     first = digest()
     assert digest() == first
     file.write_text("LOAD = 1.1\n")

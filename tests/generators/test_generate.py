@@ -9,7 +9,7 @@ from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.generators import SPECS, generate
-from placeopt.generators.openb_classes import openb_classes
+from placeopt.generators.job_kinds import openb_classes
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
 

@@ -5,7 +5,7 @@ import pytest
 
 from builders import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.generators.racks import two_socket_machine
+from placeopt.generators.shared import two_socket_machine
 from placeopt.heuristics import SCORES, Candidates, greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Communication, Instance, Job, Policy, Slowdown

@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt.metrics import bootstrap_interval, distribution_of, jain_index, paired_interval, t_interval
-from placeopt.metrics.confidence import t_quantile
+from placeopt.metrics.statistics import t_quantile
 
 
 def test_spread_by_hand() -> None:

@@ -5,7 +5,7 @@ import pytest
 from builders import placement
 from placeopt.model import Placement
 from placeopt.model.scheduling import Arrays
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue
+from placeopt.simulation.scheduling.drf_queue import ArrayDivision, JobArrayQueue
 from placeopt.simulation.scheduling.placement_amounts import amounts_of, cluster_amounts
 from scenarios import scenario, timed
 

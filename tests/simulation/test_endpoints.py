@@ -8,8 +8,7 @@ from placeopt.model import Demand
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.replicas import replicas, wanted_replicas
-from placeopt.simulation.serving import Serving, latency_ms, most_load, serving
+from placeopt.simulation.endpoints import Serving, latency_ms, most_load, replicas, serving, wanted_replicas
 from scenarios import policy, scenario, timed
 
 GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, latency_ms=100)

@@ -12,7 +12,7 @@ def test_at_one_moment_ends_come_before_arrivals_and_the_round_last() -> None:
     """What ends frees its GPUs for the round of the same moment."""
     agenda = EventQueue(None, None)
     agenda.round_after("arrival", 5)
-    agenda.arrival("a", 5)
+    agenda.add("arrival", "a", 5)
     agenda.end("b", 5)
     assert drained(agenda) == [(5, "end", "b"), (5, "arrival", "a"), (5, "round", "")]
 
@@ -20,7 +20,7 @@ def test_at_one_moment_ends_come_before_arrivals_and_the_round_last() -> None:
 def test_in_steps_the_round_comes_before_the_ends() -> None:
     """As in SC'17's artifact: GPUs of a job that ends are free for the round of the next step."""
     agenda = EventQueue(1100, None)
-    agenda.arrival("a", 513)
+    agenda.add("arrival", "a", 513)
     agenda.end("b", agenda.noticed(1100, 1101))
     agenda.end("c", agenda.noticed(0, 1100))
     agenda.round_after("arrival", 1100)

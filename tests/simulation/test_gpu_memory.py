@@ -4,7 +4,7 @@ import pytest
 
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.gpu_memory import GpuMemory
+from placeopt.simulation.running_jobs import GpuMemory
 from scenarios import PLAIN, policy, scenario, timed
 
 SHARED = policy("fcfs", policy=PLAIN.model_copy(update={"share_mode": "fraction"}))

@@ -8,7 +8,7 @@ from placeopt.formats.documents import loads
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.bandwidth import MemoryBandwidthUse
+from placeopt.simulation.performance_model import MemoryBandwidthUse
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from scenarios import policy, scenario, timed
 

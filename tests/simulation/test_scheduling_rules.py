@@ -29,7 +29,7 @@ from placeopt.simulation import (
     simulate,
     sorted_by,
 )
-from placeopt.simulation.scheduling.preemption_rules import Candidate, Request
+from placeopt.simulation.scheduling.preemption_policy import Candidate, Request
 from scenarios import policy, scenario, timed
 
 REGISTRIES: list[tuple[RuleRegistry[Any], RuleNames, object]] = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.model import Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import dgx1
@@ -75,7 +76,7 @@ def dynamoml_scenario(*, jobs: int = 12, seed: int = 0) -> Scenario:
             f"paper's; run times, speeds apart, costs of changes and requests are ours, with seed {seed}: see "
             "placeopt.generators.dynamoml for the basis of each."  # former place: stored scenarios and digests hold it
         ),
-        cluster=Cluster(machines=(machine,), nodes=tuple(Node(id=f"node-{i}", machine=machine.id) for i in range(2))),
+        cluster=equal_nodes(machine, 2, digits=1),
         physics=Physics(resize_ms=10_000, restart_ms=30_000),
         arrivals=tuple(arrivals),
         endpoints=(_inference(rng),),

@@ -12,7 +12,8 @@ from functools import cache
 from importlib.resources import files
 
 from placeopt.errors import BadInput
-from placeopt.model import Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option, Part
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option, Part
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.predict import StepModel, fit_step
 from placeopt.predict.rate import ProfiledRun
@@ -136,9 +137,7 @@ def genie_tasks(
             "measurements on K80 (genie_rates.csv). On one GPU a training task takes 0.5 to 9.5 h, uniform; inference "
             "a third."
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:02}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes, digits=2),
         physics=Physics(rule="rate", interference="worst", spread_slowdown_thousandths=0),
         arrivals=tuple(arrivals),
     )

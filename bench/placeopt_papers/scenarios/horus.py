@@ -11,7 +11,8 @@ import math
 import random
 
 from placeopt.errors import BadInput
-from placeopt.model import Cluster, Demand, Gpu, Job, Machine, Node, Option
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Demand, Gpu, Job, Machine, Option
 from placeopt.model.base import MAX_JOBS
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
@@ -42,14 +43,7 @@ wait and waits are spread evenly; the paper does not tell.
 
 
 def horus_testbed(seed: int, workload: str = "large", *, jobs: int = 100, nodes: int = 3) -> Scenario:
-    """
-    Draw single-GPU jobs that are all submitted at once onto nodes of 4 RTX 2080 (5.1, 5.2, 6.1).
-
-    Raises
-    ------
-    BadInput
-        If the workload is not ``small`` or ``large``, or a number is out of range.
-    """
+    """Draw single-GPU jobs that are all submitted at once onto nodes of 4 RTX 2080 (5.1, 5.2, 6.1)."""
     if workload not in SHORT_PART or not 1 <= jobs <= MAX_JOBS or nodes < 1:
         raise BadInput(f"workload: {workload!r}, expected small or large; jobs: 1 to {MAX_JOBS}; nodes: 1 or more")
     dice = random.Random(seed)
@@ -59,19 +53,13 @@ def horus_testbed(seed: int, workload: str = "large", *, jobs: int = 100, nodes:
         low, high = (SHORTEST_S, SHORT_S) if short else (SHORT_S, LONGEST_S)
         seconds = math.exp(dice.uniform(math.log(low), math.log(high)))
         arrivals.append(_arrival(f"job-{i:03}", round(1000 * seconds), 1, dice, 4))
-    machine = Machine(
-        id="rtx-2080-4",
-        cpu_millicores=24_000,
-        memory_mib=128 * 1024,
-        gpus=tuple(Gpu(model="RTX 2080", memory_mib=GPU_MIB) for _ in range(4)),
-        source=f"{PAPER}, 5.1",
-    )
     note = (
         f"After {PAPER}, 5.2: W-{workload.title()}, {jobs} single-GPU jobs of 3 minutes to 2 hours, log-uniform among "
         f"the short (up to 800 s, {100 * SHORT_PART[workload]:.0f} %) and the long ones, all submitted at once. "
         f"Utilisation: {100 * LIGHT_PART:.0f} % light (5 to 60), else 60 to 100 %. GPU memory: "
         "1 GiB + 6.5 GiB x utilisation, 1 GiB either way."
     )
+    machine = _machine(4, cpu_millicores=24_000, memory_gib=128)
     return _scenario(f"horus-w-{workload}-s{seed}", note, machine, nodes, arrivals)
 
 
@@ -80,11 +68,6 @@ def horus_trace(seed: int, *, jobs: int = 398, nodes: int = 128) -> Scenario:
     Draw jobs in the shape of the production trace, all submitted at once, onto nodes of 8 GPUs (5.1, 6.2).
 
     A step of the paper's simulation is read as a minute.
-
-    Raises
-    ------
-    BadInput
-        If a number is out of range.
     """
     if not 1 <= jobs <= MAX_JOBS or nodes < 2:
         raise BadInput(f"jobs: 1 to {MAX_JOBS}; nodes: 2 or more")
@@ -95,19 +78,23 @@ def horus_trace(seed: int, *, jobs: int = 398, nodes: int = 128) -> Scenario:
         minutes = max(1.0, dice.lognormvariate(math.log(MEDIAN_MIN), sigma))
         gpus = dice.choices([size for size, _ in SIZES], [part for _, part in SIZES])[0]
         arrivals.append(_arrival(f"job-{i:03}", round(60_000 * minutes), gpus, dice, 8))
-    machine = Machine(
-        id="rtx-2080-8",
-        cpu_millicores=128_000,
-        memory_mib=512 * 1024,
-        gpus=tuple(Gpu(model="RTX 2080", memory_mib=GPU_MIB) for _ in range(8)),
-        source=f"{PAPER}, 5.1",
-    )
     note = (
         f"After {PAPER}, 6.2: {jobs} jobs on {nodes} nodes of 8 GPUs, all submitted at once. Run times log-normal with "
         f"median {MEDIAN_MIN} and mean {MEAN_MIN} minutes (figure 1); sizes 8 to 64 GPUs, 24.8 on average, chosen. "
         "Utilisation and GPU memory as in W-Small and W-Large."
     )
+    machine = _machine(8, cpu_millicores=128_000, memory_gib=512)
     return _scenario(f"horus-trace-s{seed}", note, machine, nodes, arrivals)
+
+
+def _machine(gpus: int, *, cpu_millicores: int, memory_gib: int) -> Machine:
+    return Machine(
+        id=f"rtx-2080-{gpus}",
+        cpu_millicores=cpu_millicores,
+        memory_mib=memory_gib * 1024,
+        gpus=(Gpu(model="RTX 2080", memory_mib=GPU_MIB),) * gpus,
+        source=f"{PAPER}, 5.1",
+    )
 
 
 def _arrival(name: str, run_time_ms: int, gpus: int, dice: random.Random, node_gpus: int) -> Arrival:
@@ -128,9 +115,7 @@ def _scenario(name: str, note: str, machine: Machine, nodes: int, arrivals: list
     return Scenario(
         name=name,
         note=note,
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes),
         physics=CURVE,
         arrivals=tuple(arrivals),
     )

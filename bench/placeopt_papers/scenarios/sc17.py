@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 
 from placeopt.errors import BadInput
-from placeopt.model import Assignment, Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option, Part, Running
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Assignment, Communication, Demand, Gpu, Job, Machine, Option, Part, Running
 from placeopt.model.placement import WorkerGpus
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt_papers.scenarios.sc17_times import sc17_times
@@ -174,9 +175,7 @@ def _scenario(name: str, note: str, machines: int, arrivals: list[Arrival], phys
     return Scenario(
         name=name,
         note=note,
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"minsky-{i}", machine=machine.id) for i in range(machines))
-        ),
+        cluster=equal_nodes(machine, machines, prefix="minsky", digits=1),
         physics=physics,
         slowdowns=sc17_times().among(kinds),
         arrivals=tuple(arrivals),

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.model import Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Arrival, Physics, Scenario
@@ -138,9 +139,7 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenar
             "SODA's month (Zhao et al., IEEE TC 2023), made anew from its published statistics; what is not published "
             f"is ours, see placeopt.generators.soda_month. Seed {seed}."  # former place: stored scenarios hold it
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes),
         physics=Physics(memory_bandwidth_percent=75),
         core_curves=tuple(core_curve(name) for name in KINDS),
         arrivals=tuple(arrivals),

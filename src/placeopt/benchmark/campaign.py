@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from placeopt.benchmark.journal import SOLUTIONS, Journal
-from placeopt.benchmark.records import Case, KnownAtRun, Row, RunRecord
+from placeopt.benchmark.journal import SOLUTIONS, Case, Journal, KnownAtRun, Row, RunRecord
+from placeopt.benchmark.scored_cases import judge
 from placeopt.benchmark.sets import Kind, SetEntry, read_sets
 from placeopt.benchmark.supervise import CaseOutcome, run_case
-from placeopt.benchmark.verdicts import judge
 from placeopt.environment import usable_cores, versions
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.solu import Known, read_solu
@@ -28,16 +27,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """
-    The cases of a campaign.
-
-    Attributes
-    ----------
-    cases
-        In the order of sets, seeds and solvers.
-    left_out
-        Solvers that suit none of the instances.
-    """
+    """Cases in the order of sets, seeds and solvers; ``left_out``: solvers that suit none of the instances."""
 
     cases: tuple[Case, ...]
     left_out: tuple[str, ...]
@@ -83,9 +73,7 @@ def plan_cases(
     """
     items = read_sets(sets, instances)
     names = _solvers(solvers)
-    kinds: dict[str, tuple[Kind, ...]] = {
-        name: tuple(kind for kind, known in _known().items() if name in known) for name in names
-    }
+    able: dict[Kind, Collection[str]] = {"placement": METHODS, "linear": SOLVERS}
     sums = {item.name: item.sha256() for item in items}
     cases = tuple(
         Case(
@@ -103,10 +91,10 @@ def plan_cases(
         for item in items
         for seed in seeds
         for name in names
-        if item.kind in kinds[name]
+        if name in able[item.kind]
     )
-    there = {item.kind for item in items}
-    left_out = tuple(name for name in names if not there & set(kinds[name])) if ALL not in solvers else ()
+    suiting = set().union(*(able[item.kind] for item in items))
+    left_out = tuple(name for name in names if name not in suiting) if ALL not in solvers else ()
     if not cases:
         raise BadInput(f"nothing to run: {_no_case_text(items, names)}")
     return CampaignPlan(cases, left_out)
@@ -156,7 +144,7 @@ def run_cases(
         if on_news is not None:
             on_news(CampaignProgress(0, kept, len(wanted)))
         if to_do:
-            journal.append(_run_record(len(journal.runs) + 1, command, jobs, solu))
+            journal.add(_run_record(len(journal.runs) + 1, command, jobs, solu))
         inside = cancelled if jobs is not None else None  # a callable of this process does not reach other machines
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
@@ -164,7 +152,7 @@ def run_cases(
             if outcome is None:
                 continue
             row = _row(outcome, known.get(outcome.case.instance, Known()), len(journal.runs))
-            journal.append(row)
+            journal.add(row)
             done += 1
             if on_news is not None:
                 on_news(CampaignProgress(done, kept, len(wanted), row))
@@ -185,10 +173,6 @@ def _row(outcome: CaseOutcome, known: Known, run: int) -> Row:
         load_before=outcome.load_before,
         load_after=outcome.load_after,
     )
-
-
-def _known() -> dict[Kind, tuple[str, ...]]:
-    return {"placement": tuple(METHODS), "linear": tuple(SOLVERS)}
 
 
 def _solvers(names: Sequence[str]) -> list[str]:
@@ -228,7 +212,7 @@ def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) 
         command=command or " ".join(sys.argv),
         machine={
             "system": f"{platform.system()} {platform.machine()}",
-            "processor": _processor(),
+            "processor": _field("/proc/cpuinfo", "model name") or platform.processor() or "unknown",
             "cores": str(usable_cores()),
             "memory_mib": _memory_mib(),
         },
@@ -236,10 +220,6 @@ def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) 
         jobs=jobs or 0,
         solu=None if solu is None else str(solu.absolute()),
     )
-
-
-def _processor() -> str:
-    return _field("/proc/cpuinfo", "model name") or platform.processor() or "unknown"
 
 
 def _memory_mib() -> str:

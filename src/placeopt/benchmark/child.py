@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import sys
 import threading
-from collections.abc import Callable
+import time
 from pathlib import Path
 
-from placeopt.benchmark.records import Case, CaseAnswer, TrajectoryPoint
-from placeopt.benchmark.resource_usage import peak_mib
+from placeopt.benchmark.journal import Case, CaseAnswer, Phase, TrajectoryPoint
 from placeopt.errors import PlaceoptError, Unsupported
 
 RUNNERS = {
@@ -27,46 +27,84 @@ RUNNERS = {
 """Modules are imported on use: an integer model needs no engine."""
 
 
+class CaseReport:
+    """News of a case for the parent process, and the times of its phases."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self._last: tuple[int | None, ...] | None = None
+        self._began, self._cpu_s = time.monotonic(), 0.0
+        self.read_s: float | None = None
+        self.wall_s: float | None = None
+        self.cpu_s: float | None = None
+
+    def tell(self, kind: str, value: object) -> None:
+        """Write a line."""
+        self._out.write(json.dumps({kind: value}) + "\n")
+        self._out.flush()
+
+    def point(self, point: TrajectoryPoint) -> None:
+        """Report a point if it differs from the last one in more than time."""
+        if self._last != point[1:]:
+            self._last = point[1:]
+            self.tell("point", point)
+
+    def solving(self) -> None:
+        """Begin to solve: all before was reading."""
+        self.read_s, self._cpu_s = time.monotonic() - self._began, _cpu_s()
+        self._phase("solving")
+        self._began = time.monotonic()
+
+    def solved(self) -> None:
+        """Note the end of the solve, before its processes are ended."""
+        self.wall_s = time.monotonic() - self._began
+
+    def judging(self) -> None:
+        """Begin to check the solution; the solver's processes have ended, so their CPU time counts."""
+        self.cpu_s = _cpu_s() - self._cpu_s
+        self._phase("judging")
+
+    def _phase(self, phase: Phase) -> None:
+        self.tell("phase", phase)
+
+
 def main() -> None:
     """Run the case that standard input describes."""
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=_watch_input, daemon=True).start()
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # output of solvers goes to standard error
     case, target = Case.model_validate_json(json.dumps(request["case"])), Path(request["solution"])
-
-    def tell(kind: str, value: object) -> None:
-        out.write(json.dumps({kind: value}) + "\n")
-        out.flush()
-
     module, name = RUNNERS[case.kind]
+    runner = getattr(importlib.import_module(module), name)
+    report = CaseReport()
+    os.dup2(2, 1)  # output of solvers goes to standard error
     try:
-        answer: CaseAnswer = getattr(importlib.import_module(module), name)(
-            case, target, _points(lambda p: tell("point", p)), lambda p: tell("phase", p)
-        )
-    except Unsupported as error:
-        answer = CaseAnswer(status="unsupported", message=f"{type(error).__name__}: {error}")
+        answer: CaseAnswer = runner(case, target, report)
+        times = {"wall_s": report.wall_s, "cpu_s": report.cpu_s, "read_s": report.read_s}
+        answer = answer.model_copy(update=times)
     except PlaceoptError as error:
-        answer = CaseAnswer(status="error", message=f"{type(error).__name__}: {error}")
-    tell("answer", answer.model_copy(update={"peak_mib": peak_mib()}).model_dump(mode="json"))
-
-
-def _points(tell: Callable[[TrajectoryPoint], None]) -> Callable[[TrajectoryPoint], None]:
-    """Return a callback that passes on points that differ from the last one in more than time."""
-    last: list[tuple[int | None, ...]] = []
-
-    def take(point: TrajectoryPoint) -> None:
-        if not last or last[-1] != point[1:]:
-            last[:] = [point[1:]]
-            tell(point)
-
-    return take
+        message = f"{type(error).__name__}: {error}"
+        answer = CaseAnswer(status="unsupported" if isinstance(error, Unsupported) else "error", message=message)
+    report.tell("answer", answer.model_copy(update={"peak_mib": _peak_mib()}).model_dump(mode="json"))
 
 
 def _watch_input() -> None:
     """Exit when the parent process closes standard input."""
     sys.stdin.read()
     os._exit(1)
+
+
+def _cpu_s() -> float:
+    """Return the CPU seconds of this process and of its children that have ended."""
+    return sum(usage.ru_utime + usage.ru_stime for usage in _usage())
+
+
+def _peak_mib() -> int:
+    """Return the largest resident set of this process or one of its children, in MiB."""
+    return max(usage.ru_maxrss for usage in _usage()) >> 10
+
+
+def _usage() -> list[resource.struct_rusage]:
+    return [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 
 
 if __name__ == "__main__":

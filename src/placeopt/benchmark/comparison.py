@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import get_args
 
+from placeopt.benchmark.journal import Verdict
 from placeopt.benchmark.metrics import (
     penalised_average,
     performance_profile,
@@ -15,7 +16,6 @@ from placeopt.benchmark.metrics import (
     shifted_geometric_mean,
     steps,
 )
-from placeopt.benchmark.records import Verdict
 from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, sense_of
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, bootstrap_interval
@@ -27,10 +27,7 @@ RANK = "by gap %, then PAR10 s, then primal-dual s"
 
 def by_solver(scored_cases: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
     """Return the scored cases of each solver, solvers in the order of their first case."""
-    out: dict[str, list[ScoredCase]] = {}
-    for scored in scored_cases:
-        out.setdefault(scored.solver, []).append(scored)
-    return out
+    return _grouped(scored_cases, lambda scored: scored.solver)
 
 
 def common(scored_cases: Sequence[ScoredCase]) -> list[ScoredCase]:
@@ -55,10 +52,10 @@ def ranked(scored_cases: Sequence[ScoredCase]) -> list[str]:
     """
 
     def standing(entry: tuple[str, list[ScoredCase]]) -> tuple[float, float, float, str]:
-        solver, own = entry
-        times = [scored.wall_s if scored.solved else None for scored in own]
-        par10 = penalised_average(times, [scored.limit_s for scored in own], 10) or 0.0
-        gap, both = fmean(scored.gap for scored in own), _mean(scored.primal_dual_s for scored in own)
+        solver, cases = entry
+        times = [scored.proven_s for scored in cases]
+        par10 = penalised_average(times, [scored.limit_s for scored in cases], 10) or 0.0
+        gap, both = fmean(scored.gap for scored in cases), _mean(scored.primal_dual_s for scored in cases)
         return round(gap, 9), par10, math.inf if both is None else both, solver
 
     return [solver for solver, _ in sorted(by_solver(scored_cases).items(), key=standing)]
@@ -67,46 +64,36 @@ def ranked(scored_cases: Sequence[ScoredCase]) -> list[str]:
 def verdict_table(scored_cases: Sequence[ScoredCase]) -> Table:
     """Return the number of verdicts of each kind by solver."""
     rows: list[tuple[Value, ...]] = []
-    for solver, own in by_solver(scored_cases).items():
-        words = [scored.row.verdict for scored in own]
-        rows.append((solver, len(own), *(words.count(word) for word in VERDICTS)))
+    for solver, cases in by_solver(scored_cases).items():
+        words = [scored.row.verdict for scored in cases]
+        rows.append((solver, len(cases), *(words.count(word) for word in VERDICTS)))
     return Table("verdicts", "Verdicts", ("solver", "cases", *VERDICTS), tuple(rows))
 
 
 def summary_table(scored_cases: Sequence[ScoredCase], shift_s: float) -> Table:
     """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
     rows: list[tuple[Value, ...]] = []
-    for solver, own in by_solver(scored_cases).items():
-        times = [scored.wall_s if scored.solved else None for scored in own]
-        limits = [scored.limit_s for scored in own]
-        walls = [scored.wall_s if scored.solved else max(scored.limit_s, scored.wall_s) for scored in own]
+    for solver, cases in by_solver(scored_cases).items():
+        times = [scored.proven_s for scored in cases]
+        limits = [scored.limit_s for scored in cases]
         rows.append(
             (
                 solver,
-                len(own),
-                sum(scored.solved for scored in own),
-                shifted_geometric_mean(walls, shift_s),
-                shifted_geometric_mean([scored.wall_s for scored in own], shift_s),
-                shifted_geometric_mean([scored.cpu_s for scored in own], shift_s),
+                len(cases),
+                sum(scored.solved for scored in cases),
+                shifted_geometric_mean([scored.spent_s for scored in cases], shift_s),
+                shifted_geometric_mean([scored.wall_s for scored in cases], shift_s),
+                shifted_geometric_mean([scored.cpu_s for scored in cases], shift_s),
                 penalised_average(times, limits, 2),
                 penalised_average(times, limits, 10),
-                100 * fmean(scored.gap for scored in own),
-                _mean(scored.primal_s for scored in own),
-                _mean(scored.primal_dual_s for scored in own),
+                100 * fmean(scored.gap for scored in cases),
+                _mean(scored.primal_s for scored in cases),
+                _mean(scored.primal_dual_s for scored in cases),
             )
         )
     columns = (
-        "solver",
-        "cases",
-        "proven",
-        "wall s",
-        "spent s",
-        "CPU s",
-        "PAR2 s",
-        "PAR10 s",
-        "gap %",
-        "primal s",
-        "primal-dual s",
+        *("solver", "cases", "proven", "wall s", "spent s", "CPU s", "PAR2 s", "PAR10 s"),
+        *("gap %", "primal s", "primal-dual s"),
     )
     title = f"Solvers on the cases that all can take and have run; shift {shift_s:g} s; best first: {RANK}"
     return Table("summary", title, columns, tuple(rows))
@@ -122,10 +109,10 @@ def comparison_table(scored_cases: Sequence[ScoredCase], baseline: str, shift_s:
     solvers = by_solver(scored_cases)
     rows: list[tuple[Value, ...]] = []
     base = _by_instance(solvers[baseline])
-    for solver, own in solvers.items():
+    for solver, cases in solvers.items():
         if solver == baseline:
             continue
-        mine = _by_instance(own)
+        mine = _by_instance(cases)
         names = [name for name in base if name in mine]
         log_ratios = [_log_time(mine[name], shift_s) - _log_time(base[name], shift_s) for name in names]
         gaps = [100 * (_gap(mine[name]) - _gap(base[name])) for name in names]
@@ -166,9 +153,9 @@ def paired_interval(differences: Sequence[float]) -> Interval | None:
 def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
     """Return per instance the best value and bound of all solvers, how many found it, and which one first."""
     rows: list[tuple[Value, ...]] = []
-    for instance, own in sorted(_by_instance(scored_cases).items()):
-        right = [scored for scored in own if scored.row.verdict not in NO_ANSWER]
-        sense = sense_of(scored.row for scored in own)
+    for instance, cases in sorted(_by_instance(scored_cases).items()):
+        right = [scored for scored in cases if scored.row.verdict not in NO_ANSWER]
+        sense = sense_of(scored.row for scored in cases)
         best, least = (max, min) if sense == "max" else (min, max)
         found = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
         bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
@@ -177,8 +164,8 @@ def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
         gap = None if found is None or bound is None else 100 * primal_dual_gap(found, bound)
         rows.append(
             (
-                *(instance, own[0].best, found, bound, gap),
-                *(len({s.solver for s in having}), len({s.solver for s in own if s.solved})),
+                *(instance, cases[0].best, found, bound, gap),
+                *(len({s.solver for s in having}), len({s.solver for s in cases if s.solved})),
                 *((None, None) if first is None else (first.solver, _reached(first, found))),
             )
         )
@@ -212,20 +199,20 @@ def instance_table(scored_cases: Sequence[ScoredCase]) -> Table:
         found[(scored.row.case.instance, scored.solver)].append(scored)
     rows: list[tuple[Value, ...]] = []
     names = list(dict.fromkeys(instance for instance, _ in found))
-    senses = {name: sense_of(s.row for s in own) for name, own in _by_instance(scored_cases).items()}
-    for (instance, solver), own in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
-        values = [scored.row.answer.objective for scored in own]
+    senses = {name: sense_of(s.row for s in cases) for name, cases in _by_instance(scored_cases).items()}
+    for (instance, solver), cases in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
+        values = [scored.row.answer.objective for scored in cases]
         there = [value for value in values if value is not None]
-        bounds = [scored.row.answer.bound for scored in own if scored.row.answer.bound is not None]
+        bounds = [scored.row.answer.bound for scored in cases if scored.row.answer.bound is not None]
         worst, best = (min, max) if senses[instance] == "max" else (max, min)
-        supported = [scored for scored in own if scored.supported]
+        supported = [scored for scored in cases if scored.supported]
         rows.append(
             (
                 instance,
                 solver,
-                len(own),
-                sum(scored.solved for scored in own),
-                own[0].best,
+                len(cases),
+                sum(scored.solved for scored in cases),
+                cases[0].best,
                 best(there, default=None),
                 worst(there, default=None),
                 worst(bounds, default=None),
@@ -265,30 +252,33 @@ def profiles(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, 
     """Return performance profiles of wall time over the cases given, which all solvers must have run."""
     pairs = list(dict.fromkeys(scored.pair for scored in scored_cases))
     times: dict[str, Sequence[float | None]] = {}
-    for solver, own in by_solver(scored_cases).items():
-        at = {scored.pair: scored for scored in own}
-        times[solver] = [at[pair].wall_s if at[pair].solved else None for pair in pairs]
+    for solver, cases in by_solver(scored_cases).items():
+        at = {scored.pair: scored for scored in cases}
+        times[solver] = [at[pair].proven_s for pair in pairs]
     return performance_profile(times)
 
 
 def gap_shares(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """Return by solver the share of cases that end within a gap, as steps over the gap in percent."""
     return {
-        solver: steps((100 * scored.gap for scored in own if scored.gap < 1), len(own))
-        for solver, own in by_solver(scored_cases).items()
+        solver: steps((100 * scored.gap for scored in cases if scored.gap < 1), len(cases))
+        for solver, cases in by_solver(scored_cases).items()
     }
 
 
 def _by_instance(scored_cases: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
+    return _grouped(scored_cases, lambda scored: scored.row.case.instance)
+
+
+def _grouped(scored_cases: Sequence[ScoredCase], name: Callable[[ScoredCase], str]) -> dict[str, list[ScoredCase]]:
     out: dict[str, list[ScoredCase]] = {}
     for scored in scored_cases:
-        out.setdefault(scored.row.case.instance, []).append(scored)
+        out.setdefault(name(scored), []).append(scored)
     return out
 
 
 def _log_time(scored_cases: Sequence[ScoredCase], shift_s: float) -> float:
-    walls = (scored.wall_s if scored.solved else max(scored.limit_s, scored.wall_s) for scored in scored_cases)
-    return fmean(math.log(wall + shift_s) for wall in walls)
+    return fmean(math.log(scored.spent_s + shift_s) for scored in scored_cases)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -25,6 +25,13 @@ TIMES = 200
 """Intervals between the points of the mean gap over time."""
 
 
+CAPTIONS = {
+    "profile": "Share of cases proven within so many times the fastest solver's time; higher is better",
+    "gaps": "Share of cases that end within a gap to the best known value; higher is better",
+    "course": "Mean gap to the best known value over time; lower is better",
+}
+
+
 class Scales(NamedTuple):
     """Scales of the axes; below ``x_from`` and ``y_from`` a ``symlog`` axis is linear, so that it holds 0."""
 
@@ -39,25 +46,14 @@ SCALES = {
     "gaps": Scales(x="symlog", x_from=0.1),
     "course": Scales(x="log", y="symlog", y_from=0.1),
 }
-CAPTIONS = {
-    "profile": "Share of cases proven within so many times the fastest solver's time; higher is better",
-    "gaps": "Share of cases that end within a gap to the best known value; higher is better",
-    "course": "Mean gap to the best known value over time; lower is better",
-}
 
 
 def report_figures(scored_cases: Sequence[ScoredCase], baseline: str, suffix: str) -> list[Figure]:
     """
-    Return the figures of a report.
+    Return the figures of a report on the cases that every solver has run, the best solver first.
 
-    Parameters
-    ----------
-    samples
-        Samples of the (instance, seed) pairs that every solver has run, the best solver first.
-    baseline
-        Solver that is coloured even if it is not among the first ``FRONT``.
-    suffix
-        End of the figures' names: ``-placement`` or ``-linear``, empty where there is one kind of instances.
+    The ``baseline`` is coloured even if it is not among the first ``FRONT``. ``suffix`` ends the figures' names:
+    ``-placement`` or ``-linear``, empty where there is one kind of instances.
     """
     return [
         step_figure(name, curves, x=x, y=y, beside=baseline, suffix=suffix)
@@ -73,16 +69,8 @@ def step_figure(name: str, curves: Curves, *, x: str, y: str, beside: str | None
     """
     Return a figure of step functions, one a solver.
 
-    Parameters
-    ----------
-    name
-        Key of ``SCALES`` and ``CAPTIONS``.
-    curves
-        Points by solver.
-    x, y
-        Labels of the axes, with units.
-    beside, suffix
-        See ``report_figures``.
+    ``name`` is a key of ``SCALES`` and ``CAPTIONS``; ``x`` and ``y`` label the axes, with units; ``beside``: a solver
+    that is always coloured.
     """
 
     def draw(axes: Axes) -> Tips:
@@ -161,6 +149,6 @@ def mean_gaps(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float,
     end = max([scored.limit_s for scored in scored_cases], default=0.0)
     times = [end * 1000 ** (i / TIMES - 1) for i in range(TIMES + 1)]
     return {
-        solver: [(time, 100 * fmean(height_at(scored.gap_curve, time) for scored in own)) for time in times]
-        for solver, own in by_solver([scored for scored in scored_cases if scored.has_trajectory]).items()
+        solver: [(time, 100 * fmean(height_at(scored.gap_curve, time) for scored in cases)) for time in times]
+        for solver, cases in by_solver([scored for scored in scored_cases if scored.has_trajectory]).items()
     }

@@ -1,78 +1,183 @@
-"""The journal of a benchmark: JSON lines, append-only, written by one run at a time."""
+"""The journal of a benchmark: JSON lines of runs and cases, append-only, written by one run at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Annotated, Literal
 
-from placeopt.benchmark.records import JournalLine, Row, RunRecord
+from pydantic import Field
+
+from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
 from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
 from placeopt.formats.solu import Known
+from placeopt.model.base import Name, Record
+from placeopt.solving.params import SolveParams
+
+Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsupported"]
+Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported"]
+Phase = Literal["reading", "solving", "judging"]
+"""Phase of a case; only ``solving`` counts as the method's time and has a limit of its own."""
+TrajectoryPoint = tuple[float, int | None, int | None, int | None, int | None]
+"""Seconds since the solve began; objective and bound of the first level, then of the cost level. None: unknown."""
+
 
 NAME = "results.jsonl"
 SOLUTIONS = "solutions"
 EXPECTED = "a run or a row"
 
 
-class Journal:
+class Case(Record):
+    """One solver on one instance with one seed."""
+
+    instance: Name
+    path: str
+    kind: Literal["placement", "linear"]
+    sha256: str
+    """SHA-256 of the instance's content."""
+    solver: Name
+    """A method of ``placeopt.solve`` for a round, a solver's name for an integer model."""
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
+    time_limit_s: Annotated[float, Field(gt=0)]
+    threads: Annotated[int, Field(ge=1)]
+    permuted: bool = False
+    """Whether the seed also shuffles jobs and nodes, or rows and columns."""
+    memory_limit_mib: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def params(self) -> SolveParams:
+        """Options of the solve, of a case of kind ``placement``."""
+        return SolveParams(
+            method=self.solver,
+            time_limit_s=self.time_limit_s,
+            threads=self.threads,
+            seed=self.seed,
+            memory_limit_mib=self.memory_limit_mib,
+        )
+
+    @property
+    def key(self) -> str:
+        """Key of the case: unique in a journal, and the stem of its solution's file name."""
+        parts = [self.instance, self.solver, f"s{self.seed}", f"t{self.time_limit_s:g}", f"n{self.threads}"]
+        parts += ["permuted"] * self.permuted
+        parts += [] if self.memory_limit_mib is None else [f"m{self.memory_limit_mib}"]
+        return "~".join([*parts, self.sha256[:12]]).replace("/", "_")
+
+
+class CaseAnswer(Record):
+    """Result of a case as its process reports it; objectives are recomputed, solutions checked by the referee."""
+
+    status: Status
+    limit: str = "none"
+    sense: Literal["max", "min"] = "max"
+    objective: int | None = None
+    bound: int | None = None
+    cost: int | None = None
+    cost_bound: int | None = None
+    """The second level of a round; None where there is none."""
+    refused: tuple[str, ...] = ()
+    """Faults found by the referee and the audit."""
+    message: str = ""
+    wall_s: float | None = None
+    """Wall time of the solve alone, without starting the process and reading the instance."""
+    cpu_s: float | None = None
+    """CPU time of the solve, of the process and its children."""
+    read_s: float | None = None
+    peak_mib: int | None = None
+    """Largest resident set of any of its processes."""
+
+
+class KnownAtRun(Record):
+    """Best value and proven bound of the instance that were known when the case was run; None: unknown."""
+
+    value: int | None = None
+    bound: int | None = None
+
+
+class Row(Record):
+    """A case that was run."""
+
+    run: int
+    """Number of the run that the row belongs to, from 1."""
+    case: Case
+    answer: CaseAnswer
+    verdict: Verdict
+    known: KnownAtRun | None = None
+    """Known values that the verdict refers to; None in journals of versions that did not write them."""
+    solution: str | None = None
+    """File of the plan or the values, relative to the folder; None if there is none."""
+    trajectory: tuple[TrajectoryPoint, ...] = ()
+    began: str
+    load_before: float
+    load_after: float
+    """Load average of the operating system over one minute."""
+
+
+class RunRecord(Record):
+    """One start of the benchmark: machine, versions and command."""
+
+    number: int
+    began: str
+    command: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    jobs: int
+    """Cases side by side."""
+    solu: str | None = None
+    """Absolute path of the file of known values; None if there was none."""
+
+
+class JournalLine(Record):
+    """A line of the journal: a run or a row."""
+
+    run: RunRecord | None = None
+    row: Row | None = None
+
+
+class Journal(JsonLinesFile[JournalLine]):
     """
     The journal of a folder, opened for appending; a context manager that holds a lock on the file.
 
     Opening removes a last line that a kill has cut off; complete lines are never lost.
-
-    Raises
-    ------
-    BadInput
-        If the folder cannot be made or written, another run holds it, or a line is no record.
     """
 
     def __init__(self, folder: Path) -> None:
         make_folder(make_folder(folder) / SOLUTIONS)
-        self._file = JsonLinesFile(folder / NAME, JournalLine, EXPECTED)
-        self.runs, self.rows = _sorted(self._file.found)
+        super().__init__(folder / NAME, JournalLine, EXPECTED)
+        self.runs, self.rows = _sorted(self.found)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, trace)
-
-    def append(self, record: RunRecord | Row) -> None:
+    def add(self, record: RunRecord | Row) -> None:
         """Append one line and flush it to the disk."""
-        self._file.append(JournalLine(run=record) if isinstance(record, RunRecord) else JournalLine(row=record))
         if isinstance(record, RunRecord):
+            self.append(JournalLine(run=record))
             self.runs.append(record)
         else:
+            self.append(JournalLine(row=record))
             self.rows[record.case.key] = record
 
 
 def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
-    """
-    Return the runs of a folder and its rows by the key of their case; the last row of a case counts.
-
-    Raises
-    ------
-    BadInput
-        If there is no journal, or a line other than a last one without an end is no record.
-    """
+    """Return the runs of a folder and its rows by the key of their case; the last row of a case counts."""
     path = folder / NAME
     if not path.is_file():
         raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' has made")
     return _sorted(read_json_lines(path, JournalLine, EXPECTED))
 
 
-def known_at_run(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Known]:
+def known_at_run(
+    rows: Iterable[Row], older: Mapping[str, Known] | None = None, known: Mapping[str, Known] | None = None
+) -> dict[str, Known]:
     """
-    Return by the key of each case the values that its run knew of the instance.
+    Return by the key of each case the values known of its instance.
 
-    ``older``: known values by instance, for rows of journals that do not state them.
+    ``known``: values by instance; None: those that each row's run knew. ``older``: values by instance for rows of
+    journals that do not state them, used if ``known`` is None.
     """
+    if known is not None:
+        return {row.case.key: known.get(row.case.instance, Known()) for row in rows}
+    older = older or {}
     return {
         row.case.key: older.get(row.case.instance, Known())
         if row.known is None

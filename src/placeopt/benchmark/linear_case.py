@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placeopt.benchmark.journal import Case, CaseAnswer
 from placeopt.benchmark.linear_files import permuted, read_model
-from placeopt.benchmark.records import Case, CaseAnswer, Phase, TrajectoryPoint
-from placeopt.benchmark.resource_usage import cpu_s
 from placeopt.errors import Unsupported
 from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress, SolveOptions
+
+if TYPE_CHECKING:
+    from placeopt.benchmark.child import CaseReport
 
 GRACE_S = 1.0
 """Seconds beyond its limit after which a solver process is killed."""
@@ -24,11 +26,8 @@ WARM_S = 15.0
 """Time limit of loading a solver, in seconds."""
 
 
-def solve_model(
-    case: Case, target: Path, point: Callable[[TrajectoryPoint], None], phase: Callable[[Phase], None]
-) -> CaseAnswer:
+def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
     """Solve an integer model and store its values in the order of the file's columns."""
-    began = time.monotonic()
     model = read_model(Path(case.path))
     asked, before = permuted(model, case.seed) if case.permuted else (model, np.arange(model.num_variables))
     options = SolveOptions(
@@ -36,25 +35,21 @@ def solve_model(
     )
 
     def on_progress(news: Progress) -> None:
-        point((news.seconds, news.objective, news.bound, None, None))
+        report.point((news.seconds, news.objective, news.bound, None, None))
 
     with Worker() as worker:
         _warm(worker, case.solver)
-        read_s, cpu = time.monotonic() - began, cpu_s()
-        phase("solving")
-        began = time.monotonic()
-        solution = worker.solve(
-            case.solver, asked, options, deadline=began + case.time_limit_s + GRACE_S, on_progress=on_progress
-        )
-        wall_s = time.monotonic() - began
-    spent_s = cpu_s() - cpu
-    phase("judging")
+        report.solving()
+        deadline = time.monotonic() + case.time_limit_s + GRACE_S
+        solution = worker.solve(case.solver, asked, options, deadline=deadline, on_progress=on_progress)
+        report.solved()
+    report.judging()
     refused: list[str] = []
     if solution.values is not None:
         values = solution.values[np.argsort(before)]
         refused = misfits(model, values, solution.objective)
         write_bytes(target, (json.dumps({"instance": case.instance, "values": values.tolist()}) + "\n").encode())
-    point((wall_s, solution.objective, solution.bound, None, None))
+    report.point((report.wall_s or 0.0, solution.objective, solution.bound, None, None))
     refusal = solution.status == "error" and solution.message.startswith(f"{Unsupported.__name__}: ")  # by its process
     return CaseAnswer(
         status="unsupported" if refusal else solution.status,
@@ -64,9 +59,6 @@ def solve_model(
         bound=solution.bound,
         refused=tuple(refused),
         message=solution.message,
-        wall_s=wall_s,
-        cpu_s=spent_s,
-        read_s=read_s,
     )
 
 

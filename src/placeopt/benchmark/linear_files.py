@@ -1,4 +1,4 @@
-"""Integer models from files, and the same models with rows and columns in another order."""
+"""Integer models from files (MPS, generalised assignment problems), and with rows and columns in another order."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.benchmark.gap import gap_model
 from placeopt.benchmark.mps import mps_model
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
-from placeopt.linear import IntArray, LinearModel, ModelBuilder
+from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+
+MAX_ENTRIES = 5_000_000
 
 
 def read_model(path: Path) -> LinearModel:
-    """
-    Return the integer model of a file; the ending of its name states the format.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read or is malformed.
-    Unsupported
-        If the model needs what `placeopt.linear` does not have.
-    """
+    """Return the integer model of a file; the ending of its name states the format."""
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -55,3 +47,42 @@ def permuted(model: LinearModel, seed: int) -> tuple[LinearModel, IntArray]:
         )
     builder.set_objective(np.arange(model.num_variables), model.objective[before], model.sense, model.offset)
     return builder.build(), before
+
+
+def gap_model(text: str, source: str = "document") -> LinearModel:
+    """
+    Return the integer model of a generalised assignment problem: n items to m agents at least cost.
+
+    ``text`` holds integers separated by white space: m, n; m rows of n costs; m rows of n weights; m capacities. Column
+    ``a * n + i`` is 1 if agent ``a`` gets item ``i``; rows 0 to n - 1 assign every item once, the next m rows limit the
+    weight of each agent. The OR-Library's own sets c and 1 to 12 are to be maximised; here costs are minimised, as in
+    the collection that ``instances/README.md`` names, whose files say costs.
+    """
+    sizes = _integers(text.split(None, 2)[:2], source)
+    if len(sizes) < 2 or min(sizes) < 1:
+        raise BadInput(f"{source}: expected the numbers of agents and items first, each 1 or more")
+    agents, items = sizes
+    expected = 2 + 2 * agents * items + agents
+    if agents * items > MAX_ENTRIES:
+        raise Unsupported(f"{source}: {agents} agents x {items} items; at most {MAX_ENTRIES:,} pairs")
+    words = text.split(None, expected)
+    numbers = _integers(words[:expected], source)
+    if len(words) != expected:
+        held = f"more than {expected}" if len(words) > expected else str(len(words))
+        raise BadInput(f"{source}: {held} numbers; {agents} agents and {items} items make {expected}")
+    pairs = agents * items
+    cost, weight, capacity = np.split(np.asarray(numbers[2:], dtype=np.int64), [pairs, 2 * pairs])
+    builder = ModelBuilder()
+    column = builder.add_variables(0, 1, pairs)
+    item, agent = np.tile(np.arange(items), agents), np.repeat(np.arange(agents), items)
+    builder.add_rows(item, column, 1, np.ones(items, dtype=np.int64), 1)
+    builder.add_rows(agent, column, weight, NO_LOWER, capacity)
+    builder.set_objective(column, cost, "min")
+    return builder.build()
+
+
+def _integers(words: list[str], source: str) -> list[int]:
+    for position, word in enumerate(words, 1):
+        if not (word.isascii() and word.isdecimal() and len(word) <= 15):
+            raise BadInput(f"{source}: word {position} is {word[:40]!r}, expected an integer from 0 to 10^15")
+    return [int(word) for word in words]

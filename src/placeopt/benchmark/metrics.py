@@ -14,12 +14,7 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | Non
     Return ``exp(mean(log(v + shift))) - shift``; None if there are no values.
 
     The shift keeps runs of milliseconds from deciding (Achterberg, Constraint Integer Programming, 2007, A.3).
-    Example: 0, 3 and 8 with shift 1 are (1 x 4 x 9)^(1/3) - 1 = 2.3019.
-
-    Raises
-    ------
-    ValueError
-        If a value and the shift do not sum to more than 0.
+    Example: 0, 3 and 8 with shift 1 are (1 x 4 x 9)^(1/3) - 1 = 2.3019. Every value plus the shift must be above 0.
     """
     if not values:
         return None
@@ -86,22 +81,12 @@ def height_at(curve: Curve, time: float) -> float:
 
 def performance_profile(times: Mapping[str, Sequence[float | None]]) -> dict[str, list[tuple[float, float]]]:
     """
-    Return by solver the share of cases it solves within ``tau`` times the best solver's time, as steps.
+    Return by solver the share of cases it solves within ``tau`` times the best solver's time, as steps (tau, share).
 
-    Parameters
-    ----------
-    times
-        By solver, the seconds of every case, in the same order for all solvers; None where unsolved.
-
-    Returns
-    -------
-    dict[str, list[tuple[float, float]]]
-        Pairs (tau, share), tau ascending from 1. A case that no solver solves counts for none.
-
-    Notes
-    -----
-    Dolan and More, Benchmarking optimization software with performance profiles, 2002. Times below a millisecond count
-    as one, for no clock tells them apart. Example: A takes 1 and 4 s, B 2 and 2 s: at tau 1 both have 0.5, at 2 both 1.
+    ``times``: by solver, the seconds of every case, in the same order for all; None where unsolved. A case that no
+    solver solves counts for none. Dolan and More, Benchmarking optimization software with performance profiles, 2002.
+    Times below a millisecond count as one, for no clock tells them apart. Example: A takes 1 and 4 s, B 2 and 2 s: at
+    tau 1 both have 0.5, at 2 both 1.
     """
     count = len(next(iter(times.values()), ()))
     best = [

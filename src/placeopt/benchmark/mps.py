@@ -26,14 +26,8 @@ def mps_model(text: str, source: str = "document") -> LinearModel:
     Fields are separated by blanks, so names hold none (in either format). A row with decimals is scaled until all its
     coefficients are integer. As in other readers, an integer variable without bounds is binary, a negative range of an
     equation goes downwards, and the constant of the objective is the negative of its right-hand side. Free rows after
-    the first are ignored.
-
-    Raises
-    ------
-    BadInput
-        If the text is no MPS file; names line and word.
-    Unsupported
-        If a variable is continuous or unbounded, the objective has decimals, or a sum may go beyond 2**53.
+    the first are ignored. Raises `BadInput` with line and word, and `Unsupported` for what `placeopt.linear` cannot
+    state.
     """
     reader = _Reader(source)
     for number, line in enumerate(text.splitlines(), 1):

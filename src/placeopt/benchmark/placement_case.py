@@ -1,55 +1,43 @@
-"""The case of a placement round: solved, its plan checked again and stored."""
+"""The case of a placement round: solved, its plan checked again and stored; jobs and nodes shuffled where asked."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from placeopt.benchmark.records import Case, CaseAnswer, Phase, TrajectoryPoint
-from placeopt.benchmark.resource_usage import cpu_s
-from placeopt.benchmark.shuffle import shuffled
+from placeopt.benchmark.journal import Case, CaseAnswer
 from placeopt.check import violations
 from placeopt.formats.documents import read_instance, write_plan
 from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance
 from placeopt.solving.audit import audit
 from placeopt.solving.bounds import Progress
 
+if TYPE_CHECKING:
+    from placeopt.benchmark.child import CaseReport
 
-def place_round(
-    case: Case, target: Path, point: Callable[[TrajectoryPoint], None], phase: Callable[[Phase], None]
-) -> CaseAnswer:
+
+def place_round(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
     """Solve a round, check its plan by referee and audit, and store it."""
-    began = time.monotonic()
     with Engine() as engine:
         instance = read_instance(case.path)
         if case.permuted:
             instance = shuffled(instance, case.seed)
 
         def on_progress(news: Progress) -> None:
-            point((news.seconds, news.value, news.value_bound, news.cost, news.cost_bound))
+            report.point((news.seconds, news.value, news.value_bound, news.cost, news.cost_bound))
 
-        read_s, cpu = time.monotonic() - began, cpu_s()
-        phase("solving")
-        began = time.monotonic()
-        plan = engine.solve(
-            instance,
-            method=case.solver,
-            time_limit_s=case.time_limit_s,
-            threads=case.threads,
-            seed=case.seed,
-            on_progress=on_progress,
-            memory_limit_mib=case.memory_limit_mib,
-        )
-        wall_s = time.monotonic() - began
-    spent_s = cpu_s() - cpu  # the solver processes have ended, so they are in it
-    phase("judging")
+        report.solving()
+        plan = engine.solve(instance, on_progress=on_progress, **case.params.keywords())
+        report.solved()
+    report.judging()
     refused = [str(found) for found in violations(instance, plan)] or audit(instance, plan)
     write_plan(target, plan)
     levels = {level.name: level for level in plan.levels}
     value = levels["value"]
     cost, cost_bound = (levels["cost"].objective, levels["cost"].bound) if "cost" in levels else (None, None)
-    point((wall_s, value.objective, value.bound, cost, cost_bound))
+    report.point((report.wall_s or 0.0, value.objective, value.bound, cost, cost_bound))
     return CaseAnswer(
         status=plan.status,
         limit=plan.limit,
@@ -59,7 +47,14 @@ def place_round(
         cost_bound=cost_bound,
         refused=tuple(refused),
         message="; ".join(f"{s.name}: {s.detail}" for s in plan.stages if s.outcome == "failed"),
-        wall_s=wall_s,
-        cpu_s=spent_s,
-        read_s=read_s,
     )
+
+
+def shuffled(instance: Instance, seed: int) -> Instance:
+    """Return the instance with jobs and nodes in an order drawn from ``seed``; ids stay, and so do plans."""
+    draw = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    jobs, nodes = list(instance.jobs), list(instance.cluster.nodes)
+    draw.shuffle(jobs)
+    draw.shuffle(nodes)
+    cluster = instance.cluster.model_copy(update={"nodes": tuple(nodes)})
+    return instance.model_copy(update={"jobs": tuple(jobs), "cluster": cluster})

@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.benchmark.journal import known_at_run, read_journal
+from placeopt.benchmark.journal import Row, known_at_run, read_journal
 from placeopt.benchmark.linear_files import read_model
-from placeopt.benchmark.records import Row
-from placeopt.benchmark.scored_cases import NO_ANSWER
+from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
 from placeopt.benchmark.sets import entry_of
-from placeopt.benchmark.verdicts import contradiction, judge
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
@@ -41,31 +39,12 @@ def recheck(
     """
     Check every row of a folder again, from the files.
 
-    Parameters
-    ----------
-    known
-        Best known values by instance; a row that contradicts them is wrong, whatever its verdict. None: the values
-        that each row's run knew.
-    older
-        Known values for rows of journals that do not state them; used if ``known`` is None.
-    jobs
-        Rows side by side, in processes.
-    cancelled
-        Called between rows; true ends the check with the rows done.
-    on_news
-        Called with the number of rows done and their total.
-
-    Raises
-    ------
-    BadInput
-        If there is no journal, or it is malformed.
+    ``known`` and ``older`` as of `known_at_run`: a row that contradicts the known values is wrong, whatever its
+    verdict. ``jobs``: rows side by side, in processes. ``cancelled`` is called between rows; true ends the check with
+    the rows done. ``on_news`` gets the number of rows done and their total.
     """
     _, rows = read_journal(folder)
-    if known is None:
-        then = known_at_run(rows.values(), older or {})
-    else:
-        then = {key: known.get(row.case.instance, Known()) for key, row in rows.items()}
-    task = partial(_check, folder=folder, then=then)
+    task = partial(_check, folder=folder, then=known_at_run(rows.values(), older, known))
     found = []
     for checked in run_parallel(task, list(rows.values()), jobs, cancelled=cancelled):
         found.append(checked)
@@ -79,12 +58,8 @@ def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> di
     """
     Return the known values improved by the rows without faults; values and bounds only get better.
 
-    A value is the optimum only if a bound meets it and the referee has checked its solution.
-
-    Raises
-    ------
-    BadInput
-        If a value contradicts a bound; names the instance.
+    A value is the optimum only if a bound meets it and the referee has checked its solution. Raises `BadInput` with the
+    instance's name if a value contradicts a bound.
     """
     out = dict(known)
     for row, faults in checked:
@@ -132,7 +107,7 @@ def _faults(row: Row, folder: Path) -> list[str]:
 
 
 def _plan_faults(row: Row, path: Path) -> list[str]:
-    from placeopt.benchmark.shuffle import shuffled
+    from placeopt.benchmark.placement_case import shuffled
     from placeopt.check import violations
     from placeopt.formats.documents import read_instance, read_plan
     from placeopt.solving.audit import audit

@@ -1,4 +1,16 @@
-"""Rows with their scores: what of a case enters comparisons."""
+"""
+Verdicts on cases in the words of the field, and the scores by which cases are compared.
+
+| word | means |
+|---|---|
+| ``ok`` | proven, and equal to the known optimum |
+| ``solved`` | proven; no optimum was known |
+| ``better`` | better than the best known value, proven or not |
+| ``timeout`` | ended without a proof: by a limit, or since the method has nothing more to try |
+| ``fail`` | wrong: refused by the referee, or it contradicts what is known |
+| ``abort`` | no answer: crashed, killed, or an error of the solver |
+| ``unsupported`` | the solver cannot take the instance, for instance a model with continuous variables; in no mean |
+"""
 
 from __future__ import annotations
 
@@ -6,9 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from placeopt.benchmark.journal import known_at_run
+from placeopt.benchmark.journal import Case, CaseAnswer, Row, Verdict, known_at_run
 from placeopt.benchmark.metrics import Curve, integral, primal_dual_gap, primal_gap
-from placeopt.benchmark.records import Case, Row
 from placeopt.formats.solu import Known
 from placeopt.solvers.registry import SOLVERS
 
@@ -16,28 +27,50 @@ NO_ANSWER = ("fail", "abort", "unsupported")
 """Verdicts of cases whose values do not count."""
 
 
+def judge(answer: CaseAnswer, known: Known) -> Verdict:
+    """Return the verdict on an answer; ``known`` comes from a ``.solu`` file."""
+    if answer.refused or contradiction(answer, known):
+        return "fail"
+    if answer.status == "unsupported":
+        return "unsupported"
+    if answer.status in ("error", "killed", "crashed"):
+        return "abort"
+    if answer.status == "infeasible":
+        return "solved"
+    if answer.objective is not None and known.value is not None and _better(answer, answer.objective, known.value):
+        return "better"
+    if answer.status == "optimal":
+        return "ok" if known.optimal else "solved"
+    return "timeout"
+
+
+def contradiction(answer: CaseAnswer, known: Known) -> str | None:
+    """Return how an answer contradicts the known values; None if it does not. One of the two is wrong."""
+    if answer.status == "infeasible" and known.value is not None:
+        return f"called infeasible, but a value of {known.value} is known"
+    if answer.objective is not None and known.bound is not None and _better(answer, answer.objective, known.bound):
+        return f"objective {answer.objective} is better than the proven bound {known.bound}"
+    if answer.bound is not None and known.value is not None and _better(answer, known.value, answer.bound):
+        return f"bound {answer.bound} is contradicted by the known value {known.value}"
+    if answer.objective is not None and answer.bound is not None and _better(answer, answer.objective, answer.bound):
+        return f"objective {answer.objective} is better than its own bound {answer.bound}"
+    return None
+
+
+def _better(answer: CaseAnswer, one: int, other: int) -> bool:
+    return one > other if answer.sense == "max" else one < other
+
+
 @dataclass(frozen=True)
 class ScoredCase:
     """
     A row with the figures that comparisons use.
 
-    Attributes
-    ----------
-    solver
-        Name, with its settings where a folder holds several.
-    solved
-        Proven, and not found wrong.
-    wall_s, cpu_s
-        Of the solve; where there was no answer, the limit, and the limit times threads.
-    gap
-        Final primal gap to the best value known, from rows or the ``.solu`` file; 1 if wrong or without value.
-    bound_gap
-        Final gap of value and bound.
-    primal_s, primal_dual_s
-        Integrals up to the limit, in seconds: 0 if the best value is there at once, the limit if there is never a
-        value. None for solvers that report nothing before their end, so have no trajectory.
-    gap_curve
-        Primal gap over time.
+    ``solver`` has its settings added where a folder holds several. ``solved``: proven, and not found wrong. ``wall_s``
+    and ``cpu_s`` are of the solve; where there was no answer, the limit, and the limit times threads. ``gap`` is the
+    final primal gap to the best value known, 1 if wrong or without value; ``gap_curve`` the same over time.
+    ``primal_s`` and ``primal_dual_s`` are integrals up to the limit, in seconds: 0 if the best value is there at once,
+    the limit if there is never a value; None for solvers that report nothing before their end, so have no trajectory.
     """
 
     row: Row
@@ -47,7 +80,6 @@ class ScoredCase:
     cpu_s: float
     best: int | None
     gap: float
-    bound_gap: float
     primal_s: float | None
     primal_dual_s: float | None
     gap_curve: Curve
@@ -56,6 +88,16 @@ class ScoredCase:
     def pair(self) -> tuple[str, int]:
         """Instance and seed, which cases of several solvers share."""
         return self.row.case.instance, self.row.case.seed
+
+    @property
+    def proven_s(self) -> float | None:
+        """Wall time of a solved case, in seconds; None: not solved."""
+        return self.wall_s if self.solved else None
+
+    @property
+    def spent_s(self) -> float:
+        """Wall time where an unsolved case counts its whole limit, in seconds."""
+        return self.wall_s if self.solved else max(self.limit_s, self.wall_s)
 
     @property
     def limit_s(self) -> float:
@@ -76,22 +118,9 @@ class ScoredCase:
 def score_rows(
     rows: Iterable[Row], known: Mapping[str, Known] | None = None, older: Mapping[str, Known] | None = None
 ) -> list[ScoredCase]:
-    """
-    Return the scored cases in the order of the rows.
-
-    Parameters
-    ----------
-    known
-        Best known values by instance; None: those that each row's run knew.
-    older
-        Known values for rows of journals that do not state them; used if ``known`` is None.
-    """
+    """Return the scored cases in the order of the rows; ``known`` and ``older`` as of `known_at_run`."""
     rows = list(rows)
-    if known is None:
-        then = known_at_run(rows, older or {})
-    else:
-        then = {row.case.key: known.get(row.case.instance, Known()) for row in rows}
-    best = _best(rows, then)
+    best = _best(rows, known_at_run(rows, older, known))
     settings = {_setting(row.case) for row in rows}
     return [_sample(row, best.get(row.case.instance), many=len(settings) > 1) for row in rows]
 
@@ -116,7 +145,6 @@ def _sample(row: Row, best: int | None, *, many: bool) -> ScoredCase:
         cpu_s=case.time_limit_s * case.threads if answer.cpu_s is None else answer.cpu_s,
         best=best,
         gap=gaps[-1][1] if gaps else 1.0,
-        bound_gap=both[-1][1] if both else 1.0,
         primal_s=integral(gaps, case.time_limit_s) if reports else None,
         primal_dual_s=integral(both, case.time_limit_s) if reports else None,
         gap_curve=tuple(gaps),
@@ -134,12 +162,12 @@ def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, int]:
     for row in rows:
         of_instance.setdefault(row.case.instance, []).append(row)
     best = {}
-    for name, own in of_instance.items():
-        values = [then[row.case.key].value for row in own]
-        values += [row.answer.objective for row in own if row.verdict not in NO_ANSWER]
+    for name, of_name in of_instance.items():
+        values = [then[row.case.key].value for row in of_name]
+        values += [row.answer.objective for row in of_name if row.verdict not in NO_ANSWER]
         there = [value for value in values if value is not None]
         if there:
-            best[name] = max(there) if sense_of(own) == "max" else min(there)
+            best[name] = max(there) if sense_of(of_name) == "max" else min(there)
     return best
 
 

@@ -1,18 +1,24 @@
-"""Named sets of instances: lists of GPU rounds and of integer models, in files."""
+"""Named sets of instances: lists of GPU rounds, generated ones included, and of integer models, in files."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from placeopt.benchmark.generated_rounds import generate_round, generated_path, is_generated_name
+from placeopt import __version__
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.bounds import check_lines
-from placeopt.formats.files import read_bytes
+from placeopt.formats.documents import write_instance
+from placeopt.formats.files import make_folder, read_bytes
+from placeopt.generators import generate
 
 Kind = Literal["placement", "linear"]
 LIST_ENDING = ".test"
@@ -23,21 +29,22 @@ GENERATED = "generate:"
 """Prefix of an entry for a generated round: ``generate:planted-10000x500x8-s0``."""
 
 
+MADE = "made"
+"""Folder beside the lists that holds generated rounds."""
+SOURCES = ("generators", "model", "topology", "formats")
+"""Packages that determine what a generator writes."""
+DIGITS = 12
+_FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
+
+
 @dataclass(frozen=True)
 class SetEntry:
     """
     An instance of a set.
 
-    Attributes
-    ----------
-    name
-        The file's name without its endings, as in ``.solu`` files and reports.
-    path
-        The file.
-    kind
-        ``placement``: a round as JSON. ``linear``: an integer model, as MPS or as a generalised assignment problem.
-    generated
-        Whether the file is generated from its name if it does not exist yet.
+    ``name`` is the file's without its endings, as in ``.solu`` files and reports. ``kind`` ``placement``: a round as
+    JSON; ``linear``: an integer model, as MPS or as a generalised assignment problem. A ``generated`` file is made from
+    its name if it does not exist yet.
     """
 
     name: str
@@ -61,20 +68,8 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[SetE
     """
     Return the instances of the sets, each once, in the order of the lists.
 
-    Parameters
-    ----------
-    names
-        Names of lists in ``folder`` (``tiny`` is ``tiny.test``), paths of lists or of single instances, or rounds to
-        be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there, see
-        `placeopt.benchmark.generated_rounds`.
-    folder
-        Folder of the named lists.
-
-    Raises
-    ------
-    BadInput
-        If there is no such list or instance, a list names a file that is not there or of unknown kind, or two
-        different files of the same name.
+    ``names`` are lists in ``folder`` (``tiny`` is ``tiny.test``), paths of lists or of single instances, or rounds to
+    be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there.
     """
     found: dict[str, SetEntry] = {}
     for name in names:
@@ -93,14 +88,7 @@ def known_sets(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def entry_of(path: Path) -> SetEntry:
-    """
-    Return the instance in a file.
-
-    Raises
-    ------
-    BadInput
-        If the name's ending is none that is known, or there is no such file.
-    """
+    """Return the instance in a file."""
     stem = path.name.removesuffix(".gz")
     for ending, kind in ENDINGS.items():
         if stem.endswith(ending):
@@ -113,9 +101,9 @@ def entry_of(path: Path) -> SetEntry:
 def _generated(entry: str, folder: Path) -> SetEntry:
     """Return the set entry of ``generate:...``; the round is not generated yet."""
     name = entry.removeprefix(GENERATED)
-    if not is_generated_name(name):
+    if _FORM.fullmatch(name) is None:
         raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
-    return SetEntry(name, generated_path(name, folder), "placement", generated=True)
+    return SetEntry(name, folder / MADE / f"{name}~{generators_digest()}.json.gz", "placement", generated=True)
 
 
 def _items(name: str, folder: Path) -> list[SetEntry]:
@@ -156,3 +144,36 @@ def _listed(path: Path) -> list[SetEntry]:
         except (BadInput, ValueError) as error:  # ValueError: a NUL byte in the name
             raise BadInput(f"{path}:{number}: {error}") from None
     return items
+
+
+def generate_round(name: str, path: Path) -> None:
+    """Generate a round and write it; files of the same round by other versions of the generators are deleted."""
+    form = _FORM.fullmatch(name)
+    if form is None:
+        raise BadInput(f"{name!r}: expected such as planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
+    jobs, nodes, gpus, seed = map(int, form.groups()[1:])
+    made = generate(form[1], jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
+    make_folder(path.parent)
+    write_instance(path, made)
+    for other in (*path.parent.glob(f"{name}~*.json.gz"), path.parent / f"{name}.json.gz"):
+        if other != path:
+            with contextlib.suppress(OSError):  # deleted by another process, or not ours to delete
+                other.unlink()
+
+
+@cache
+def generators_digest() -> str:
+    """
+    Return a digest of this version of the generators: equal digests make equal rounds.
+
+    It covers the versions of placeopt and numpy (whose random streams are used) and the sources of all packages of
+    ``SOURCES``, so that a change to a generator changes it without a release.
+    """
+    digest = hashlib.sha256(f"{__version__} {version('numpy')}".encode())
+    package = Path(__file__).parents[1]
+    for room in SOURCES:
+        for file in sorted((package / room).rglob("*")):
+            if file.suffix in (".py", ".csv"):
+                digest.update(f"{file.relative_to(package).as_posix()}\n".encode())
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:DIGITS]

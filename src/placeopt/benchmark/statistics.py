@@ -11,6 +11,8 @@ from placeopt.formats.documents import read_instance
 from placeopt.formats.solu import Known
 from placeopt.formats.table import markdown_table
 from placeopt.model import Instance, Job
+from placeopt.whatif.domain_levels import gpus_by_node
+from placeopt.whatif.instance_edit import requested_gpu_milli
 
 DIGITS = 12
 """Digits of a checksum on the page."""
@@ -23,6 +25,11 @@ round its net value; `=` where a bound meets it; by whom it was found. SHA-256: 
 decompressed. How rounds are made: [docs/generators.md](../docs/generators.md); where data come from:
 [README.md](README.md).
 """
+
+
+ROUND = ("round", "waiting", "running", "nodes", "GPUs", "load %", "shares", "gangs", "has")
+MODEL = ("model", "columns", "rows")
+KNOWN = ("value", "bound", "found by", "SHA-256")
 
 
 class RoundStatistics(NamedTuple):
@@ -43,10 +50,9 @@ def round_statistics(instance: Instance) -> RoundStatistics:
     """Return the counts that characterise a round."""
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
-    sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    gpus = sum(sizes[node.machine] for node in instance.cluster.nodes)
+    gpus = sum(gpus_by_node(instance.cluster).values())
     free = 1000 * gpus - instance.running_gpu_milli
-    asked = sum(_milli(job) for job in waiting)
+    asked = sum(map(requested_gpu_milli, waiting))
     return RoundStatistics(
         waiting=len(waiting),
         running=len(runs),
@@ -57,10 +63,6 @@ def round_statistics(instance: Instance) -> RoundStatistics:
         gangs=sum(job.options[0].workers > 1 for job in waiting),
         features=tuple(word for word, has in FEATURES.items() if has(instance)),
     )
-
-
-def _milli(job: Job) -> int:
-    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
 
 
 def _any(tell: Callable[[Job], object]) -> Callable[[Instance], bool]:
@@ -95,19 +97,8 @@ def statistics_page(
     """
     Return the page: one table per set; an instance of several sets is listed in the first of them only.
 
-    Parameters
-    ----------
-    sets
-        By name; rounds of generators are made if they are not there yet.
-    known
-        Best values and bounds by instance.
-    on_news
-        Called with the name of every instance.
-
-    Raises
-    ------
-    BadInput
-        If an instance cannot be read.
+    Rounds of generators are made if they are not there yet. ``known``: best values and bounds by instance. ``on_news``
+    gets the name of every instance.
     """
     parts = [HEAD]
     seen: set[str] = set()
@@ -130,11 +121,6 @@ def statistics_page(
         if rows:
             parts += ["\n", markdown_table([*MODEL, *KNOWN], rows)]
     return "".join(parts)
-
-
-ROUND = ("round", "waiting", "running", "nodes", "GPUs", "load %", "shares", "gangs", "has")
-MODEL = ("model", "columns", "rows")
-KNOWN = ("value", "bound", "found by", "SHA-256")
 
 
 def _round_cells(instance: Instance) -> list[str]:

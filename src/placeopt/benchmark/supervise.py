@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from placeopt.benchmark.records import Case, CaseAnswer, Phase, TrajectoryPoint
+from placeopt.benchmark.journal import Case, CaseAnswer, Phase, TrajectoryPoint
 
 CHILD = ("-P", "-m", "placeopt.benchmark.child")
 POLL_S = 0.05
@@ -59,25 +59,11 @@ def run_case(
     start: Path | None = None,
 ) -> CaseOutcome | None:
     """
-    Run a case in a process of its own.
+    Run a case in a process of its own; return None if it was cancelled: it then counts as not run.
 
-    Parameters
-    ----------
-    case
-        What to run.
-    folder
-        Where the solution goes, as ``<key>.json.gz``.
-    cancelled
-        Called twenty times a second; true kills the case.
-    allowed_s
-        Seconds after which a phase is cut short and the case killed; left out, `allowances`.
-    start
-        Folder that the case's path is relative to, for workers started elsewhere; left out, the current one.
-
-    Returns
-    -------
-    CaseOutcome | None
-        None if the case was cancelled; it then counts as not run.
+    The solution goes to ``<key>.json.gz`` in ``folder``. ``cancelled`` is called twenty times a second; true kills the
+    case. ``allowed_s``: seconds after which a phase is cut short and the case killed; None: `allowances`. ``start``:
+    folder that the case's path is relative to, for workers started elsewhere; None: the current one.
     """
     began, load_before = datetime.now(UTC).isoformat(timespec="seconds"), os.getloadavg()[0]
     target = folder / f"{case.key}.json.gz"

@@ -145,7 +145,7 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     check_sources(named)
     from placeopt.formats.documents import read_instance, read_plan
     from placeopt.formats.files import label
-    from placeopt.whatif.applied_plan import after_plan
+    from placeopt.whatif.from_running import after_plan
     from placeopt.whatif.patch import apply_patch
 
     changes = [read_patch(path) for path in patches or []]

@@ -9,16 +9,11 @@ from collections.abc import Callable, Mapping
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
-from placeopt.generators.cubemesh import cubemesh
-from placeopt.generators.fractions import fractions
-from placeopt.generators.gangs import gangs
-from placeopt.generators.islands import islands
-from placeopt.generators.parity import parity
-from placeopt.generators.planted import planted
-from placeopt.generators.resources import resources
-from placeopt.generators.size import Size
-from placeopt.generators.uniform import uniform
-from placeopt.generators.varied import varied
+from placeopt.generators.dgx1_nodes import cubemesh, islands
+from placeopt.generators.gang_rounds import gangs, parity
+from placeopt.generators.node_filling import fractions, resources, uniform, varied
+from placeopt.generators.perfect_packing import planted
+from placeopt.generators.shared import Size
 from placeopt.model import Instance
 
 SPECS: Mapping[str, Callable[[Size], Instance]] = {

@@ -42,23 +42,12 @@ def busy(
     share: float = BUSY_SHARE,
 ) -> tuple[Columns, list[Running]]:
     """
-    Draw running jobs and place them at random, without over-allocation.
+    Draw running jobs and place them at random, without over-allocation; ``machine`` is the type of all ``nodes``.
 
-    Parameters
-    ----------
-    machine, nodes
-        The machine type that all ``nodes`` have, and their ids.
-    draw
-        Draws the columns of a number of jobs; jobs of several workers are discarded, running jobs have one.
-    share
-        Share of the GPUs that is held, 0 to 1.
-
-    Returns
-    -------
-    Columns, list of Running
-        The running jobs' columns, ``id`` (``run-...``) included, and their placements in the same order. Largest jobs
-        are placed first; each goes to the first of up to 30 random nodes with room, or is dropped. Shares go to the
-        GPU that they fill best, whole GPUs are used in a random order per node.
+    ``draw`` returns the columns of a number of jobs; jobs of several workers are discarded, running jobs have one.
+    Largest jobs are placed first, up to the ``share`` of the GPUs; each goes to the first of up to 30 random nodes with
+    room, or is dropped. Shares go to the GPU that they fill best, whole GPUs are used in a random order per node.
+    Returns the running jobs' columns, ``id`` (``run-...``) included, and their placements in the same order.
     """
     budget = int(share * 1000 * len(nodes) * len(machine.gpus))
     drawn = draw(rng, max(3 * budget // 1000, 16) if budget else 0)

@@ -2,19 +2,18 @@
 
 import numpy as np
 
-from placeopt.generators.assemble import assemble
 from placeopt.generators.busy import Columns
-from placeopt.generators.racks import racks, two_socket_machine
-from placeopt.generators.size import Size
-from placeopt.generators.uniform import (
-    NODE_CPU_MILLICORES_PER_GPU,
-    NODE_MEMORY_MIB_PER_GPU,
-    NODES_PER_RACK,
+from placeopt.generators.shared import (
+    PRIORITY_FACTORS,
+    Size,
+    assemble,
     in_proportion,
+    two_socket_machine,
+    value_policy,
+    worth,
 )
-from placeopt.generators.worth import PRIORITY_FACTORS, worth
-from placeopt.model import Instance, Policy
-from placeopt.model.policy import Changes, Weights
+from placeopt.model import Instance
+from placeopt.model.policy import Changes
 
 BUSY_SHARE = {"preempt": 0.5, "defrag": 0.25}
 """Part of the GPUs that are held, on three of five nodes; ours."""
@@ -47,8 +46,6 @@ def defrag(size: Size) -> Instance:
 
 
 def _changing(spec: str, size: Size, changes: Changes, **flags: bool) -> Instance:
-    rng = size.random()
-    machine = two_socket_machine(spec, size.gpus, NODE_CPU_MILLICORES_PER_GPU, NODE_MEMORY_MIB_PER_GPU)
     drawn = 0
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
@@ -65,7 +62,7 @@ def _changing(spec: str, size: Size, changes: Changes, **flags: bool) -> Instanc
             valued["value"] = (1000 * gpus * PRIORITY_FACTORS[0]).tolist()
         return in_proportion(gpus=gpus) | valued
 
-    policy = Policy(name=spec, weights=Weights(communication=0, interference=0, fragmentation=0), changes=changes)
-    cluster = racks(machine, size.nodes, NODES_PER_RACK)
-    made = assemble(spec, size, rng, cluster, draw, profiles=False, policy=policy, busy_share=BUSY_SHARE[spec])
+    policy = value_policy(spec, changes=changes)
+    machine = two_socket_machine(spec, size.gpus)
+    made = assemble(spec, size, machine, draw, policy=policy, busy_share=BUSY_SHARE[spec])
     return made.model_copy(update={"running": tuple(held.model_copy(update=flags) for held in made.running)})

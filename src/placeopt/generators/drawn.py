@@ -13,23 +13,10 @@ def drawn_anew(scenario: Scenario, *, jobs: int, nodes: int, per_minute: float, 
     """
     Return a scenario of jobs drawn with replacement, arriving by a Poisson process, on nodes of the first machine.
 
-    Parameters
-    ----------
-    scenario
-        Source of the jobs, each equally likely; without running jobs, and no job may name nodes.
-    jobs, nodes
-        Numbers of jobs and nodes of the result.
-    per_minute
-        Arrivals per minute; SC'17 5.3 has 10.
-    seed
-        Seed of all draws.
-
-    Raises
-    ------
-    BadInput
-        If the scenario cannot be drawn from, or a number is out of range.
+    The ``scenario`` is the source of the jobs, each equally likely; it has no running jobs, and no job of it may name
+    nodes. ``jobs`` and ``nodes`` are numbers of the result. SC'17 5.3 has 10 arrivals ``per_minute``.
     """
-    if scenario.running or not scenario.arrivals or any(one.job.nodes_allowed for one in scenario.arrivals):
+    if scenario.running or not scenario.arrivals or any(arrival.job.nodes_allowed for arrival in scenario.arrivals):
         raise BadInput("scenario: expected jobs, none that runs from the beginning, and none that names nodes")
     if not 1 <= jobs <= 1_000_000 or not 1 <= nodes <= 200_000 or not 0 < per_minute <= 1e6:
         raise BadInput("jobs, nodes, per_minute: expected 1 to 1,000,000, 1 to 200,000, and above 0 up to 1,000,000")

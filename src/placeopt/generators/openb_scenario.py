@@ -20,28 +20,13 @@ def openb_scenario(
     """
     Return a scenario of a round of openb, with arrivals divided by the factor that gives the load.
 
-    Parameters
-    ----------
-    round_
-        Nodes and pods, as ``read_openb`` gives them: arrivals are the pods' creation times.
-    cluster
-        Other nodes, fewer, say: all pods of the trace together ask for no more GPUs than it has, and most run for
-        minutes only, so on all its nodes no pace makes a load of more than a tenth. Left out, those of the round.
-    run_time_ms
-        Of every pod, as ``read_openb_run_times`` gives them.
-    load
-        GPU time that pods would hold between the first and the last arrival if nobody ever waited / GPU time of the
-        cluster in that time. In the trace itself it is a few thousandths.
-
-    Returns
-    -------
-    Scenario
-        Every pod with its shape and its true run time; the factor stands in the note.
-
-    Raises
-    ------
-    BadInput
-        If a number is out of range, or even all pods at once make no such load on so many nodes.
+    The round has nodes and pods as ``read_openb`` gives them: arrivals are the pods' creation times. ``run_time_ms`` is
+    of every pod, as ``read_openb_run_times`` gives them. ``cluster``: other nodes, fewer, say: all pods of the trace
+    together request no more GPUs than it has, and most run for minutes only, so on all its nodes no pace makes a load
+    of more than a tenth. ``load``: GPU time that pods would hold between the first and the last arrival if none ever
+    waited / GPU time of the cluster in that time; in the trace itself it is a few thousandths. Every pod has its shape
+    and its true run time; the factor stands in the note. Raises `BadInput` where even all pods at once make no such
+    load on the nodes.
     """
     if not 0 < load <= 10 or len(round_.jobs) < 2:
         raise BadInput("load: expected above 0 and up to 10; jobs: two or more")

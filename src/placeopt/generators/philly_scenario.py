@@ -10,8 +10,10 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.formats.philly import PhillyJob
-from placeopt.generators.profiles import PROFILES, WEIGHTS, slowdowns
-from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
+from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
+from placeopt.generators.shared import equal_nodes
+from placeopt.generators.sia_scenario import RESTART_MS, VALUE_PER_GPU
+from placeopt.model import Communication, Demand, Job, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_NODES
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
@@ -22,13 +24,10 @@ Two GPUs across sockets against two in one, measured by SC'17's artifact (batch 
 GPUs loses where they are as far apart as a machine allows.
 """
 SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
-VALUE_PER_GPU = 1000
-RESTART_MS = 30_000
-"""Time that a job loses when it is stopped or moved; ours, as in ``sia_scenario``."""
 MAX_DAYS = 100_000
 DIVIDED = 1000
 """
-Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs ask for
+Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs request
 whole GPUs, and one that is shared is divided in time.
 """
 
@@ -46,31 +45,15 @@ def philly_scenario(
     """
     Return a scenario of the jobs submitted in a window of days, on as many nodes as give the load.
 
-    Parameters
-    ----------
-    from_day, days
-        The window, counted from the first submission; all that follow if ``days`` is left out.
-    load
-        GPU time that the jobs ask for / GPU time of the cluster between the first and the last submission. The number
-        of nodes is rounded to the next integer, and is at least what the largest job needs.
-    node_gpus
-        GPUs of a node: two sockets, PCIe switches.
-    seed
-        Of the profiles, which the trace does not have: each job is one of six kinds of SC'17, all as likely, with their
-        slowdowns by neighbours and by distance; and of the errors of prediction.
-    prediction_error
-        Standard deviation of the logarithm of predicted / actual run time; 0: predictions are exact.
+    ``from_day`` and ``days`` count from the first submission; None: all that follow. ``load``: GPU time that the jobs
+    request / GPU time of the cluster between the first and the last submission; the number of nodes is rounded up, and
+    is at least what the largest job needs. A node has two sockets and PCIe switches. ``seed`` draws the profiles, which
+    the trace does not have (each job is one of six kinds of SC'17, all as likely, with their slowdowns by neighbours
+    and by distance), and the errors of prediction: ``prediction_error`` is the standard deviation of the logarithm of
+    predicted / actual run time; 0: predictions are exact.
 
-    Returns
-    -------
-    Scenario
-        Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs.
-        Users are virtual clusters.
-
-    Raises
-    ------
-    BadInput
-        If the window is empty or a number is out of range.
+    Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs. Users are
+    virtual clusters.
     """
     if not 0.001 <= load <= 10 or node_gpus < 2 or not 0 <= prediction_error <= 5:
         raise BadInput("load: expected 0.001 to 10; node_gpus: 2 or more; prediction_error: 0 to 5")
@@ -131,9 +114,7 @@ def philly_scenario(
             f"by seed {seed} from the kinds of SC'17. Prediction error {prediction_error:g}. A shared GPU is divided "
             "in time, and a restart takes 30 s."
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes),
         physics=Physics(restart_ms=RESTART_MS),
         slowdowns=_divided(),
         arrivals=tuple(arrivals),
@@ -142,11 +123,15 @@ def philly_scenario(
 
 def _divided() -> tuple[Slowdown, ...]:
     """Return the slowdowns of SC'17's kinds, with a GPU that is shared divided in time."""
-    stated = {(one.profile, one.beside): one for one in slowdowns()}
+    stated = {(slowdown.profile, slowdown.beside): slowdown for slowdown in slowdowns()}
     every = (
-        stated.get((one, beside)) or Slowdown(profile=one, beside=beside) for one in PROFILES for beside in PROFILES
+        stated.get((profile, beside)) or Slowdown(profile=profile, beside=beside)
+        for profile in PROFILES
+        for beside in PROFILES
     )
-    return tuple(one.model_copy(update={"gpu_thousandths": DIVIDED + one.gpu_thousandths}) for one in every)
+    return tuple(
+        slowdown.model_copy(update={"gpu_thousandths": DIVIDED + slowdown.gpu_thousandths}) for slowdown in every
+    )
 
 
 def _option(gpus: int, node_gpus: int, predicted_ms: int, known: dict[tuple[int, int], Option]) -> Option:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from placeopt.errors import BadInput
 from placeopt.formats.sia import SiaJob
-from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
+from placeopt.generators.shared import equal_nodes
+from placeopt.model import Communication, Demand, Job, Option, Slowdown
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
 
@@ -27,13 +28,9 @@ class Application:
     """
     An application of the workloads: our table, since the files do not state it.
 
-    Attributes
-    ----------
-    samples, epochs
-        Of its data set, and how often it goes through them.
-    step
-        Seconds of a step on T4 (aws), by placement: coefficients of ``placeopt.predict.StepModel``, fitted to
-        ``sia-simulator/traces/<application>/placements-aws.csv`` of siasosp23/artifacts, 10 to 16 % off on average.
+    ``samples`` of its data set, and how often (``epochs``) it goes through them. ``step``: seconds of a step on T4
+    (aws), by placement: coefficients of ``placeopt.predict.StepModel``, fitted to
+    ``sia-simulator/traces/<application>/placements-aws.csv`` of siasosp23/artifacts, 10 to 16 % off on average.
     """
 
     samples: int
@@ -65,19 +62,8 @@ GPU hours, about what Pollux (OSDI'21, table 1) calls small, medium, medium, lar
 
 def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scenario:
     """
-    Return a scenario of a workload, every job with the GPUs and the batch that it states.
-
-    Parameters
-    ----------
-    name
-        Of the scenario.
-    nodes
-        Nodes of 4 GPUs; 16 in Sia's simulator.
-
-    Raises
-    ------
-    BadInput
-        If an application is unknown, or a job asks for more GPUs than there are.
+    Return a scenario of a workload on nodes of 4 GPUs, every job with the GPUs and the batch that it states; Sia's
+    simulator has 16 nodes.
     """
     unknown = sorted({job.application for job in jobs} - APPLICATIONS.keys())
     if unknown or not jobs:
@@ -123,13 +109,11 @@ def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scena
             "profiles of T4 (placeopt.generators.sia_scenario). Jobs do not disturb each other but on a shared GPU, "
             "which is divided between them in time; a restart takes 30 s."
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
-        ),
+        cluster=equal_nodes(machine, nodes),
         physics=Physics(rule="rate", interference="pairwise", restart_ms=RESTART_MS),
         slowdowns=tuple(
-            Slowdown(profile=one, beside=other, gpu_thousandths=DIVIDED)
-            for one in APPLICATIONS
+            Slowdown(profile=profile, beside=other, gpu_thousandths=DIVIDED)
+            for profile in APPLICATIONS
             for other in APPLICATIONS
         ),
         arrivals=tuple(arrivals),

@@ -1,10 +1,15 @@
 """Figures of merit of scheduling papers, as functions of plain numbers."""
 
-from placeopt.metrics.confidence import Interval, bootstrap_interval, paired_interval, t_interval
-from placeopt.metrics.fairness import jain_index
-from placeopt.metrics.gpu_time import GpuUse, Occupancy, occupancy
-from placeopt.metrics.over_time import fragments_over_time, slots_over_time
-from placeopt.metrics.spread import Distribution, distribution_of
+from placeopt.metrics.gpu_time import GpuUse, Occupancy, fragments_over_time, occupancy, slots_over_time
+from placeopt.metrics.statistics import (
+    Distribution,
+    Interval,
+    bootstrap_interval,
+    distribution_of,
+    jain_index,
+    paired_interval,
+    t_interval,
+)
 
 __all__ = [
     "Distribution",

@@ -1,15 +1,12 @@
 """Predictions that a round needs: rates, memory, utilisation, interference, cores; fitted from measured profiles."""
 
 from placeopt.aliases import former_names
-from placeopt.predict.cores import Category, best_fit_cores, first_cores
 from placeopt.predict.curve import CurveModel, fit_curve
-from placeopt.predict.errors import Errors, relative_errors, rmsle
+from placeopt.predict.fitted import Errors, Fitted, Provenance, read_fitted, relative_errors, rmsle, write_fitted
 from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
-from placeopt.predict.memory import gpu_memory_mib
-from placeopt.predict.rate import ProfiledRun, RateModel, fit_rate, lightweight, sia_runs
-from placeopt.predict.records import Fitted, Provenance, read_fitted, write_fitted
+from placeopt.predict.rate import ProfiledRun, RateModel, StepModel, fit_rate, fit_step, lightweight, sia_runs
 from placeopt.predict.regressor import REGRESSORS, Regressor, cross_validated, fit_regressor
-from placeopt.predict.step import StepModel, fit_step
+from placeopt.predict.resources import Category, best_fit_cores, first_cores, gpu_memory_mib
 
 __getattr__ = former_names(__name__)
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from placeopt.errors import BadInput
 from placeopt.model.policy import SlowdownCurve
-from placeopt.predict.errors import relative_errors
-from placeopt.predict.interference import ZEROS, Pair, check_pairs, why_left_out
-from placeopt.predict.records import Fitted, Provenance
+from placeopt.predict.fitted import Fitted, predicted_out_of_fold, relative_errors
+from placeopt.predict.interference import Pair, check_pairs, provenance_of
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +80,6 @@ def fit_curve(
     if len(pairs) < folds:
         raise BadInput(f"pairs: {len(pairs)}; expected at least {folds}, one for each fold")
     check_pairs(pairs)
-    reasons = {ZEROS: left_out} if isinstance(left_out, int) else left_out
     for pair in pairs:
         for profile in (pair.profile, pair.beside):
             percent = utilisation_percent.get(profile)
@@ -89,20 +87,13 @@ def fit_curve(
                 raise BadInput(f"utilisation_percent of {profile!r}: {percent}; expected 0 to 100")
     x = np.array([utilisation_percent[pair.profile] + utilisation_percent[pair.beside] for pair in pairs]) / 100
     s = np.array([max(1.0, 1 / pair.ratio) for pair in pairs])
-    fold = np.random.default_rng(seed).permutation(len(s)) % folds
-    predicted = np.empty(len(s))
-    for f in range(folds):
-        predicted[fold == f] = _at(_fit(x[fold != f], s[fold != f]), x[fold == f])
+    predicted = predicted_out_of_fold(
+        len(s), folds, seed, lambda fitted, left: _at(_fit(x[fitted], s[fitted]), x[left])
+    )
     a, b, c = _fit(x, s).tolist()
     return CurveModel(
         name=name,
-        provenance=Provenance(
-            source=source,
-            licence=licence,
-            rows=len(pairs),
-            left_out=sum(reasons.values()),
-            why_left_out=why_left_out(reasons),
-        ),
+        provenance=provenance_of(pairs, source, licence, left_out),
         errors=relative_errors(predicted, s),
         a=a,
         b=b,

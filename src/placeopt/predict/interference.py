@@ -14,8 +14,7 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
 from placeopt.model import Slowdown
-from placeopt.predict.errors import Errors, relative_errors
-from placeopt.predict.records import Fitted, Provenance
+from placeopt.predict.fitted import Fitted, Provenance, predicted_out_of_fold, relative_errors
 
 LEAST_RATIO = 1e-3
 """Ratios up to this are left out: the job starved, so the rate is no measurement of interference."""
@@ -173,7 +172,6 @@ def fit_interference(
         If there are fewer pairs than folds, or a ratio is not above 0.
     """
     check_pairs(pairs)
-    reasons = {ZEROS: left_out} if isinstance(left_out, int) else left_out
     times: dict[tuple[str, str], list[float]] = {}
     for pair in pairs:
         times.setdefault((pair.profile, pair.beside), []).append(max(1.0, 1 / pair.ratio))
@@ -183,23 +181,18 @@ def fit_interference(
     position = {name: i for i, name in enumerate(profiles)}
     j, k = (np.array([position[key[side]] for key in times]) for side in (0, 1))
     stretch = np.array([float(np.mean(values)) for values in times.values()])
-    fold = np.random.default_rng(seed).permutation(len(stretch)) % folds
-    predicted = np.empty(len(stretch))
-    for f in range(folds):
-        rows, pressed = _solve(j[fold != f], k[fold != f], stretch[fold != f], len(profiles))
-        predicted[fold == f] = np.maximum(1.0, np.exp(rows[j[fold == f]] + pressed[k[fold == f]]))
+
+    def predict(fitted: np.ndarray, left: np.ndarray) -> np.ndarray:
+        suffered, caused = _solve(j[fitted], k[fitted], stretch[fitted], len(profiles))
+        stretched: np.ndarray = np.maximum(1.0, np.exp(suffered[j[left]] + caused[k[left]]))
+        return stretched
+
+    predicted = predicted_out_of_fold(len(stretch), folds, seed, predict)
     sensitivity, pressure = _solve(j, k, stretch, len(profiles))
-    errors: Errors = relative_errors(predicted, stretch)
     return InterferenceModel(
         name=name,
-        provenance=Provenance(
-            source=source,
-            licence=licence,
-            rows=len(pairs),
-            left_out=sum(reasons.values()),
-            why_left_out=why_left_out(reasons),
-        ),
-        errors=errors,
+        provenance=provenance_of(pairs, source, licence, left_out),
+        errors=relative_errors(predicted, stretch),
         profiles=tuple(profiles),
         sensitivity=tuple(sensitivity.tolist()),
         pressure=tuple(pressure.tolist()),
@@ -207,10 +200,17 @@ def fit_interference(
     )
 
 
-def why_left_out(reasons: Mapping[str, int]) -> str:
-    """Return the reasons for which pairs were left out, with their numbers; nothing where none was."""
+def provenance_of(pairs: Sequence[Pair], source: str, licence: str, left_out: Mapping[str, int] | int) -> Provenance:
+    """Return the record of the data; ``left_out``: pairs that were left out by reason, or the count of zeros."""
+    reasons = {ZEROS: left_out} if isinstance(left_out, int) else left_out
     counted = [f"{count} {reason}" for reason, count in reasons.items() if count]
-    return f"pairs: {'; '.join(counted)}" if counted else ""
+    return Provenance(
+        source=source,
+        licence=licence,
+        rows=len(pairs),
+        left_out=sum(reasons.values()),
+        why_left_out=f"pairs: {'; '.join(counted)}" if counted else "",
+    )
 
 
 def check_pairs(pairs: Sequence[Pair]) -> None:

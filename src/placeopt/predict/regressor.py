@@ -9,8 +9,7 @@ import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model.base import Record
-from placeopt.predict.errors import relative_errors, rmsle
-from placeopt.predict.records import Fitted, Provenance
+from placeopt.predict.fitted import Fitted, Provenance, predicted_out_of_fold, relative_errors, rmsle
 
 Kind = Literal["linear", "forest", "boosting"]
 REGRESSORS: tuple[Kind, ...] = get_args(Kind)
@@ -20,6 +19,10 @@ TREES, DEPTH, RATE = 100, 6, 0.1
 """Trees of a forest and of boosting, their depth, and boosting's learning rate: the library's usual sizes."""
 RIDGE = 1e-6
 """Keeps the linear fit defined if features are collinear."""
+
+
+FITTED = ("centre", "scale", "base", "weights", "trees", "step", "least", "most")
+"""Fields of a `Regressor` that its predictions depend on."""
 
 
 class Tree(Record):
@@ -68,17 +71,18 @@ class Regressor(Fitted):
 
     def predict(self, rows: Sequence[Mapping[str, float]]) -> np.ndarray:
         """Shape (n,): the target for ``n`` rows of features; raises ``BadInput`` where one is missing or negative."""
-        return self._predict(_matrix(rows, self.features))
+        return _predict(_matrix(rows, self.features), {name: getattr(self, name) for name in FITTED})
 
-    def _predict(self, x: np.ndarray) -> np.ndarray:
-        z = (np.log1p(x) - np.array(self.centre)) / np.array(self.scale)
-        out = np.full(len(x), self.base)
-        if self.weights:
-            out += z @ np.array(self.weights)
-        for tree in self.trees:
-            out += self.step * tree.predict(z)
-        result: np.ndarray = out.clip(self.least, self.most)
-        return result
+
+def _predict(x: np.ndarray, fields: Mapping[str, Any]) -> np.ndarray:
+    """Return the predictions by the fields of ``FITTED`` for rows (n, features), shape (n,)."""
+    z = (np.log1p(x) - np.array(fields["centre"])) / np.array(fields["scale"])
+    out = np.full(len(x), fields["base"])
+    if fields["weights"]:
+        out += z @ np.array(fields["weights"])
+    for tree in fields["trees"]:
+        out += fields["step"] * tree.predict(z)
+    return out.clip(fields["least"], fields["most"])
 
 
 def fit_regressor(
@@ -134,27 +138,15 @@ def fit_regressor(
 
 def cross_validated(kind: Kind, x: np.ndarray, y: np.ndarray, *, folds: int = 5, seed: int = 0) -> float:
     """Return the root mean square log error over rows (n, features) left out of the fit one fold after the other."""
-    fold = np.random.default_rng(seed).permutation(len(y)) % folds
-    predicted = np.empty(len(y))
-    for f in range(folds):
-        fields = _fit(kind, x[fold != f], y[fold != f], seed)
-        names = tuple(str(i) for i in range(x.shape[1]))
-        model = Regressor(
-            name="fold",
-            provenance=Provenance(source="", rows=int((fold != f).sum())),
-            errors=relative_errors([1.0], [1.0]),
-            kind=kind,
-            target="y",
-            features=names,
-            rmsle=0.0,
-            **fields,
-        )
-        predicted[fold == f] = model._predict(x[fold == f])
-    return rmsle(predicted, y)
+
+    def predict(fitted: np.ndarray, left: np.ndarray) -> np.ndarray:
+        return _predict(x[left], _fit(kind, x[fitted], y[fitted], seed))
+
+    return rmsle(predicted_out_of_fold(len(y), folds, seed, predict), y)
 
 
 def _fit(kind: Kind, x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:
-    """Return the fitted fields of the model."""
+    """Return the fields of ``FITTED``."""
     z = np.log1p(x)
     centre, scale = z.mean(axis=0), z.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
@@ -164,6 +156,9 @@ def _fit(kind: Kind, x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:
         "scale": tuple(scale.tolist()),
         "least": float(y.min()),
         "most": float(y.max()),
+        "weights": (),
+        "trees": (),
+        "step": 1.0,
     }
     if kind == "linear":
         a = np.vstack([z, np.sqrt(RIDGE * len(z)) * np.eye(z.shape[1])])

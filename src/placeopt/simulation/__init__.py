@@ -1,17 +1,20 @@
 """Simulation of a scenario under a scheduling policy, event by event; and the rules that policies name."""
 
-from placeopt.simulation.estimates import MissingEstimates, missing_estimates, with_actual_estimates
-from placeopt.simulation.history import History, JobHistory, Rounds
+from placeopt.simulation.history import History, JobHistory, Rounds, longest_queue_ms, round_at
+from placeopt.simulation.job_warnings import (
+    MissingEstimates,
+    NeverEnds,
+    missing_estimates,
+    never_ending,
+    with_actual_estimates,
+)
 from placeopt.simulation.play import Tick, simulate
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
-from placeopt.simulation.scheduling.named_policies import named_policy, policy_names
-from placeopt.simulation.scheduling.option_choice import OPTION_CHOICES
-from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES, PreemptionRule
+from placeopt.simulation.scheduling.preemption_policy import PREEMPTION_RULES, PreemptionRule
 from placeopt.simulation.scheduling.queue_orders import QUEUE_ORDERS, QueueContext, QueueOrder, sorted_by
-from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES
+from placeopt.simulation.scheduling.rule_registry import RuleRegistry, named_policy, policy_names
 from placeopt.simulation.scheduling.waiting_queue import JobQueue
-from placeopt.simulation.snapshot import longest_queue_ms, round_at
-from placeopt.simulation.stranded_jobs import NeverEnds, never_ending
 from placeopt.simulation.summary import Summary, UserFigures, occupancy_between, summarise
 
 __all__ = [

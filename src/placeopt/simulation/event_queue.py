@@ -15,14 +15,8 @@ IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4}
 
 class EventQueue:
     """
-    A queue of events.
-
-    Parameters
-    ----------
-    step_ms
-        Events happen at multiples of it, rounded up; None: at any millisecond.
-    interval_ms
-        Rounds happen at multiples of it only; None: at once.
+    A queue of events, at multiples of ``step_ms``, rounded up; None: at any millisecond. Rounds happen at multiples of
+    ``interval_ms`` only; None: at once.
     """
 
     def __init__(self, step_ms: int | None, interval_ms: int | None) -> None:
@@ -37,9 +31,9 @@ class EventQueue:
         """Return the number of events, superseded ends included."""
         return len(self._heap)
 
-    def arrival(self, job: str, at_ms: int) -> None:
-        """Add the arrival of a job."""
-        self._add(self.on_step(at_ms), "arrival", job)
+    def add(self, kind: Kind, job: str, at_ms: int) -> None:
+        """Add an arrival, a failure (which applies if nothing changes until then) or the leaving of a service."""
+        self._add(self.on_step(at_ms), kind, job)
 
     def noticed(self, start_ms: int, end_ms: int) -> int:
         """Return when the end of a job that started at ``start_ms`` is noticed."""
@@ -48,14 +42,6 @@ class EventQueue:
     def end(self, job: str, at_ms: int) -> None:
         """Add the end of a job; earlier ends of it stay in the queue and are superseded."""
         self._add(at_ms, "end", job)
-
-    def failure(self, job: str, at_ms: int) -> None:
-        """Add the failure of a job, which applies if nothing changes until then."""
-        self._add(self.on_step(at_ms), "failure", job)
-
-    def leave(self, job: str, at_ms: int) -> None:
-        """Add the leaving of a service."""
-        self._add(self.on_step(at_ms), "leave", job)
 
     def round_after(self, kind: Kind, now_ms: int) -> None:
         """Add a round as soon as possible after an arrival, or after an end, failure or leave."""

@@ -1,12 +1,17 @@
-"""The result of a simulation, job by job."""
+"""The result of a simulation, job by job, and a moment of it as a round."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from placeopt.model import Placement
+from placeopt.arguments import checked
+from placeopt.errors import BadInput
+from placeopt.model import Instance, Job, Placement, Policy, Running
+from placeopt.model.policy import Interference
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.problem.grants import granted
+from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class JobHistory:
     One job; None: the event has not happened.
 
     ``alone_ms`` is its run time alone and well placed in the option that it got first, else in its first one; with an
-    elastic option, with as many workers as it asks for.
+    elastic option, with as many workers as it requests.
     """
 
     job: str
@@ -116,3 +121,96 @@ class History:
     def stranded(self) -> tuple[str, ...]:
         """The jobs that wait for ever, in the queue or on their GPUs for more workers."""
         return tuple(job.job for job in self.jobs if job.end_ms is None) if self.finished else ()
+
+
+@checked
+def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instance:
+    """
+    Return the round that a scheduler would see at a moment of a simulation.
+
+    Jobs that run then stand where they were placed last, with the cores that the policy gave them and the shares that
+    the round's policy grants; expected ends follow from predicted run times, since a scheduler has no others. Other
+    jobs that have arrived and not ended wait. Ended jobs are left out, and so is memory bandwidth that the policy
+    ignores.
+
+    The round's policy is placeopt's own, so that all policies are compared equally. Where GPUs were overcommitted it
+    allows the same, and jobs slow each other as in the scenario.
+
+    Raises
+    ------
+    BadInput
+        If no job runs and none waits then.
+    """
+    scenario = history.scenario
+    estimator = ResourceEstimator(scenario, history.scheduling)
+    records = {arrival.job.id: estimator.of_running(arrival.job) for arrival in scenario.arrivals}
+    jobs, running = [], []
+    for job_history in history.jobs:
+        if job_history.arrival_ms > at_ms or (job_history.end_ms is not None and job_history.end_ms <= at_ms):
+            continue
+        job = records[job_history.job]
+        lasting = (span for span in job_history.spans if span.end_ms is None or span.end_ms > at_ms)
+        span = next((span for span in lasting if span.start_ms <= at_ms), None)
+        if span is not None:
+            job = _as_held(job, span.placement)
+            option = next(option for option in job.options if option.id == span.placement.option)
+            ends = None if option.run_time_ms is None else max(at_ms, span.start_ms + option.run_time_ms)
+            running.append(
+                Running(
+                    job=job.id,
+                    option=option.id,
+                    assignments=span.placement.assignments,
+                    started_ms=span.start_ms,
+                    expected_end_ms=ends,
+                )
+            )
+        jobs.append(job)
+    if not jobs:
+        raise BadInput(f"at_ms: {at_ms}: nothing runs and nothing waits then in {scenario.name!r}")
+    policy = _policy(history)
+    origin = f"{scenario.name} under {history.scheduling.name}, seed {history.seed}, after {at_ms // 1000} s."
+    return Instance(
+        name=name or f"{scenario.name}-at-{at_ms // 1000}s",
+        now_ms=at_ms,
+        note=f"{origin} {scenario.note}"[:10_000],
+        cluster=scenario.cluster,
+        jobs=tuple(jobs),
+        running=tuple(granted(running, records, policy)),
+        slowdowns=scenario.slowdowns,
+        policy=policy,
+    )
+
+
+def _policy(history: History) -> Policy:
+    placed_by, physics = history.scheduling.policy, history.scenario.physics
+    if placed_by.share_mode != "overcommit":
+        return Policy()
+    return Policy(
+        share_mode=placed_by.share_mode,
+        jobs_per_gpu_max=placed_by.jobs_per_gpu_max,
+        interference=Interference(model=physics.interference, curve=physics.curve),
+    )
+
+
+def _as_held(job: Job, placement: Placement) -> Job:
+    """Return the job with the cores that each of its workers has, where a policy gave others than requested."""
+    cores = max(assignment.cpu_millicores // len(assignment.workers) for assignment in placement.assignments)
+    options = tuple(
+        option.model_copy(update={"demand": option.demand.model_copy(update={"cpu_millicores": cores})})
+        if option.id == placement.option and option.demand.cpu_millicores != cores
+        else option
+        for option in job.options
+    )
+    return job.model_copy(update={"options": options}) if options != job.options else job
+
+
+def longest_queue_ms(history: History) -> int:
+    """Return the first moment at which the most jobs wait for their first start; jobs that never start keep waiting."""
+    events = [(job.arrival_ms, 1) for job in history.jobs]
+    events += [(job.start_ms, -1) for job in history.jobs if job.start_ms is not None]
+    waiting, most, moment = 0, -1, 0
+    for at, change in sorted(events):  # a job that starts at once leaves before the next arrives
+        waiting += change
+        if waiting > most:
+            most, moment = waiting, at
+    return moment

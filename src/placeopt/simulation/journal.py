@@ -24,19 +24,9 @@ class EventLog:
     """
     Writes lines; while lines of an older log are left, compares with those instead.
 
-    A context manager: it opens and locks the file on entry.
-
-    Parameters
-    ----------
-    path
-        None: nothing is written.
-    resume
-        Go on from an existing log; an incomplete last line is dropped. Otherwise the file is written anew.
-
-    Raises
-    ------
-    BadInput
-        On entry: if the file cannot be written, another simulation writes it, or it is no text.
+    A context manager: it opens and locks the file on entry, and then raises `BadInput` if the file cannot be written,
+    another simulation writes it, or it is no text. Without a ``path`` nothing is written. With ``resume`` it goes on
+    from an existing log, whose incomplete last line is dropped; otherwise the file is rewritten.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:
@@ -95,14 +85,7 @@ class EventLog:
         return self._at < len(self._old)
 
     def write(self, **line: object) -> None:
-        """
-        Write a line, or compare it with the older log.
-
-        Raises
-        ------
-        BadInput
-            If the older log has another line there.
-        """
+        """Write a line, or compare it with the older log; raises `BadInput` if that has another line there."""
         text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
         if self.replaying:
             if text != self._old[self._at]:

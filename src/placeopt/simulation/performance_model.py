@@ -1,8 +1,8 @@
-"""How fast jobs actually run: distance of their GPUs, neighbours, shares, and what the host provides."""
+"""How fast jobs actually run: distance of their GPUs, neighbours, shares, CPU cores and memory bandwidth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.model import Instance, Job, Placement
@@ -12,10 +12,75 @@ from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.running import running_placement
-from placeopt.simulation.bandwidth import MemoryBandwidthUse
-from placeopt.simulation.shares import Shares
+from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.utility import path_excess
+
+LEAST_PERCENT = 10
+"""A throttled job keeps this part of what it would use; Intel's Memory Bandwidth Allocation sets no less."""
+
+
+DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
+UNREAD = {"run_time_ms": None, "rate_milli": None, "latency_ms": None, "utility_thousandths": None}
+"""Fields of options that do not decide how fast a job runs."""
+
+
+class MemoryBandwidthUse:
+    """
+    Memory bandwidth in use on every node, by jobs that may be throttled and by others.
+
+    Where a node's jobs would use more than ``usable`` (MB/s of every node; None: unknown, which limits no job), each
+    takes longer in proportion: 1.2 times the bandwidth takes 1.2 times as long. With ``throttle``, jobs that may be
+    throttled first get no more than the others leave, but at least ``LEAST_PERCENT``, and take longer in proportion
+    (SODA V-E).
+    """
+
+    def __init__(self, usable: Sequence[int | None], *, throttle: bool) -> None:
+        self._usable = usable
+        self._throttle = throttle
+        self._mbps: list[dict[str, int]] = [{} for _ in usable]
+        self._sums = [[0, 0] for _ in usable]  # of jobs that may not be throttled, and of those that may
+        self._stretch = [(0, 0)] * len(usable)  # excess in thousandths of the two
+        self._changed = [False] * len(usable)
+
+    def start(self, job: str, mbps: Mapping[int, int], *, throttled: bool) -> None:
+        """Let a job use bandwidth on each of its nodes."""
+        for node, amount in mbps.items():
+            self._mbps[node][job] = amount
+            self._change(node, amount, throttled)
+
+    def end(self, job: str, mbps: Mapping[int, int], *, throttled: bool) -> None:
+        """Free the bandwidth of a job."""
+        for node, amount in mbps.items():
+            del self._mbps[node][job]
+            self._change(node, -amount, throttled)
+
+    def jobs_with_new_pace(self, nodes: Iterable[int]) -> dict[str, None]:
+        """Return the jobs on those of the nodes whose latest change made jobs faster or slower."""
+        return {job: None for node in sorted(nodes) if self._changed[node] for job in self._mbps[node]}
+
+    def excess(self, nodes: Iterable[int], *, throttled: bool) -> int:
+        """Return the excess run time in thousandths of a job on these nodes: that of the slowest."""
+        return max((self._stretch[node][throttled] for node in nodes), default=0)
+
+    def _change(self, node: int, amount: int, throttled: bool) -> None:
+        self._sums[node][throttled] += amount
+        before = self._stretch[node]
+        self._stretch[node] = self._excesses(node)
+        self._changed[node] = self._stretch[node] != before
+
+    def _excesses(self, node: int) -> tuple[int, int]:
+        usable = self._usable[node]
+        firm, soft = self._sums[node]
+        if usable is None or firm + soft <= usable:
+            return 0, 0
+        granted = soft
+        if self._throttle and soft:
+            granted = min(soft, max(usable - firm, -(-soft * LEAST_PERCENT // 100)))
+        used = max(usable, firm + granted)
+        soft_excess = -(-1000 * soft * used // (granted * usable)) - 1000 if soft else 0
+        return -(-1000 * (used - usable) // usable), soft_excess
+
 
 Domains = tuple[frozenset[int], ...]
 """GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""
@@ -47,14 +112,9 @@ class PerformanceModel:
     """
     The hardware, which job holds which part of it, and how much each job is slowed there.
 
-    Independent of the engine's state, since decisions are judged by it.
-
-    Parameters
-    ----------
-    throttle
-        Where memory bandwidth runs short, jobs of kind ``cpu`` are throttled first.
-    shares
-        What jobs may hold under a policy that grants more than their requests; None: shares slow no job.
+    Independent of the engine's state, since decisions are judged by it. With ``throttle``, jobs of kind ``cpu`` are
+    throttled first where memory bandwidth runs short. ``shares``: what jobs may hold under a policy that grants more
+    than their requests; None: shares slow no job.
     """
 
     def __init__(self, scenario: Scenario, *, throttle: bool = False, shares: Shares | None = None) -> None:
@@ -70,13 +130,8 @@ class PerformanceModel:
             problem.gpu_socket.tolist(),
             problem.gpu_node.tolist(),
         ]
-        self._excess = {
-            (s.profile, s.beside): (
-                s.gpu_thousandths,
-                s.switch_thousandths,
-                s.socket_thousandths,
-                s.node_thousandths,
-            )
+        self._excess: dict[tuple[str, str], tuple[int, ...]] = {
+            (s.profile, s.beside): tuple(getattr(s, f"{kind}_thousandths") for kind in DOMAIN_KINDS)
             for s in scenario.slowdowns
         }
         self._neighbours_matter = bool(self._excess) or self._physics.interference == "curve"
@@ -101,7 +156,7 @@ class PerformanceModel:
         where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
         spread = job.communication.spread_slowdown_thousandths
         spread = self._physics.spread_slowdown_thousandths if spread is None else spread
-        option = next(one for one in job.options if one.id == placement.option)
+        option = next(option for option in job.options if option.id == placement.option)
         return HeldResources(
             job=job.id,
             profile=job.profile,
@@ -118,7 +173,9 @@ class PerformanceModel:
     def _by_cores(self, job: Job, placement: Placement) -> int:
         """Return the excess by the cores for each GPU, of the worker with the fewest."""
         curve = self._curves.get(job.profile or "")
-        served = [one.cpu_millicores // len(one.gpus) for one in placement.assignments if one.gpus]
+        served = [
+            assignment.cpu_millicores // len(assignment.gpus) for assignment in placement.assignments if assignment.gpus
+        ]
         if curve is None or not served:
             return 0
         return -(-1_000_000 // curve.speed(min(served))) - 1000
@@ -126,7 +183,9 @@ class PerformanceModel:
     def _mbps(self, placement: Placement, each: int) -> dict[int, int]:
         if self._bandwidth is None or not each:
             return {}
-        return {self._node_number[one.node]: each * len(one.workers) for one in placement.assignments}
+        return {
+            self._node_number[assignment.node]: each * len(assignment.workers) for assignment in placement.assignments
+        }
 
     def start(self, held: HeldResources) -> None:
         """Let a job hold its resources."""
@@ -210,13 +269,9 @@ class PerformanceModel:
 def _usable_mbps(scenario: Scenario) -> list[int | None]:
     """Return the memory bandwidth that each node's jobs can use before they slow each other."""
     percent = scenario.physics.memory_bandwidth_percent or 0
-    of_machine = {
-        machine.id: None
-        if machine.memory_bandwidth_mbps is None
-        else max(1, machine.memory_bandwidth_mbps * percent // 100)
-        for machine in scenario.cluster.machines
-    }
-    return [of_machine[node.machine] for node in scenario.cluster.nodes]
+    stated = {machine.id: machine.memory_bandwidth_mbps for machine in scenario.cluster.machines}
+    of_node = (stated[node.machine] for node in scenario.cluster.nodes)
+    return [None if mbps is None else max(1, mbps * percent // 100) for mbps in of_node]
 
 
 def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
@@ -225,11 +280,7 @@ def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
     of_job: dict[str, int] = {}
     members: list[Job] = []
     for job in jobs:
-        options = tuple(
-            option.model_copy(update={"run_time_ms": None, "rate_milli": None, "latency_ms": None, "value": 1})
-            for option in job.options
-        )
-        options = tuple(option.model_copy(update={"utility_thousandths": None}) for option in options)
+        options = tuple(option.model_copy(update={**UNREAD, "value": 1}) for option in job.options)
         key = (options, job.communication)
         number = numbers.setdefault(key, len(members))
         if number == len(members):

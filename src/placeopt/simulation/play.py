@@ -13,17 +13,18 @@ from placeopt.arguments import expect
 from placeopt.live_cluster.engine import Engine
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
 from placeopt.simulation.job_state import JobState
 from placeopt.simulation.journal import EventLog
-from placeopt.simulation.replicas import with_replicas
 from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
 from placeopt.solving.params import SolveParams, check_call
+from placeopt.whatif.plan_review import placement_of
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,13 @@ def simulate(
     """
     expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
-    SolveParams(time_limit_s=time_limit_s, seed=seed).check()
+    params = SolveParams(time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
+    params.check()
     check_call(cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
     journal = EventLog(log, resume=resume)
-    limits = RoundLimits(seed, time_limit_s, deterministic)
     with Engine() as engine:
-        simulation = _Simulation(scenario, scheduling, engine, journal, limits, cancel)
+        simulation = _Simulation(scenario, scheduling, engine, journal, params, cancel)
         with journal:  # after the policy was accepted: else an existing log stays as it is
             finished = simulation.play(on_progress)
         return simulation.history(finished=finished)
@@ -104,12 +105,12 @@ class _Simulation:
         scheduling: Scheduling,
         engine: Engine,
         journal: EventLog,
-        limits: RoundLimits,
+        params: SolveParams,
         cancel: threading.Event | None,
     ) -> None:
         self.scenario, self.scheduling = scenario, scheduling
         self.now = 0
-        self._journal, self._limits, self._cancel = journal, limits, cancel
+        self._journal, self._params, self._cancel = journal, params, cancel
         self._states = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
         self._events = EventQueue(scenario.physics.step_ms, scheduling.interval_ms)
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events)
@@ -139,9 +140,10 @@ class _Simulation:
                         return False
                     if on_progress is not None:
                         on_progress(self._tick())
-            elif self._is_due(kind, job, at):
+            elif self._is_due(kind, self._states[job], at):
                 self.now = at
-                self._happen(kind, job)
+                happen = {"arrival": self._arrive, "end": self._end, "failure": self._fail, "leave": self._leave}
+                happen[kind](self._states[job])
         stranded = [name for name, state in self._states.items() if state.end_ms is None]
         self._journal.write(t=self.now, e="over", stranded=stranded)
         return True
@@ -155,14 +157,14 @@ class _Simulation:
             scenario=scenario.name,
             digest=scenario.digest,
             policy=self.scheduling.digest,
-            seed=self._limits.seed,
+            seed=self._params.seed,
         )
         begin = {held.job for held in scenario.running}
         for name, state in self._states.items():
             if name not in begin:
-                self._events.arrival(name, state.job.arrival_ms)
+                self._events.add("arrival", name, state.job.arrival_ms)
             if state.arrival.leaves_ms is not None:
-                self._events.leave(name, state.arrival.leaves_ms)
+                self._events.add("leave", name, state.arrival.leaves_ms)
         if scenario.running:
             for held in scenario.running:
                 self._states[held.job].arrived = True
@@ -170,24 +172,11 @@ class _Simulation:
             initial = Decision(start=tuple(placement_of(held) for held in scenario.running))
             self._placed.apply(self._placed.requested(initial), self.now)
 
-    def _is_due(self, kind: Kind, job: str, at: int) -> bool:
+    @staticmethod
+    def _is_due(kind: Kind, state: JobState, at: int) -> bool:
         """Return whether an event still applies; others were superseded."""
-        state = self._states[job]
-        if kind == "end":
-            return state.ends_at == at
-        if kind == "failure":
-            return state.fails_at == at
-        return kind == "arrival" or state.end_ms is None
-
-    def _happen(self, kind: Kind, job: str) -> None:
-        if kind == "arrival":
-            self._arrive(self._states[job])
-        elif kind == "end":
-            self._end(self._states[job])
-        elif kind == "failure":
-            self._fail(self._states[job])
-        else:
-            self._leave(self._states[job])
+        due_at = {"end": state.ends_at, "failure": state.fails_at}
+        return due_at[kind] == at if kind in due_at else kind == "arrival" or state.end_ms is None
 
     def _arrive(self, state: JobState) -> None:
         self._journal.write(t=self.now, e="arrival", job=state.job.id)
@@ -253,7 +242,7 @@ class _Simulation:
             self._scheduler.repeat(view, decision)
         else:
             wall, cpu = time.perf_counter(), time.process_time()
-            decision = self._scheduler.decide(view, self._limits, self._cancel)
+            decision = self._scheduler.decide(view, self._params, self._cancel)
             self._rounds.wall_s.append(time.perf_counter() - wall)
             self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
@@ -281,4 +270,4 @@ class _Simulation:
         """Return what happened so far."""
         jobs = tuple(state.history(self.now) for state in self._states.values())
         rounds = Rounds(self._num_rounds, self._scheduler.rounds_cut, self._rounds.wall_s, self._rounds.cpu_s)
-        return History(self.scenario, self.scheduling, self._limits.seed, self.now, finished, jobs, rounds)
+        return History(self.scenario, self.scheduling, self._params.seed, self.now, finished, jobs, rounds)

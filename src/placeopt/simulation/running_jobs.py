@@ -1,19 +1,82 @@
-"""The running jobs of a simulation: where they are, how fast they progress, and when they end."""
+"""The running jobs of a simulation: where they are, how fast they progress, and the GPU memory they actually use."""
 
 from __future__ import annotations
 
 from placeopt.model import Job, Placement
-from placeopt.model.scenario import Scenario
+from placeopt.model.scenario import Arrival, Scenario, largest_gpu_mib
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.event_queue import EventQueue
-from placeopt.simulation.gpu_memory import GpuMemory
-from placeopt.simulation.job_state import NEVER_MS, JobState
+from placeopt.simulation.job_state import NEVER_MS, ByRate, JobState, LongestObserved, ProgressRule
 from placeopt.simulation.performance_model import PerformanceModel
-from placeopt.simulation.progress import ByRate, LongestObserved, ProgressRule
 from placeopt.simulation.scheduling.decision import Decision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES
-from placeopt.simulation.scheduling.placement_amounts import workers_of
-from placeopt.simulation.shares import Shares
+from placeopt.simulation.scheduling.interference_monitor import gpus_of
+from placeopt.simulation.scheduling.placement_amounts import Shares, workers_of
+
+Gpu = tuple[str, str]
+"""Node and index."""
+
+
+class GpuMemory:
+    """
+    The memory of every GPU that jobs actually use, in the order in which they started there.
+
+    The last job that does not fit fails; earlier jobs get what they need.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._cluster, self._physics = scenario.cluster, scenario.physics
+        machines = {machine.id: machine for machine in scenario.cluster.machines}
+        self._size = {
+            (node.id, str(index)): gpu.memory_mib
+            for node in scenario.cluster.nodes
+            for index, gpu in enumerate(machines[node.machine].gpus)
+        }
+        self._held: dict[Gpu, dict[str, int]] = {}
+
+    def start(self, arrival: Arrival, placement: Placement) -> None:
+        """Let a job use what it actually needs."""
+        option = next(option for option in arrival.job.options if option.id == placement.option)
+        need = arrival.actual_gpu_memory_mib
+        need = option.demand.gpu_memory_mib if need is None else need
+        for gpu in gpus_of(placement):
+            self._held.setdefault(gpu, {})[placement.job] = need
+
+    def end(self, placement: Placement) -> None:
+        """Free the memory of a job."""
+        for gpu in gpus_of(placement):
+            del self._held[gpu][placement.job]
+
+    def left_to(self, placement: Placement) -> int | None:
+        """Return how much is left to a job on the fullest of its GPUs, in MiB, if it needs more; None otherwise."""
+        short: int | None = None
+        for gpu in gpus_of(placement):
+            left = self._size[gpu]
+            for job, need in self._held[gpu].items():
+                if job == placement.job:
+                    if need > left:
+                        short = max(0, left) if short is None else min(short, max(0, left))
+                    break
+                left -= need
+        return short
+
+    def with_larger_request(self, job: Job, left_mib: int) -> Job:
+        """
+        Return a job that failed with so much memory left to it, as it is submitted again.
+
+        It requests more than that, at least ``physics.memory_retry_percent`` of its earlier request, and at most the
+        memory of the largest GPU that it may use.
+        """
+        options = []
+        for option in job.options:
+            before = option.demand.gpu_memory_mib
+            more = max(left_mib + 1, -(-before * self._physics.memory_retry_percent // 100))
+            demand = option.demand.model_copy(
+                update={"gpu_memory_mib": max(before, min(more, largest_gpu_mib(self._cluster, option)))}
+            )
+            options.append(option.model_copy(update={"demand": demand}))
+        return job.model_copy(update={"options": tuple(options)})
+
 
 Jobs = dict[str, None]
 """Jobs in a fixed order."""
@@ -23,7 +86,7 @@ class RunningJobs:
     """
     The running jobs of a simulation and their placements.
 
-    After every change the ends of the jobs with changed neighbours are computed anew and added to the event queue.
+    After every change the ends of the jobs with changed neighbours are recomputed and added to the event queue.
     """
 
     def __init__(
@@ -45,21 +108,18 @@ class RunningJobs:
     def apply(self, decision: Decision, now_ms: int) -> None:
         """Carry out a decision: first all jobs leave their old placements, then all take their new ones."""
         affected: Jobs = {}
-        for job in decision.stop:
+        stopped = dict.fromkeys(decision.stop)
+        moved, resized = (
+            dict.fromkeys(placement.job for placement in placements) for placements in (decision.move, decision.resize)
+        )
+        for job in (*stopped, *moved, *resized):
             state = self._states[job]
             affected |= self._vacate(state, now_ms)
-            state.lose(self._physics)
-            state.stops += 1
-        for placement in decision.move:
-            state = self._states[placement.job]
-            affected |= self._vacate(state, now_ms)
-            state.lose(self._physics)
-            state.moves += 1
-        for placement in decision.resize:
-            state = self._states[placement.job]
-            affected |= self._vacate(state, now_ms)
-            state.resizes += 1
-        resized = {placement.job for placement in decision.resize}
+            state.stops += job in stopped
+            state.moves += job in moved
+            state.resizes += job in resized
+            if job not in resized:
+                state.lose(self._physics)
         for placement in (*decision.resize, *decision.move, *decision.start):
             affected |= self._occupy(placement, now_ms, resized=placement.job in resized)
         self._refresh(affected, now_ms)
@@ -69,10 +129,10 @@ class RunningJobs:
         if not self._shares.granting:
             return decision
         changed = (*decision.start, *decision.move, *decision.resize)
-        leaving = {*decision.stop, *(one.job for one in changed)}
+        leaving = {*decision.stop, *(placement.job for placement in changed)}
         stay = [state.standing()[1] for job, state in self.running.items() if job not in leaving]
-        share = {one.job: one for one in self._shares.granted(changed, stay)}
-        return decision.with_placements(lambda one: share[one.job])
+        share = {placement.job: placement for placement in self._shares.granted(changed, stay)}
+        return decision.with_placements(lambda placement: share[placement.job])
 
     def requested(self, decision: Decision) -> Decision:
         """Return a decision with the request as share of each GPU."""
@@ -86,12 +146,10 @@ class RunningJobs:
 
     def fail(self, state: JobState, now_ms: int) -> tuple[Placement, int] | None:
         """
-        Let a job fail that gets less GPU memory than it needs; it asks for more from then on.
+        Let a job fail that gets less GPU memory than it needs; it requests more from then on.
 
-        Returns
-        -------
-        tuple or None
-            Where it was, and how much memory was left to it, in MiB; None if it gets what it needs by now, and stays.
+        Returns where it was, and how much memory was left to it, in MiB; None if it gets what it needs by now, and
+        stays.
         """
         _, placement = state.standing()
         left = None if self._memory is None else self._memory.left_to(placement)
@@ -110,7 +168,7 @@ class RunningJobs:
         out: dict[str, int] = {}
         for job, state in self.running.items():
             run, placement = state.standing()
-            option = next(one for one in state.arrival.job.options if one.id == placement.option)
+            option = next(option for option in state.arrival.job.options if option.id == placement.option)
             if option.run_time_ms is not None and run.end_ms < NEVER_MS:
                 actual = state.arrival.actual_ms(option.id)
                 out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
@@ -139,7 +197,7 @@ class RunningJobs:
         state, physics = self._states[placement.job], self._physics
         pause = physics.resize_ms if resized else physics.restart_ms if state.restarts else 0
         held = self._performance.held(placement)
-        option = next(one for one in state.job.options if one.id == placement.option)
+        option = next(option for option in state.job.options if option.id == placement.option)
         incomplete = self._assembles and workers_of(placement) < state.arrival.asked(option)
         state.begin(held, placement, now_ms, pause, idle=incomplete)
         self.running[placement.job] = state
@@ -148,11 +206,11 @@ class RunningJobs:
             self._memory.start(state.arrival, placement)
             if self._memory.left_to(placement) is not None:
                 state.fails_at = self._events.on_step(now_ms + physics.memory_failure_ms)
-                self._events.failure(placement.job, state.fails_at)
+                self._events.add("failure", placement.job, state.fails_at)
         return {**self._performance.neighbours(held), placement.job: None}  # a job without GPUs has no neighbours
 
     def _refresh(self, jobs: Jobs, now_ms: int) -> None:
-        """Compute anew when jobs end whose neighbours changed."""
+        """Recompute when jobs with changed neighbours end."""
         for job in jobs:
             state = self.running.get(job)
             if state is None or state.run is None:

@@ -7,11 +7,10 @@ from statistics import fmean
 
 from placeopt.arguments import checked
 from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, jain_index, occupancy
-from placeopt.simulation.estimates import MissingEstimates, missing_estimates
+from placeopt.simulation.endpoints import Serving, replicas, serving
 from placeopt.simulation.history import History, JobHistory, Span
-from placeopt.simulation.replicas import replicas
-from placeopt.simulation.serving import Serving, serving
-from placeopt.simulation.stranded_jobs import NeverEnds, never_ending
+from placeopt.simulation.job_warnings import MissingEstimates, NeverEnds, missing_estimates, never_ending
+from placeopt.whatif.domain_levels import gpus_by_node
 
 
 @dataclass(frozen=True)
@@ -108,18 +107,18 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
     """
     jobs = [job for job in history.jobs if not job.service]
     done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]
-    ends = [_end(job) for job in done]
+    ends = [job.end_ms or 0 for job in done]
     first = min((job.arrival_ms for job in history.jobs), default=0)
     until = max((span.end_ms or 0 for job in history.jobs for span in job.spans), default=0)
     until = until if history.finished else history.now_ms
     alone = [max(1, job.alone_ms) for job in done]
-    waits = [_start(job) - job.arrival_ms for job in done]
-    since_start = [_end(job) - _start(job) for job in done]
+    waits = [(job.start_ms or 0) - job.arrival_ms for job in done]
+    since_start = [(job.end_ms or 0) - (job.start_ms or 0) for job in done]
     slow = [job.slowdown for job in done]
     with_wait = [job.slowdown_with_wait or 0.0 for job in done]
     counted = jobs if history.finished else done
     due = [(job.end_ms, job.due_ms) for job in counted if job.due_ms is not None]
-    users = _users(done, with_wait)
+    users = _users(done, waits, with_wait)
     limit = history.scenario.slowed_thousandths / 1000
     step_ms = history.scenario.physics.step_ms or 0
     return Summary(
@@ -139,18 +138,18 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         failures=sum(job.failures for job in history.jobs),
         last_end_s=max(ends) / 1000 if ends else None,
         makespan_s=(max(ends) - first) / 1000 if ends else None,
-        completion_s=distribution_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
+        completion_s=distribution_of([(job.completion_ms or 0) / 1000 for job in done]),
         wait_s=distribution_of([wait / 1000 for wait in waits]),
         stopped_s=distribution_of(
             [(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]
         ),
         slowdown=distribution_of(slow),
         slowdown_with_wait=distribution_of(with_wait),
-        slowed=sum(one > limit for one in slow),
+        slowed=sum(slowdown > limit for slowdown in slow),
         delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
         started_at_once=fmean(started_at_once(job, step_ms) for job in counted) if counted else None,
         in_time=sum(end is not None and end <= by for end, by in due) / len(due) if due else None,
-        fairness=jain_index([one.slowdown_with_wait for one in users]),
+        fairness=jain_index([user.slowdown_with_wait for user in users]),
         users=users,
         occupancy=occupancy_between(history, first, until),
         serving=_serving(history, until),
@@ -163,7 +162,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
 
 def occupancy_between(history: History, start_ms: int, end_ms: int) -> Occupancy:
     """Return the use of GPU time in a window; jobs that still run at its end count up to there."""
-    return occupancy(_gpu_uses(history, end_ms), _gpus_of(history), start_ms, end_ms)
+    return occupancy(_gpu_uses(history, end_ms), gpus_by_node(history.scenario.cluster), start_ms, end_ms)
 
 
 def _serving(history: History, until: int) -> Serving | None:
@@ -187,22 +186,14 @@ def started_at_once(job: JobHistory, step_ms: int) -> bool:
     return job.start_ms is not None and job.start_ms - job.arrival_ms <= step_ms
 
 
-def _start(job: JobHistory) -> int:
-    return job.start_ms or 0
-
-
-def _end(job: JobHistory) -> int:
-    return job.end_ms or 0
-
-
-def _users(done: list[JobHistory], slowdown: list[float]) -> tuple[UserFigures, ...]:
+def _users(done: list[JobHistory], waits_ms: list[int], slowdowns: list[float]) -> tuple[UserFigures, ...]:
     of_user: dict[str, list[tuple[float, float]]] = {}
-    for job, slow in zip(done, slowdown, strict=True):
+    for job, wait_ms, slowdown in zip(done, waits_ms, slowdowns, strict=True):
         if job.user is not None:
-            of_user.setdefault(job.user, []).append(((_start(job) - job.arrival_ms) / 1000, slow))
+            of_user.setdefault(job.user, []).append((wait_ms / 1000, slowdown))
     return tuple(
-        UserFigures(user, len(met), fmean(wait for wait, _ in met), fmean(slow for _, slow in met))
-        for user, met in sorted(of_user.items())
+        UserFigures(user, len(figures), *(fmean(column) for column in zip(*figures, strict=True)))
+        for user, figures in sorted(of_user.items())
     )
 
 
@@ -217,7 +208,9 @@ def _gpu_uses(history: History, until: int) -> list[GpuUse]:
         for span in job.spans:
             end = until if span.end_ms is None else span.end_ms
             milli = {
-                (one.node, int(gpu)): share for one in span.placement.assignments for gpu, share in one.gpus.items()
+                (assignment.node, int(gpu)): share
+                for assignment in span.placement.assignments
+                for gpu, share in assignment.gpus.items()
             }
             used = _used(percent[job.job, span.placement.option], span, end)
             uses.append(GpuUse(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))
@@ -228,9 +221,3 @@ def _used(percent: int, span: Span, end: int) -> float:
     """Return the mean utilisation by a job in a span; it is 0 while the GPUs wait for the host."""
     took = end - span.start_ms
     return percent * (took - span.host_wait_ms) / took if span.host_wait_ms and took else percent
-
-
-def _gpus_of(history: History) -> dict[str, int]:
-    cluster = history.scenario.cluster
-    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
-    return {node.id: sizes[node.machine] for node in cluster.nodes}

@@ -9,20 +9,18 @@ the best one, `defrag` empties nodes by moving running jobs.
 
 from placeopt.aliases import former_submodules
 from placeopt.whatif.add_nodes import add
-from placeopt.whatif.applied_plan import after_plan
 from placeopt.whatif.cheapest_nodes import cheapest
 from placeopt.whatif.defragmentation import defrag
 from placeopt.whatif.failures import fail
-from placeopt.whatif.fit_copies import fit
-from placeopt.whatif.free_slots import slots
+from placeopt.whatif.fit_copies import fit, slots
+from placeopt.whatif.from_running import after_plan
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.job_spec import parse_job
 from placeopt.whatif.marginal_prices import price
-from placeopt.whatif.node_swap import swap
 from placeopt.whatif.patch import apply_patch
 from placeopt.whatif.plan_review import Placements, plan_of, review
 from placeopt.whatif.round_solving import Limits
-from placeopt.whatif.round_sweep import parse_variation, sweep
+from placeopt.whatif.round_sweep import parse_variation, swap, sweep
 from placeopt.whatif.steps import Patch
 
 __all__ = [

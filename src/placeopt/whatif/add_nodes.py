@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placeopt.arguments import checked
@@ -18,7 +17,7 @@ from placeopt.problem import State, compile_problem
 from placeopt.whatif.answers import NodesNeeded, NodeTrial
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import requested_gpu_milli, with_nodes
-from placeopt.whatif.round_solving import Limits, Trial, attempt, placing_only
+from placeopt.whatif.round_solving import Limits, SearchClock, Trial, attempt, placing_only
 
 QUICK = "stranding"
 """A greedy method with a bound, which refutes most numbers of nodes at once."""
@@ -56,7 +55,7 @@ def add(
 
     Returns
     -------
-    Added
+    NodesNeeded
         The interval and every number that was tried.
 
     Raises
@@ -69,66 +68,92 @@ def add(
     More nodes never place less, so a number that is proven insufficient refutes all smaller ones, and a plan for one
     number holds for all larger ones. The next number follows from the missing GPUs, then from halving.
     """
-    search = _NodeSearch(instance, template_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
+    template = template_node(instance, node_type)
     with Engine() as engine:
-        return search.run(engine, node_type)
+        trials = NodeTrials(engine, instance, [template], limits or Limits(60.0), cancel)
+        return _NodeSearch(trials, template, on_news).run(node_type)
+
+
+class NodeTrials:
+    """Rounds with further nodes, within the time of one question; only placing counts, and running jobs stay."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        instance: Instance,
+        templates: Sequence[Node],
+        limits: Limits,
+        cancel: threading.Event | None,
+    ) -> None:
+        self.instance, self.time_limit_s = placing_only(instance), limits.time_limit_s
+        self.clock = SearchClock(limits.time_limit_s, cancel)
+        self._engine, self._templates, self._limits, self._cancel = engine, templates, limits, cancel
+        runs = {held.job for held in instance.running}
+        self.waiting = [job for job in self.instance.jobs if job.id not in runs]
+        self.workers = sum(max(option.workers for option in job.options) for job in self.waiting)
+        """Of the waiting jobs; more nodes than that never help, since each worker is on one node."""
+
+    def solve(self, counts: Sequence[int], time_limit_s: float, *, thorough: bool) -> Trial:
+        """Solve the round with a number of nodes like each template, by a quick method with a bound unless thorough."""
+        method = self._limits.method if thorough else QUICK
+        limits = replace(self._limits, time_limit_s=time_limit_s, method=method)
+        return attempt(self._engine, self.with_nodes(counts), limits, self._cancel)
+
+    def with_nodes(self, counts: Sequence[int]) -> Instance:
+        """Return the round with a number of nodes like each template."""
+        present = self.instance.cluster.nodes
+        prefix = free_prefix(node.id for node in present)
+        more = (
+            template.model_copy(update={"id": f"{prefix}-{kind}.{i}"})
+            for kind, (template, count) in enumerate(zip(self._templates, counts, strict=True))
+            for i in range(count)
+        )
+        return with_nodes(self.instance, (*present, *more))
 
 
 class _NodeSearch:
     """``refuted`` is the largest number proven insufficient, ``found`` the smallest sufficient one; others are open."""
 
-    def __init__(
-        self,
-        instance: Instance,
-        model: Node,
-        limits: Limits,
-        cancel: threading.Event | None,
-        on_news: Callable[[NodeTrial], None] | None,
-    ) -> None:
-        self._began = time.monotonic()
-        self._instance = placing_only(instance)
-        self._model, self._limits, self._cancel, self._on_news = model, limits, cancel, on_news
-        machine = next(m for m in instance.cluster.machines if m.id == model.machine)
+    def __init__(self, trials: NodeTrials, template: Node, on_news: Callable[[NodeTrial], None] | None) -> None:
+        self._trials, self._on_news = trials, on_news
+        self._price = template.price_milli_per_hour
+        machine = next(m for m in trials.instance.cluster.machines if m.id == template.machine)
         self._node_milli = 1000 * len(machine.gpus)
-        self._milli = {job.id: requested_gpu_milli(job) for job in instance.jobs}
+        self._milli = {job.id: requested_gpu_milli(job) for job in trials.instance.jobs}
         self._quick_s = 0.0
         """Duration of the longest quick round."""
         self._tried: dict[tuple[int, bool], NodeTrial] = {}
         self._short: dict[int, int] = {}
         """Refuted number -> weight that the bound leaves unplaced."""
-        runs = {held.job for held in instance.running}
-        workers = sum(max(option.workers for option in job.options) for job in instance.jobs if job.id not in runs)
-        self._most = min(workers, MOST_NODES)
-        """More never help, since each worker is on one node."""
+        self._most = min(trials.workers, MOST_NODES)
         self.refuted, self.found = -1, self._most + 1
         self.open_low, self.open_high = self._most + 1, -1
 
-    def run(self, engine: Engine, node_type: str) -> NodesNeeded:
+    def run(self, node_type: str) -> NodesNeeded:
         """Search until bounds meet or the time is over."""
         never = self._never()
         if not never:
-            self._try(engine, 0, thorough=False)
+            self._try(0, thorough=False)
             if self.found > 0:
-                self._bracket(engine)
-                self._close(engine)
+                self._bracket()
+                self._close()
         none = bool(never) or self.refuted >= self._most
         return NodesNeeded(
             node_type=node_type,
             at_least=None if none else self.refuted + 1,
             found=None if none or self.found > self._most else self.found,
-            price_milli_per_hour=self._model.price_milli_per_hour,
+            price_milli_per_hour=self._price,
             impossible=none,
             never=never[:NAMED],
-            tried=tuple(sorted(self._tried.values(), key=lambda one: one.nodes)),
-            seconds=time.monotonic() - self._began,
+            tried=tuple(sorted(self._tried.values(), key=lambda trial: trial.nodes)),
+            seconds=self._trials.clock.spent_s,
         )
 
     def _never(self) -> tuple[str, ...]:
         """Return waiting jobs that do not fit beside the running ones even with a node for each of their workers."""
-        runs = {held.job for held in self._instance.running}
-        waiting = [job for job in self._instance.jobs if job.id not in runs]
+        waiting = self._trials.waiting
         most = max((option.workers for job in waiting for option in job.options), default=0)
-        problem = compile_problem(self._with(min(most, self._most)))
+        problem = compile_problem(self._trials.with_nodes([min(most, self._most)]))
         state, number = State(problem), {name: j for j, name in enumerate(problem.job_ids)}
         fits: dict[int, bool] = {}
         out = []
@@ -140,29 +165,29 @@ class _NodeSearch:
                 out.append(job.id)
         return tuple(out)
 
-    def _bracket(self, engine: Engine) -> None:
+    def _bracket(self) -> None:
         """Find a sufficient number, from the missing GPUs, with a step that doubles each time."""
         nodes, step = 0, 1
         while self.found > self._most and nodes < self._most and not self._over():
             last = self._last(nodes)
             short = -(-last.gpu_milli_waiting // max(self._node_milli, 1))
             nodes = min(self._most, nodes + max(step, short))
-            self._try(engine, nodes, thorough=nodes == self._most)
+            self._try(nodes, thorough=nodes == self._most)
             step *= 2
 
-    def _close(self, engine: Engine) -> None:
+    def _close(self) -> None:
         """After a number was found: refute from below by quick rounds, find from above by thorough ones."""
         if self.found > self._most:
             return
         while self.refuted + 1 < self.found and not self._over():
             low, high = self.refuted, min(self.found, self.open_low)
             if low + 1 < high:
-                self._try(engine, self._guess(low, high), thorough=False)
+                self._try(self._guess(low, high), thorough=False)
             if self._over() or self.refuted + 1 >= self.found:
                 break
             low, high = max(self.refuted, self.open_high), self.found
             if low + 1 < high:
-                self._try(engine, (low + high) // 2, thorough=True)
+                self._try((low + high) // 2, thorough=True)
             elif self.refuted + 1 >= min(self.found, self.open_low):
                 break  # all between was tried thoroughly, or refuted
 
@@ -172,21 +197,19 @@ class _NodeSearch:
         guess = low + short // max(self._node_milli, 1) if short else (low + high) // 2
         return min(max(guess, low + 1), high - 1)
 
-    def _try(self, engine: Engine, nodes: int, *, thorough: bool) -> None:
+    def _try(self, nodes: int, *, thorough: bool) -> None:
         if self._over() or (nodes, thorough) in self._tried:
             if (nodes, thorough) in self._tried:
                 self._note(nodes, None, thorough=thorough)
             return
-        method = self._limits.method if thorough else QUICK
-        share = max(
-            ROUND_SHARE * self._left_s, 2 * self._quick_s
-        )  # a round that ends before its first plan shows nothing
-        limits = replace(self._limits, time_limit_s=min(self._left_s, share), method=method)
-        began = time.monotonic()
-        trial = attempt(engine, self._with(nodes), limits, self._cancel)
+        clock = self._trials.clock
+        # a round that ends before its first plan shows nothing
+        share = max(ROUND_SHARE * clock.left_s, 2 * self._quick_s)
+        began = clock.spent_s
+        trial = self._trials.solve([nodes], min(clock.left_s, share), thorough=thorough)
         if not thorough:
-            self._quick_s = max(self._quick_s, time.monotonic() - began)
-        waiting = [one.job for one in trial.plan.unplaced]
+            self._quick_s = max(self._quick_s, clock.spent_s - began)
+        waiting = [unplaced.job for unplaced in trial.plan.unplaced]
         tried = NodeTrial(
             nodes=nodes,
             fits=trial.fits,
@@ -214,19 +237,9 @@ class _NodeSearch:
     def _last(self, nodes: int) -> NodeTrial:
         return self._tried.get((nodes, True)) or self._tried[(nodes, False)]
 
-    def _with(self, nodes: int) -> Instance:
-        present = self._instance.cluster.nodes
-        prefix = free_prefix(node.id for node in present)
-        more = (self._model.model_copy(update={"id": f"{prefix}-{i}"}) for i in range(nodes))
-        return with_nodes(self._instance, (*present, *more))
-
-    @property
-    def _left_s(self) -> float:
-        return self._limits.time_limit_s - (time.monotonic() - self._began)
-
     def _over(self) -> bool:
         """Return whether the search was cancelled, or no time is left for one more round."""
-        return (self._cancel is not None and self._cancel.is_set()) or self._left_s <= self._quick_s
+        return self._trials.clock.over(reserve_s=self._quick_s)
 
 
 def template_node(instance: Instance, node_type: str) -> Node:

@@ -1,20 +1,45 @@
-"""Answers to the parts of a question, in a file from which the same question goes on after an interruption."""
+"""Answers to the parts of a question, side by side, and in a file from which the same question goes on later."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from placeopt import __version__
+from placeopt.formats.json_lines import JsonLinesFile
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
+from placeopt.parallel import run_parallel
 from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
-from placeopt.whatif.optional_rows import OptionalRows
-from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_solving import Limits, outcome_of
 
+R = TypeVar("R", bound=Record)
 A = TypeVar("A", Failure, SweepPoint, Price)
+T = TypeVar("T")
+
+
+class OptionalRows(ExitStack, Generic[R]):
+    """
+    Records of earlier calls, and the file to which further ones are appended; a context manager that locks the file.
+
+    Without a ``path`` there are none, and none are kept. ``expected`` says what each line should be, for messages.
+    """
+
+    def __init__(self, path: Path | None, kind: type[R], expected: str) -> None:
+        super().__init__()
+        self._file = None if path is None else self.enter_context(JsonLinesFile(path, kind, expected))
+        self.earlier: tuple[R, ...] = () if self._file is None else tuple(self._file.found)
+
+    def keep(self, record: R) -> None:
+        """Append a record to the file."""
+        if self._file is not None:
+            self._file.append(record)
 
 
 class CachedAnswer(Record):
@@ -27,23 +52,12 @@ class CachedAnswer(Record):
 
 class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
     """
-    The known answers to the parts of a question; a context manager that locks the file.
+    The parts of a question and their answers; a context manager that locks the file.
 
-    Parameters
-    ----------
-    path
-        File to which every answer is appended, and from which answers to the same question are read; None: no file.
-    kind
-        Of the answers.
-    instance, limits, words
-        The question: the round, the limits, and everything else that an answer depends on.
-    cancelled
-        An answer that arrives once this is true was cut short, and is not kept.
-
-    Attributes
-    ----------
-    found
-        Part -> its answer, added ones included.
+    Answers of type ``kind`` are appended to the file ``path``, and those of the same question read from it; None: no
+    file. The question is the round, the limits, and ``words`` for everything else that an answer depends on. ``jobs``
+    parts are answered side by side, in processes; None: as ``joblib.parallel_config`` says. An answer that arrives once
+    ``cancel`` is set was cut short, and is not kept.
     """
 
     def __init__(
@@ -53,28 +67,71 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         instance: Instance,
         limits: Limits,
         words: tuple[object, ...],
-        cancelled: Callable[[], bool],
+        jobs: int | None,
+        cancel: threading.Event | None,
     ) -> None:
         parts = (instance.digest, limits.time_limit_s, limits.threads, limits.seed, limits.method, *words, __version__)
         self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-        self._cancelled = cancelled
+        self._jobs, self._cancel = jobs, cancel
         super().__init__(path, CachedAnswer, "an answer of whatif")
         rows = [row for row in self.earlier if row.question == self._question]
-        self.found: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
+        self._known: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
         self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, RoundOutcome)}
 
-    def add(self, part: str, answer: A) -> None:
-        """Add an answer, and keep it unless it was cut short."""
-        self.found[part] = answer
-        self._append(part, answer)
+    def unanswered(self, parts: Mapping[str, T]) -> list[tuple[str, T]]:
+        """Return the parts that have no answer yet."""
+        return [(name, part) for name, part in parts.items() if name not in self._known]
 
-    def outcome(self, part: str, compute: Callable[[], RoundOutcome]) -> RoundOutcome:
-        """Return the figures of a round that the question refers to, computed unless they are known."""
+    def answers(
+        self,
+        task: Callable[[Engine, T, threading.Event | None], A],
+        parts: Mapping[str, T],
+        on_news: Callable[[int, int], None] | None,
+        *,
+        together: int = 1,
+    ) -> list[A]:
+        """
+        Return the answers to all parts in their order, without those that an interruption left open.
+
+        ``task`` answers one part; ``together`` parts share a solver process. ``on_news`` gets the number of answers and
+        of parts after each of these batches.
+        """
+        to_do = self.unanswered(parts)
+        batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
+        inside = self._cancel if self._jobs == 1 else None  # no event reaches another process
+        cancelled = (lambda: False) if self._cancel is None else self._cancel.is_set
+        for done in run_parallel(partial(_answer, task=task, cancel=inside), batches, self._jobs, cancelled=cancelled):
+            for name, answer in done:
+                self._known[name] = answer
+                self._append(name, answer)
+            if on_news is not None:
+                on_news(len(self._known), len(parts))
+        return [self._known[name] for name in parts if name in self._known]
+
+    def outcome(self, part: str, instance: Instance, limits: Limits) -> RoundOutcome:
+        """Return the figures of a round that the question refers to, solved unless they are known."""
         if part not in self._outcomes:
-            self._outcomes[part] = compute()
+            with Engine() as engine:
+                self._outcomes[part] = outcome_of(engine, instance, limits, self._cancel)
             self._append(part, self._outcomes[part])
         return self._outcomes[part]
 
     def _append(self, part: str, answer: A | RoundOutcome) -> None:
-        if not self._cancelled():
+        if self._cancel is None or not self._cancel.is_set():
             self.keep(CachedAnswer(question=self._question, part=part, answer=answer))
+
+
+def _answer(
+    parts: list[tuple[str, T]],
+    *,
+    task: Callable[[Engine, T, threading.Event | None], A],
+    cancel: threading.Event | None,
+) -> list[tuple[str, A]]:
+    """Answer parts by one engine, until it is cancelled."""
+    found = []
+    with Engine() as engine:
+        for name, part in parts:
+            if cancel is not None and cancel.is_set():
+                break
+            found.append((name, task(engine, part, cancel)))
+    return found

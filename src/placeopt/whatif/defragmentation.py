@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 
@@ -17,16 +18,17 @@ from placeopt.errors import BadArgument, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Placement
+from placeopt.model import Instance, Placement, Running
 from placeopt.problem import Move, Problem, State, compile_problem
+from placeopt.problem import Placement as Indexed
 from placeopt.problem.running import find_lost, running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
-from placeopt.whatif.applied_plan import only_running
-from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif.domain_levels import gpus_by_node, nodes_under
+from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
 from placeopt.whatif.plan_review import plan_of
-from placeopt.whatif.round_solving import Limits, attempt, placing_only
+from placeopt.whatif.round_solving import Limits, SearchClock, attempt, placing_only
 
 ROUND_S = 5.0
 """Time limit of one try."""
@@ -86,26 +88,20 @@ def defrag(
     ``at_least``: of the jobs on a domain each counts 1 / (number of domains it is on), so the k domains with the least
     sums bound the moves of any k from below.
     """
-    began, limits = time.monotonic(), limits or Limits(60.0)
+    limits = limits or Limits(60.0)
+    clock = SearchClock(limits.time_limit_s, cancel)
     occupation = _occupation(instance, level, exempt, everyone=everyone)
     front: list[EmptiedDomains] = []
-    deadline = began + limits.time_limit_s
     chosen: list[str] = []
     open_, most = dict(occupation.candidates), occupation.most()
     stride = max(1, len(open_) // POINTS)
-
-    def over() -> bool:
-        return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
-
     with Engine() as engine:
-        while open_ and len(occupation.free) + len(chosen) < most and not over():
+        while open_ and len(occupation.free) + len(chosen) < most and not clock.over():
             batch = _next(occupation, open_, chosen, min(stride, most - len(occupation.free) - len(chosen)), most_moves)
             if not batch:
                 break
-            left = min(ROUND_S, deadline - time.monotonic())
-            moved = _try(
-                engine, occupation, [*chosen, *batch], Limits(max(left, 0.1), limits.threads, limits.seed), cancel
-            )
+            of_round = Limits(max(min(ROUND_S, clock.left_s), 0.1), limits.threads, limits.seed)
+            moved = _try(engine, occupation, [*chosen, *batch], of_round, cancel)
             if moved is None:
                 stride = max(1, len(batch) // 2)
                 if len(batch) == 1:
@@ -135,7 +131,7 @@ def defrag(
         exempt=len(exempt),
         all_movable=everyone,
         stuck=len(occupation.under) - len(occupation.free) - len(occupation.candidates),
-        seconds=time.monotonic() - began,
+        seconds=clock.spent_s,
     )
 
 
@@ -157,21 +153,19 @@ class _Occupation:
     """The round without running jobs, since a rule would keep those where they are."""
     state: State
     """The state of ``problem`` in which all running jobs are placed."""
+    indices: Indices
 
     def jobs_on(self, domains: Collection[str]) -> frozenset[str]:
         """Return the jobs on some domains."""
         return frozenset().union(*(self.candidates[name] for name in domains))
 
-    def gpu_milli(self, jobs: Collection[str]) -> int:
-        """Return the GPU share that jobs hold together."""
-        return sum(self.milli[job] for job in jobs)
+    def size(self, jobs: Collection[str]) -> tuple[int, int]:
+        """Return the number of jobs and the GPU-milli that they request together."""
+        return len(jobs), sum(self.milli[job] for job in jobs)
 
     def least_moves(self, count: int) -> int:
         """Return a lower bound of the moves that empty ``count`` more domains."""
-        spans: dict[str, int] = {}
-        for jobs in self.candidates.values():
-            for job in jobs:
-                spans[job] = spans.get(job, 0) + 1
+        spans = Counter(job for jobs in self.candidates.values() for job in jobs)
         sums = sorted(sum((Fraction(1, spans[job]) for job in jobs), Fraction(0)) for jobs in self.candidates.values())
         return math.ceil(sum(sums[:count], Fraction(0)))
 
@@ -182,7 +176,10 @@ class _Occupation:
         records = {job.id: job for job in self.base.jobs if job.id in jobs}
         for job in records.values():
             free = free_capacity_of(self.state, job)
-            if all(int(free.workers(one)[stays].sum()) < one.fewest for one in requirements_of(self.problem, job)):
+            if all(
+                int(free.workers(requirement)[stays].sum()) < requirement.fewest
+                for requirement in requirements_of(self.problem, job)
+            ):
                 return True
         return False
 
@@ -191,13 +188,8 @@ class _Occupation:
         if self.base.policy.share_mode == "overcommit":
             return len(self.free) + len(self.candidates)
         spare = 1000 * self.gpus - self.base.running_gpu_milli
-        count = 0
-        for size in sorted(self.capacity[name] for name in (*self.free, *self.candidates)):
-            spare -= 1000 * size
-            if spare < 0:
-                break
-            count += 1
-        return count
+        sizes = sorted(1000 * self.capacity[name] for name in (*self.free, *self.candidates))
+        return sum(size <= spare for size in accumulate(sizes))
 
 
 def _occupation(instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> _Occupation:
@@ -207,8 +199,7 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
     if missing is not None:
         raise BadArgument(f"exempt: no job {missing!r} runs")
     under = nodes_under(base, level)
-    machines = {machine.id: len(machine.gpus) for machine in base.cluster.machines}
-    gpus = {node.id: machines[node.machine] for node in base.cluster.nodes}
+    gpus = gpus_by_node(base.cluster)
     capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
     under = {name: nodes for name, nodes in under.items() if capacity[name]}
     at = {node: name for name, nodes in under.items() for node in nodes}
@@ -219,7 +210,7 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
                 jobs[at[assignment.node]].add(held.job)
     may = {name for name, held in runs.items() if (everyone or held.movable) and name not in exempt}
     weighed = placing_only(base, lambda _: 1)
-    problem, state = _compiled(weighed)
+    problem, state, indices = _compiled(weighed)
     return _Occupation(
         base=weighed,
         under=under,
@@ -230,16 +221,29 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
         gpus=sum(gpus.values()),
         problem=problem,
         state=state,
+        indices=indices,
     )
 
 
-def _compiled(base: Instance) -> tuple[Problem, State]:
+class Indices:
+    """Numbers of jobs and nodes of a problem, by name."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.job = {name: j for j, name in enumerate(problem.job_ids)}
+        self._node = {name: n for n, name in enumerate(problem.node_ids)}
+
+    def placement(self, held: Running | Placement) -> Indexed:
+        """Return where a job is, in numbers."""
+        return running_placement(held, self._problem, self.job[held.job], self._node)
+
+
+def _compiled(base: Instance) -> tuple[Problem, State, Indices]:
     """Return the round without running jobs, and its state in which they are placed."""
     problem = compile_problem(edit_instance(base, running=()), lost=find_lost(base))
-    number = {name: j for j, name in enumerate(problem.job_ids)}
-    nodes = {name: n for n, name in enumerate(problem.node_ids)}
-    at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}
-    return problem, State(problem, tuple(at.get(name) for name in problem.job_ids))
+    indices = Indices(problem)
+    at = {held.job: indices.placement(held) for held in base.running}
+    return problem, State(problem, tuple(at.get(name) for name in problem.job_ids)), indices
 
 
 def _next(
@@ -250,7 +254,7 @@ def _next(
     held = occupation.jobs_on(chosen)
     left = dict(open_)
     while left and len(batch) < count:
-        name = min(left, key=lambda one: (len(left[one] - held), occupation.gpu_milli(left[one] - held), one))
+        name = min(left, key=lambda domain: (*occupation.size(left[domain] - held), domain))
         jobs = left.pop(name)
         if most_moves is not None and len(held | jobs) > most_moves:
             continue
@@ -282,15 +286,13 @@ def _try(
 
 def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
     """Return moves in an order in which each keeps the rules at its time; the referee checks the final placements."""
-    base, problem = occupation.base, occupation.problem
-    number = {name: j for j, name in enumerate(problem.job_ids)}
-    nodes = {name: n for n, name in enumerate(problem.node_ids)}
-    state = State(problem, occupation.state.allocation())
+    base, indices = occupation.base, occupation.indices
+    state = State(occupation.problem, occupation.state.allocation())
     before = {held.job: tuple(a.node for a in held.assignments) for held in base.running}
     pending, order = list(moved), []
     while pending:
         for name in pending:
-            job, place = number[name], running_placement(moved[name], problem, number[name], nodes)
+            job, place = indices.job[name], indices.placement(moved[name])
             back = state.apply(Move(job, None))
             if fits(state, job, place):
                 state.apply(Move(job, place))
@@ -300,7 +302,6 @@ def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tup
             state.apply(back)
         else:
             break
-    ordered = not pending
     running = tuple(
         held.model_copy(update={"option": moved[held.job].option, "assignments": moved[held.job].assignments})
         if held.job in moved
@@ -308,8 +309,7 @@ def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tup
         for held in base.running
     )
     after = edit_instance(base, running=running)
-    broken = violations(after, plan_of(after, ()))
-    if broken:
+    if broken := violations(after, plan_of(after, ())):
         raise InternalFault(f"after the moves the referee refuses what runs: {broken[0].message}")
     moves = tuple(
         Relocation(
@@ -320,4 +320,4 @@ def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tup
         )
         for name in [*order, *pending]
     )
-    return moves, ordered
+    return moves, not pending

@@ -1,13 +1,18 @@
-"""Levels of a cluster by name, and the nodes under each of their domains."""
+"""Levels by name, of the network and inside machines, and the nodes or GPUs under each of their parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from placeopt.errors import BadArgument
-from placeopt.model import Instance
+from placeopt.model import Cluster, Instance, Machine
 
 NODE = "node"
+
+
+INSIDE = ("gpu", "switch", "numa", "socket")
+GPU = "gpu"
 
 
 def levels_of(instance: Instance) -> tuple[str, ...]:
@@ -19,10 +24,7 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
     """
     Return the nodes under each domain of a level, at any depth; domains without nodes are left out.
 
-    Raises
-    ------
-    BadInput
-        If the cluster has no such level; names its levels, and those in ``also``, which the caller accepts too.
+    `BadInput` for an unknown level names the cluster's levels, and those in ``also``, which the caller accepts too.
     """
     nodes = instance.cluster.nodes
     if level == NODE:
@@ -43,6 +45,38 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
     return {name: tuple(under) for name, under in found.items()}
 
 
+@dataclass(frozen=True)
+class LostHardware:
+    """The hardware that fails with a domain: whole nodes, or GPUs of nodes that stay."""
+
+    nodes: tuple[str, ...] = ()
+    gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def lost_hardware(instance: Instance, level: str) -> dict[str, LostHardware]:
+    """Return the hardware that fails with each domain of a level; raises `BadInput` where there is no such level."""
+    if level not in INSIDE:
+        return {name: LostHardware(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
+    return {name: LostHardware(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
+
+
+def joined(losses: Iterable[LostHardware]) -> LostHardware:
+    """Return the hardware of several domains that fail together."""
+    nodes: list[str] = []
+    gpus: dict[str, tuple[int, ...]] = {}
+    for loss in losses:
+        nodes += loss.nodes
+        for node, more in loss.gpus.items():
+            gpus[node] = tuple(dict.fromkeys((*gpus.get(node, ()), *more)))
+    return LostHardware(tuple(nodes), gpus)
+
+
+def gpus_by_node(cluster: Cluster) -> dict[str, int]:
+    """Return the number of GPUs of every node."""
+    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
+    return {node.id: sizes[node.machine] for node in cluster.nodes}
+
+
 def free_prefix(names: Iterable[str]) -> str:
     """Return ``added``, or that with primes, so that no node's name begins with it."""
     used = {name.rpartition("-")[0] for name in names}
@@ -50,3 +84,33 @@ def free_prefix(names: Iterable[str]) -> str:
     while prefix in used:
         prefix += "'"
     return prefix
+
+
+def gpus_under(instance: Instance, level: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """
+    Return node and GPUs under each part of a level, by ``node/part``; parts without GPUs are left out.
+
+    GPUs themselves are ``node/gpu0``, ``node/gpu1`` and so on.
+    """
+    of_machine = {machine.id: _parts(machine, level) for machine in instance.cluster.machines}
+    return {
+        f"{node.id}/{name}": (node.id, gpus)
+        for node in instance.cluster.nodes
+        for name, gpus in of_machine[node.machine].items()
+    }
+
+
+def _parts(machine: Machine, level: str) -> dict[str, tuple[int, ...]]:
+    if level == GPU:
+        return {f"gpu{i}": (i,) for i in range(len(machine.gpus))}
+    above: dict[str, str] = {}  # part -> its ancestor of that level; parents stand first
+    for part in machine.parts:
+        if part.level == level:
+            above[part.id] = part.id
+        elif part.parent in above:
+            above[part.id] = above[part.parent]
+    found: dict[str, list[int]] = {}
+    for i, gpu in enumerate(machine.gpus):
+        if gpu.part in above:
+            found.setdefault(above[gpu.part], []).append(i)
+    return {name: tuple(gpus) for name, gpus in found.items()}

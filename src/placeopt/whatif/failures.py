@@ -6,8 +6,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,13 +14,11 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.parallel import run_parallel
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
-from placeopt.whatif.applied_plan import only_running
-from placeopt.whatif.domain_levels import nodes_under
-from placeopt.whatif.instance_edit import Patched, requested_gpu_milli, without_nodes
-from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
+from placeopt.whatif.domain_levels import INSIDE, LostHardware, gpus_by_node, joined, lost_hardware
+from placeopt.whatif.from_running import only_running
+from placeopt.whatif.instance_edit import Patched, requested_gpu_milli, without_gpus, without_nodes
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 TOGETHER = 8
@@ -85,7 +82,9 @@ def fail(
         no such file.
     """
     began = time.monotonic()
-    under = _losses(instance, level)
+    under = lost_hardware(instance, level)
+    if not under and level in INSIDE:
+        raise BadArgument(f"level: no {level} with GPUs in any machine type of the cluster")
     chosen = list(dict.fromkeys(under if domains is None else domains))
     for name in chosen:
         if name not in under:
@@ -99,88 +98,50 @@ def fail(
         )
     scenarios = list(itertools.combinations(chosen, k))
     base, limits = only_running(instance), limits or Limits()
-    cancelled = (lambda: False) if cancel is None else cancel.is_set
-    stop = None if jobs != 1 else cancel  # no event reaches another process
-    task = partial(_batch, base=base, under=under, changes=changes, limits=limits, cancel=stop)
-    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), cancelled) as cache:
-        to_do = [scenario for scenario in scenarios if " ".join(scenario) not in cache.found]
+    task = partial(_failure, base=base, under=under, changes=changes, limits=limits)
+    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, cancel) as cache:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
-        batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
-        for done in run_parallel(task, batches, jobs, cancelled=cancelled):
-            for one in done:
-                cache.add(" ".join(one.domains), one)
-            if on_news is not None:
-                on_news(len(cache.found), len(scenarios))
-    found = [cache.found[name] for name in map(" ".join, scenarios) if name in cache.found]
-    subset = tuple(chosen) if len(chosen) < len(under) else None
-    summary = _summary(level, k, found, len(scenarios), time.monotonic() - began)
-    return summary.model_copy(update={"asked": subset, "domains": len(under), "changes": changes})
+        found = cache.answers(
+            task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together
+        )
+    return _summary(
+        found,
+        len(scenarios) - len(found),
+        level=level,
+        k=k,
+        asked=tuple(chosen) if len(chosen) < len(under) else None,
+        domains=len(under),
+        changes=changes,
+        seconds=time.monotonic() - began,
+    )
 
 
-@dataclass(frozen=True)
-class FailedHardware:
-    """The hardware that fails with a domain: whole nodes, or GPUs of nodes that stay."""
-
-    nodes: tuple[str, ...] = ()
-    gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-
-
-def _losses(instance: Instance, level: str) -> dict[str, FailedHardware]:
-    """Return the hardware that fails with each domain of a level; raises `BadInput` where there is no such level."""
-    if level not in INSIDE:
-        return {name: FailedHardware(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
-    found = {name: FailedHardware(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
-    if not found:
-        raise BadArgument(f"level: no {level} with GPUs in any machine type of the cluster")
-    return found
-
-
-def _batch(
-    scenarios: Iterable[tuple[str, ...]],
+def _failure(
+    engine: Engine,
+    domains: tuple[str, ...],
+    cancel: threading.Event | None,
     *,
     base: Instance,
-    under: Mapping[str, FailedHardware],
+    under: Mapping[str, LostHardware],
     changes: bool,
     limits: Limits,
-    cancel: threading.Event | None,
-) -> list[Failure]:
-    out = []
-    with Engine() as engine:
-        for domains in scenarios:
-            if cancel is not None and cancel.is_set():
-                break
-            out.append(_one(engine, base, domains, [under[name] for name in domains], changes, limits, cancel))
-    return out
-
-
-def _one(
-    engine: Engine,
-    base: Instance,
-    domains: tuple[str, ...],
-    losses: Sequence[FailedHardware],
-    changes: bool,
-    limits: Limits,
-    cancel: threading.Event | None,
 ) -> Failure:
-    gone = [node for loss in losses for node in loss.nodes]
-    inside: dict[str, set[int]] = {}
-    for loss in losses:
-        for node, gpus in loss.gpus.items():
-            inside.setdefault(node, set()).update(gpus)
-    sizes = {machine.id: len(machine.gpus) for machine in base.cluster.machines}
-    out = set(gone)
-    whole = sum(sizes[node.machine] for node in base.cluster.nodes if node.id in out)
+    """Return the effect of domains that fail together."""
+    hardware = joined(under[name] for name in domains)
+    gone = hardware.nodes
+    gpus_of = gpus_by_node(base.cluster)
+    whole = sum(gpus_of[node] for node in set(gone))
     if len(gone) == len(base.cluster.nodes):
         displaced = tuple(held.job for held in base.running)
         lost = displaced
         least = len(displaced)
     else:
-        patched = without_nodes(Patched(base), gone) if gone else without_gpus(Patched(base), inside)
+        patched = without_nodes(Patched(base), gone) if gone else without_gpus(Patched(base), hardware.gpus)
         displaced = patched.displaced
         lost, least = (), 0
         if displaced:
             trial = attempt(engine, placing_only(patched.instance, lambda _: 1, changes=changes), limits, cancel)
-            lost, least = tuple(one.job for one in trial.plan.unplaced), trial.total - trial.most
+            lost, least = tuple(unplaced.job for unplaced in trial.plan.unplaced), trial.total - trial.most
     milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
     return Failure(
         domains=domains,
@@ -191,23 +152,14 @@ def _one(
         lost_at_least=min(least, len(lost)),
         lost_gpu_milli=sum(milli[name] for name in lost),
         lost_jobs=lost[:NAMED],
-        gpus=whole + sum(map(len, inside.values())),
+        gpus=whole + sum(map(len, hardware.gpus.values())),
     )
 
 
-def _summary(level: str, k: int, found: list[Failure], total: int, seconds: float) -> Failures:
-    worst = max(found, key=lambda one: (one.lost, one.lost_gpu_milli, one.displaced), default=None)
-    survives = [one.survives for one in found]
-    whole = len(found) == total
-    answer = "no" if False in survives else "yes" if whole and all(survives) else "unknown"
-    return Failures.model_validate(
-        {
-            "level": level,
-            "k": k,
-            "answer": answer,
-            "scenarios": tuple(found),
-            "left": total - len(found),
-            "worst": worst,
-            "seconds": seconds,
-        }
-    )
+def _summary(found: list[Failure], left: int, **fields: object) -> Failures:
+    """Return the answer that follows from the scenarios; ``left`` were not solved."""
+    worst = max(found, key=lambda failure: (failure.lost, failure.lost_gpu_milli, failure.displaced), default=None)
+    survives = [failure.survives for failure in found]
+    answer = "no" if False in survives else "yes" if not left and all(survives) else "unknown"
+    scenarios = {"scenarios": tuple(found), "left": left, "worst": worst}
+    return Failures.model_validate({"answer": answer, **scenarios, **fields})

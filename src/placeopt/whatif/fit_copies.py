@@ -1,14 +1,17 @@
-"""How many copies of a job fit beside the running ones, the largest gang, and the binding constraints."""
+"""What still fits: copies of a job beside the running ones, the largest gang, and slots of free GPUs."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from placeopt.arguments import checked
+from placeopt.errors import BadArgument
 from placeopt.explain import explain
 from placeopt.feasibility.fit import largest
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
@@ -17,16 +20,20 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.job import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
-from placeopt.whatif.answers import Binding, Fit, LargestGang
-from placeopt.whatif.applied_plan import only_running
-from placeopt.whatif.domain_levels import levels_of
-from placeopt.whatif.instance_edit import edit_instance
+from placeopt.problem.hardware import gpu_parts
+from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
+from placeopt.whatif.domain_levels import levels_of, nodes_under
+from placeopt.whatif.from_running import only_running
+from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
 """Number of copies that are tried; beyond it, arithmetic alone bounds the number."""
 NO_LIMIT = 10**12
 EXPLAIN_S = 10.0
+
+
+SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 @checked
@@ -59,12 +66,12 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     began = time.monotonic()
     limits = limits or Limits()
     base = only_running(instance)
-    used = {one.id for one in base.jobs}
+    used = {job.id for job in base.jobs}
     copied = job.model_copy(update={"id": _free_name("asked", used)})
     free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
     requirements = requirements_of(free.problem, copied)
     gangs = _gangs(free, requirements, instance)
-    at_most = _most_copies(free, requirements)
+    at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
     count = min(at_most, MOST_COPIES)
     copies = tuple(copied.model_copy(update={"id": _free_name(f"asked-{number}", used)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
@@ -76,16 +83,15 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     if most > count:  # all copies that were tried fit
         most = at_most
     binds: tuple[Binding, ...] | None = None
-    left = next((one.job for one in trial.plan.unplaced if one.job in names), None)
+    left = next((unplaced.job for unplaced in trial.plan.unplaced if unplaced.job in names), None)
     if left is not None:
         explained = explain(round_, trial.plan, left, time_limit_s=EXPLAIN_S)
         if explained.conflict:
-            binds = tuple(Binding(name=one.name, asks=one.asks) for one in explained.conflict)
-    gpus = max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+            binds = tuple(Binding(name=constraint.name, asks=constraint.asks) for constraint in explained.conflict)
     return Fit(
         found=found,
         most=max(min(most, at_most), found),
-        gpu_milli_each=gpus,
+        gpu_milli_each=requested_gpu_milli(job),
         gangs=gangs,
         binds=binds,
         seconds=time.monotonic() - began,
@@ -109,12 +115,8 @@ def _gangs(free: FreeCapacity, requirements: tuple[Requirement, ...], instance: 
     return tuple(out)
 
 
-def _most_copies(free: FreeCapacity, requirements: tuple[Requirement, ...]) -> int:
-    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
-    return max((_most_of(free, requirement) for requirement in requirements), default=0)
-
-
 def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
+    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
     if not requirement.useful:
         return 0
     reachable = free.reachable(requirement)
@@ -144,3 +146,64 @@ def _free_name(name: str, used: set[str]) -> str:
     while name in used:
         name += "'"
     return name
+
+
+@checked
+def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = None) -> Slots:
+    """
+    Return the number of slots of free GPUs: a domain of f free GPUs has ``f // N`` slots of N.
+
+    Parameters
+    ----------
+    instance
+        The cluster and its running jobs.
+    sizes
+        Numbers of GPUs of a slot.
+    model
+        Count GPUs of this model only.
+
+    Returns
+    -------
+    Slots
+        By level: those inside machines, nodes, those of the network, and the cluster.
+
+    Raises
+    ------
+    BadInput
+        If a size is below 1 or no GPU is of that model.
+
+    Notes
+    -----
+    Exact, and about GPUs alone; `placeopt.whatif.fit` also takes CPU and memory into account.
+    """
+    if not sizes or min(sizes) < 1:
+        raise BadArgument(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
+    problem = compile_problem(instance)
+    models = np.array(problem.type_model, dtype=object)[problem.gpu_type]
+    listed = ~problem.type_lost[problem.gpu_type]  # running jobs may hold GPUs that are not listed
+    if model is not None and model not in models[listed]:
+        raise BadArgument(
+            f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models[listed].tolist()))) or 'none'}"
+        )
+    free = (State(problem).gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]
+    counted = listed if model is None else listed & (models == model)
+    free &= counted
+    names = np.array(problem.node_ids, dtype=object)[problem.gpu_node]
+    domain_of: dict[str, list[object]] = {}
+    for level in ("switch", "socket"):
+        parts = gpu_parts(problem.instance, problem.topology, level).tolist()
+        if any(part >= 0 for part in parts):
+            domain_of[level] = [part if part >= 0 else None for part in parts]
+    for level in levels_of(instance):
+        above = {node: name for name, nodes in nodes_under(instance, level).items() for node in nodes}
+        domain_of[level] = [above.get(name) for name in names]
+    domain_of["cluster"] = [0] * len(names)
+    counts = []
+    for level, domains in domain_of.items():
+        held = Counter(domain for domain, is_free in zip(domains, free, strict=True) if is_free and domain is not None)
+        most = max(held.values(), default=0)
+        counts += [
+            SlotCount(level=level, size=size, slots=sum(f // size for f in held.values()), largest=most)
+            for size in sorted(set(sizes))
+        ]
+    return Slots(free_gpus=int(free.sum()), gpus=int(counted.sum()), model=model, counts=tuple(counts))

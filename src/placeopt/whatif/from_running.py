@@ -1,12 +1,54 @@
-"""Running jobs as a placement to review: as if they were submitted anew and placed where they are."""
+"""Running jobs and plans: the cluster after a plan, or without waiting jobs, and running jobs as a placement."""
 
 from __future__ import annotations
 
 from placeopt.aliases import former_names
 from placeopt.arguments import checked
-from placeopt.model import Instance, Placement, Plan, Running
+from placeopt.check import violations
+from placeopt.errors import BadInput
+from placeopt.model import Instance, Plan, Running
 from placeopt.problem.classes import admits, effective_labels
-from placeopt.whatif.plan_review import plan_of
+from placeopt.terms.queue_ceilings import in_amounts
+from placeopt.whatif.instance_edit import edit_instance
+from placeopt.whatif.plan_review import placement_of, plan_of
+
+
+@checked
+def after_plan(instance: Instance, plan: Plan) -> Instance:
+    """
+    Return the instance with the plan carried out: placed jobs run from now on, all others wait.
+
+    A job that ran before keeps its start and its permissions for changes; a new one may not be changed.
+
+    Raises
+    ------
+    BadInput
+        If the plan is for some jobs only, or not a valid plan of the instance.
+    """
+    if plan.asked is not None:
+        raise BadInput("plan: is for some jobs only; expected a plan of the whole round")
+    if broken := violations(instance, plan):
+        raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); expected a valid plan of {instance.name!r}")
+    before = {held.job: held for held in instance.running}
+    running = []
+    for placement in plan.placements:
+        held = before.get(placement.job)
+        before_fields = {} if held is None else dict(held)
+        place = {"job": placement.job, "option": placement.option, "assignments": placement.assignments}
+        running.append(Running(**{"started_ms": instance.now_ms, **before_fields, **place}))
+    return edit_instance(instance, running=tuple(running), policy=plan.policy.values)
+
+
+def only_running(instance: Instance) -> Instance:
+    """
+    Return the instance without its waiting jobs.
+
+    Quotas of its queues become amounts of this cluster, so that running jobs stay valid where nodes are removed.
+    """
+    runs = {held.job for held in instance.running}
+    policy = instance.policy.model_copy(update={"queues": in_amounts(instance.policy.queues, instance.cluster)})
+    return edit_instance(instance, jobs=tuple(job for job in instance.jobs if job.id in runs), policy=policy)
+
 
 __getattr__ = former_names(__name__)
 
@@ -28,21 +70,17 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     def might_start(held: Running) -> bool:
         job = jobs[held.job]
         wanted = next(option for option in job.options if option.id == held.option).demand.gpu_models
-        for one in held.assignments:
-            node = nodes.get(one.node)
+        for assignment in held.assignments:
+            node = nodes.get(assignment.node)
             if node is None or not admits(node, labels[node.id], job):
                 return False
             here = models[node.machine]
-            if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in one.gpus):
+            if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in assignment.gpus):
                 return False
         return True
 
     stay = tuple(held for held in instance.running if not might_start(held))
     staying = {held.job for held in stay}
     anew = instance.model_copy(update={"running": stay})
-    placements = [
-        Placement(job=held.job, option=held.option, assignments=held.assignments)
-        for held in instance.running
-        if held.job not in staying
-    ]
+    placements = [placement_of(held) for held in instance.running if held.job not in staying]
     return anew, plan_of(anew, placements)

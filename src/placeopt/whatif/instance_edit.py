@@ -1,15 +1,17 @@
-"""Instances with other nodes, machine types or jobs, whose references are checked anew; displaced jobs wait."""
+"""Instances with other nodes, machine types or jobs, whose references are checked again; displaced jobs wait."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import validation_fault
-from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running
+from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running, WorkerGpus
 
 MADE = "the instance that it makes"
 """How messages name the instance that a step leads to."""
@@ -18,21 +20,29 @@ MADE = "the instance that it makes"
 @dataclass(frozen=True)
 class Patched:
     """
-    An instance after a scenario.
-
-    Attributes
-    ----------
-    instance
-        A new one; the base does not change.
-    displaced
-        Jobs that ran and wait now, since they or their nodes were changed.
-    added
-        Ids of the nodes that were added.
+    An instance after a scenario, a new one; jobs that ran and wait now, since they or their nodes were changed; and the
+    ids of the nodes that were added.
     """
 
     instance: Instance
     displaced: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+
+    def edited(self, displaced: Iterable[str] = (), added: Iterable[str] = (), **changed: object) -> Patched:
+        """Return it with fields of the instance changed; displaced jobs wait."""
+        gone = tuple(displaced)
+        if gone:
+            changed["running"] = without_running(self.instance, gone)
+        instance = edit_instance(self.instance, **changed)
+        return Patched(instance, (*self.displaced, *gone), (*self.added, *added))
+
+    def with_nodes(
+        self, nodes: Iterable[Node], displaced: Iterable[str] = (), added: Iterable[str] = (), **changed: object
+    ) -> Patched:
+        """Return it with other nodes."""
+        before = self.instance.cluster
+        cluster = cluster_of(before.machines, before.domains, tuple(nodes))
+        return self.edited(displaced, added, cluster=cluster, **changed)
 
 
 def edit_instance(instance: Instance, **changed: object) -> Instance:
@@ -43,15 +53,9 @@ def edit_instance(instance: Instance, **changed: object) -> Instance:
         raise validation_fault(Instance, error, MADE) from None
 
 
-def with_nodes(instance: Instance, nodes: Iterable[Node], **changed: object) -> Instance:
+def with_nodes(instance: Instance, nodes: Iterable[Node]) -> Instance:
     """Return the instance with other nodes."""
-    before = instance.cluster
-    return edit_instance(instance, cluster=cluster_of(before.machines, before.domains, tuple(nodes)), **changed)
-
-
-def with_machines(instance: Instance, machines: Iterable[Machine], nodes: Iterable[Node]) -> Instance:
-    """Return the instance with other machine types and nodes."""
-    return edit_instance(instance, cluster=cluster_of(tuple(machines), instance.cluster.domains, tuple(nodes)))
+    return Patched(instance).with_nodes(nodes).instance
 
 
 def cluster_of(machines: tuple[Machine, ...], domains: tuple[Domain, ...], nodes: tuple[Node, ...]) -> Cluster:
@@ -80,12 +84,7 @@ def without_nodes(before: Patched, gone: Iterable[str]) -> Patched:
         else job.model_copy(update={"nodes_allowed": tuple(n for n in job.nodes_allowed if n not in leaving)})
         for job in instance.jobs
     )
-    running = without_running(instance, displaced)
-    return replace(
-        before,
-        instance=with_nodes(instance, stay, jobs=jobs, running=running),
-        displaced=(*before.displaced, *displaced),
-    )
+    return before.with_nodes(stay, displaced, jobs=jobs)
 
 
 def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, ...]:
@@ -109,3 +108,77 @@ def job_arriving_at(job: Job, arrival_ms: int) -> Job:
         if value is not None
     }
     return job.model_copy(update={"arrival_ms": arrival_ms, **due}) if by else job
+
+
+def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
+    """
+    Return the instance with GPUs taken out of nodes; CPU and memory stay, and so do jobs on the other GPUs.
+
+    Each such node gets a machine type without these GPUs. The remaining GPUs are renumbered from 0, also in the
+    placements of running jobs.
+    """
+    instance = before.instance
+    lost = {node: frozenset(gpus) for node, gpus in gone.items()}
+    machines = {machine.id: machine for machine in instance.cluster.machines}
+    made: dict[tuple[str, frozenset[int]], Machine] = {}
+    nodes = []
+    for node in instance.cluster.nodes:
+        gpus = lost.get(node.id)
+        if gpus:
+            kind = (node.machine, gpus)
+            if kind not in made:
+                made[kind] = _less(machines[node.machine], gpus, machines)
+                machines[made[kind].id] = made[kind]
+            nodes.append(node.model_copy(update={"machine": made[kind].id}))
+        else:
+            nodes.append(node)
+    sizes = {node.id: len(machines[node.machine].gpus) for node in instance.cluster.nodes}
+    new_index = {
+        name: {gpu: i for i, gpu in enumerate(g for g in range(sizes[name]) if g not in gpus)}
+        for name, gpus in lost.items()
+    }
+    displaced = [
+        held.job
+        for held in instance.running
+        if any(int(gpu) in lost.get(assignment.node, ()) for assignment in held.assignments for gpu in assignment.gpus)
+    ]
+    running = tuple(_renumbered(held, new_index) for held in without_running(instance, displaced))
+    cluster = cluster_of(tuple(machines.values()), instance.cluster.domains, tuple(nodes))
+    return Patched(
+        edit_instance(instance, cluster=cluster, running=running), (*before.displaced, *displaced), before.added
+    )
+
+
+def _renumbered(held: Running, new_index: Mapping[str, Mapping[int, int]]) -> Running:
+    assignments = []
+    for assignment in held.assignments:
+        number = new_index.get(assignment.node)
+        if number is not None:
+            workers = tuple(
+                WorkerGpus(rank=w.rank, gpus=tuple(number[gpu] for gpu in w.gpus)) for w in assignment.workers
+            )
+            shares = {str(number[int(gpu)]): milli for gpu, milli in assignment.gpus.items()}
+            assignment = assignment.model_copy(update={"workers": workers, "gpus": shares})
+        assignments.append(assignment)
+    return held.model_copy(update={"assignments": tuple(assignments)})
+
+
+def _less(machine: Machine, gone: frozenset[int], taken: Mapping[str, Machine]) -> Machine:
+    """Return the machine type without some GPUs, under a name that is free."""
+    stay = [i for i in range(len(machine.gpus)) if i not in gone]
+    number = {gpu: i for i, gpu in enumerate(stay)}
+    fields: dict[str, Any] = {
+        "gpus": tuple(machine.gpus[i] for i in stay),
+        "links": tuple(
+            link.model_copy(update={"gpus": (number[link.gpus[0]], number[link.gpus[1]])})
+            for link in machine.links
+            if not gone & set(link.gpus)
+        ),
+    }
+    if machine.gpu_distance_matrix is not None:
+        fields["gpu_distance_matrix"] = tuple(tuple(machine.gpu_distance_matrix[a][b] for b in stay) for a in stay)
+    words = "-".join(map(str, sorted(gone)))
+    name = f"{machine.id}-less-{words}"
+    while name in taken or len(name) > 253:
+        name = f"less-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return Machine(**{**dict(machine), **fields, "id": name})

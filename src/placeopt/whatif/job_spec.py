@@ -61,7 +61,7 @@ def parse_job(
     model = found["model"]
     if model and model not in models:
         raise BadArgument(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
-    if queue is not None and all(one.id != queue for one in instance.policy.queues):
+    if queue is not None and all(known.id != queue for known in instance.policy.queues):
         raise BadArgument(f"queue: no queue {queue!r} in the policy")
     if not gpus and not cpu_millicores and not memory_mib:
         raise BadArgument(f"job {text!r}: asks for nothing; state CPU or memory as well")

@@ -18,7 +18,6 @@ from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Cluster, Instance
-from placeopt.parallel import run_parallel
 from placeopt.problem import compile_problem, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
@@ -27,8 +26,7 @@ from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Price, Prices, RoundOutcome
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.instance_edit import edit_instance, with_nodes
-from placeopt.whatif.node_swap import gain
-from placeopt.whatif.round_solving import Limits, outcome_of, without_costs
+from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
 
 Kind = Literal["node", "domain", "quota"]
 UNIT_MILLI = 1000
@@ -75,10 +73,8 @@ def price(
         network, such as ``rack``: a copy of one rack of each composition.
     limits
         Of each round.
-    jobs
-        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
-    rows
-        File to which every price is appended, and from which those of an earlier call are read.
+    jobs, rows, cancel, on_news
+        As of `placeopt.whatif.fail`, for prices in place of scenarios.
 
     Returns
     -------
@@ -98,19 +94,14 @@ def price(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = without_costs(instance)
-    additions = [one for what in dict.fromkeys(of) for one in _more(base, what)]
-    cancelled = (lambda: False) if cancel is None else cancel.is_set
-    with AnswerCache(rows, Price, base, limits, ("price",), cancelled) as cache:
-        before = cache.outcome("as it is", partial(_as_it_is, base, limits, cancel))
-        to_do = [one for one in additions if _part(one) not in cache.found]
-        duals = _duals(base, limits) if to_do else None
-        task = partial(_price, before=before, duals=duals, limits=limits, cancel=None if jobs != 1 else cancel)
-        for price in run_parallel(task, to_do, jobs, cancelled=cancelled):
-            cache.add(_part(price), price)
-            if on_news is not None:
-                on_news(len(cache.found), len(additions))
-    found = [cache.found[_part(one)] for one in additions if _part(one) in cache.found]
-    by_value = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
+    additions = {
+        f"{addition.of} {addition.name}": addition for what in dict.fromkeys(of) for addition in _more(base, what)
+    }
+    with AnswerCache(rows, Price, base, limits, ("price",), jobs, cancel) as cache:
+        before = cache.outcome("as it is", base, limits)
+        duals = _duals(base, limits) if cache.unanswered(additions) else None
+        found = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
+    by_value = sorted(found, key=lambda price: (-(price.low or 0), -(price.high or 0), price.of, price.name))
     return Prices(
         value=before.value,
         value_bound=before.value_bound,
@@ -118,15 +109,6 @@ def price(
         left=len(additions) - len(found),
         seconds=time.monotonic() - began,
     )
-
-
-def _part(one: Addition | Price) -> str:
-    return f"{one.of} {one.name}"
-
-
-def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) -> RoundOutcome:
-    with Engine() as engine:
-        return outcome_of(engine, base, limits, cancel)
 
 
 def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
@@ -141,18 +123,23 @@ def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
 
 
 def _price(
-    one: Addition, *, before: RoundOutcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None
+    engine: Engine,
+    addition: Addition,
+    cancel: threading.Event | None,
+    *,
+    before: RoundOutcome,
+    duals: Duals | None,
+    limits: Limits,
 ) -> Price:
-    with Engine() as engine:
-        after = outcome_of(engine, one.instance, limits, cancel)
+    after = outcome_of(engine, addition.instance, limits, cancel)
     low, high = gain(before, after)
     return Price(
-        of=one.of,
-        name=one.name,
+        of=addition.of,
+        name=addition.name,
         low=None if low is None else max(low, 0),  # an addition never lowers the value: the placed jobs still fit
         high=high,
-        by_duals=price_by_duals(duals, one.instance),
-        price_milli_per_hour=one.price_milli_per_hour,
+        by_duals=price_by_duals(duals, addition.instance),
+        price_milli_per_hour=addition.price_milli_per_hour,
     )
 
 
@@ -224,7 +211,7 @@ def _quotas(base: Instance) -> Iterator[Addition]:
             found = True
             quota = queue.quota.model_copy(update={"gpu_milli": queue.quota.gpu_milli + UNIT_MILLI})
             queues = tuple(
-                one.model_copy(update={"quota": quota}) if one.id == queue.id else one for one in policy.queues
+                known.model_copy(update={"quota": quota}) if known.id == queue.id else known for known in policy.queues
             )
             yield Addition(
                 "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None

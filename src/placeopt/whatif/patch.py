@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from placeopt.arguments import checked
@@ -13,34 +12,18 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node
 from placeopt.model.base import Record
-from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif import steps
+from placeopt.whatif.domain_levels import INSIDE, gpus_by_node, joined, lost_hardware
 from placeopt.whatif.instance_edit import (
     Patched,
     cluster_of,
-    edit_instance,
     job_arriving_at,
     requested_gpu_milli,
-    with_nodes,
+    without_gpus,
     without_nodes,
     without_running,
 )
-from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
-from placeopt.whatif.steps import (
-    AddJobs,
-    AddMachines,
-    AddNodes,
-    ChangeJob,
-    Fail,
-    Patch,
-    RemoveJobs,
-    RemoveNodes,
-    ReplaceNodes,
-    ScaleArrivals,
-    ScaleDemand,
-    SetPolicy,
-    SetQuota,
-    Step,
-)
+from placeopt.whatif.steps import Patch, Step
 
 R = TypeVar("R", bound=Record)
 
@@ -67,30 +50,15 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
 
 def apply_step(patched: Patched, step: Step) -> Patched:
     """Carry out one step; raises `BadInput` where that is impossible."""
-    actions: dict[type, Callable[[Patched, Any], Patched]] = {
-        AddMachines: _add_machines,
-        AddNodes: _add_nodes,
-        RemoveNodes: lambda before, do: without_nodes(before, do.nodes),
-        Fail: _fail,
-        ReplaceNodes: _replace_nodes,
-        SetPolicy: _set_policy,
-        SetQuota: _set_quota,
-        ChangeJob: _change_job,
-        AddJobs: _add_jobs,
-        RemoveJobs: _remove_jobs,
-        ScaleDemand: _scale_demand,
-        ScaleArrivals: _scale_arrivals,
-    }
-    return actions[type(step)](patched, step)
+    return ACTIONS[type(step)](patched, step)
 
 
-def _add_machines(before: Patched, step: AddMachines) -> Patched:
+def _add_machines(before: Patched, step: steps.AddMachines) -> Patched:
     cluster = before.instance.cluster
-    more = cluster_of((*cluster.machines, *step.machines), cluster.domains, cluster.nodes)
-    return replace(before, instance=edit_instance(before.instance, cluster=more))
+    return before.edited(cluster=cluster_of((*cluster.machines, *step.machines), cluster.domains, cluster.nodes))
 
 
-def _add_nodes(before: Patched, step: AddNodes) -> Patched:
+def _add_nodes(before: Patched, step: steps.AddNodes) -> Patched:
     cluster = before.instance.cluster
     model = None
     if step.like is not None:
@@ -113,31 +81,20 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
     if clash is not None:
         raise BadInput(f"prefix: a node {clash!r} is there already; choose another prefix")
     nodes = (*cluster.nodes, *(Node(**{**fields, "id": name}) for name in ids))
-    return replace(before, instance=with_nodes(before.instance, nodes), added=(*before.added, *ids))
+    return before.with_nodes(nodes, added=ids)
 
 
-def _fail(before: Patched, step: Fail) -> Patched:
-    if step.level in INSIDE:
-        return _fail_inside(before, step)
-    under = nodes_under(before.instance, step.level, also=INSIDE)
+def _fail(before: Patched, step: steps.Fail) -> Patched:
+    losses = lost_hardware(before.instance, step.level)
     for name in step.domains:
-        if name not in under:
-            raise BadInput(f"domains: no {step.level} {name!r} with nodes; there are: {_some(under)}")
-    return without_nodes(before, [node for name in step.domains for node in under[name]])
+        if name not in losses:
+            kind = "GPUs" if step.level in INSIDE else "nodes"
+            raise BadInput(f"domains: no {step.level} {name!r} with {kind}; there are: {_some(losses)}")
+    lost = joined(losses[name] for name in step.domains)
+    return without_gpus(before, lost.gpus) if lost.gpus else without_nodes(before, lost.nodes)
 
 
-def _fail_inside(before: Patched, step: Fail) -> Patched:
-    under = gpus_under(before.instance, step.level)
-    gone: dict[str, set[int]] = {}
-    for name in step.domains:
-        if name not in under:
-            raise BadInput(f"domains: no {step.level} {name!r} with GPUs; there are: {_some(under)}")
-        node, gpus = under[name]
-        gone.setdefault(node, set()).update(gpus)
-    return without_gpus(before, gone)
-
-
-def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
+def _replace_nodes(before: Patched, step: steps.ReplaceNodes) -> Patched:
     instance = before.instance
     chosen = set(step.nodes)
     there = {node.id for node in instance.cluster.nodes}
@@ -157,34 +114,31 @@ def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
         node.model_copy(update={"machine": step.machine}) if node.id in chosen else node
         for node in instance.cluster.nodes
     ]
-    changed = with_nodes(instance, nodes, running=without_running(instance, displaced))
-    return replace(before, instance=changed, displaced=(*before.displaced, *displaced))
+    return before.with_nodes(nodes, displaced)
 
 
 def _refuse_unknown_machine(instance: Instance, machine: str) -> None:
-    types = [one.id for one in instance.cluster.machines]
+    types = [machine.id for machine in instance.cluster.machines]
     if machine not in types:
         raise BadInput(
             f"machine: no machine type {machine!r}; there are: {_some(types)}; a step add_machines brings new ones"
         )
 
 
-def _set_policy(before: Patched, step: SetPolicy) -> Patched:
-    return replace(
-        before, instance=edit_instance(before.instance, policy=merged(before.instance.policy, step.fields, "fields"))
-    )
+def _set_policy(before: Patched, step: steps.SetPolicy) -> Patched:
+    return before.edited(policy=merged(before.instance.policy, step.fields, "fields"))
 
 
-def _set_quota(before: Patched, step: SetQuota) -> Patched:
+def _set_quota(before: Patched, step: steps.SetQuota) -> Patched:
     policy = before.instance.policy
     if all(queue.id != step.queue for queue in policy.queues):
         raise BadInput(f"queue: no queue {step.queue!r}; there are: {_some(queue.id for queue in policy.queues)}")
     new = {name: getattr(step, name) for name in ("quota", "borrow") if getattr(step, name) is not None}
     queues = tuple(queue.model_copy(update=new) if queue.id == step.queue else queue for queue in policy.queues)
-    return replace(before, instance=edit_instance(before.instance, policy=policy.model_copy(update={"queues": queues})))
+    return before.edited(policy=policy.model_copy(update={"queues": queues}))
 
 
-def _change_job(before: Patched, step: ChangeJob) -> Patched:
+def _change_job(before: Patched, step: steps.ChangeJob) -> Patched:
     instance = before.instance
     old = next((job for job in instance.jobs if job.id == step.job), None)
     if old is None:
@@ -194,30 +148,26 @@ def _change_job(before: Patched, step: ChangeJob) -> Patched:
         raise BadInput("fields.id: a job keeps its id")
     jobs = tuple(new if job.id == step.job else job for job in instance.jobs)
     displaced = [held.job for held in instance.running if held.job == step.job]
-    running = without_running(instance, displaced)
-    return replace(
-        before, instance=edit_instance(instance, jobs=jobs, running=running), displaced=(*before.displaced, *displaced)
-    )
+    return before.edited(displaced, jobs=jobs)
 
 
-def _add_jobs(before: Patched, step: AddJobs) -> Patched:
-    return replace(before, instance=edit_instance(before.instance, jobs=(*before.instance.jobs, *step.jobs)))
+def _add_jobs(before: Patched, step: steps.AddJobs) -> Patched:
+    return before.edited(jobs=(*before.instance.jobs, *step.jobs))
 
 
-def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
+def _remove_jobs(before: Patched, step: steps.RemoveJobs) -> Patched:
     instance, gone = before.instance, set(step.jobs)
     there = {job.id for job in instance.jobs}
     missing = next((name for name in step.jobs if name not in there), None)
     if missing is not None:
         raise BadInput(f"jobs: no job {missing!r}")
     jobs = tuple(job for job in instance.jobs if job.id not in gone)
-    return replace(before, instance=edit_instance(instance, jobs=jobs, running=without_running(instance, gone)))
+    return before.edited(jobs=jobs, running=without_running(instance, gone))
 
 
-def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
+def _scale_demand(before: Patched, step: steps.ScaleDemand) -> Patched:
     instance = before.instance
-    machines = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    target = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
+    target = 10 * step.percent * sum(gpus_by_node(instance.cluster).values())  # GPU-milli
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
     if not waiting:
@@ -246,7 +196,28 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
             number += 1
         jobs.append(job.model_copy(update={"id": f"{job.id}+{number}"}))
         number += 1
-    return replace(before, instance=edit_instance(instance, jobs=tuple(jobs)))
+    return before.edited(jobs=tuple(jobs))
+
+
+def _scale_arrivals(before: Patched, step: steps.ScaleArrivals) -> Patched:
+    jobs = tuple(job_arriving_at(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
+    return before.edited(jobs=jobs)
+
+
+ACTIONS: dict[type, Callable[[Patched, Any], Patched]] = {
+    steps.AddMachines: _add_machines,
+    steps.AddNodes: _add_nodes,
+    steps.RemoveNodes: lambda before, do: without_nodes(before, do.nodes),
+    steps.Fail: _fail,
+    steps.ReplaceNodes: _replace_nodes,
+    steps.SetPolicy: _set_policy,
+    steps.SetQuota: _set_quota,
+    steps.ChangeJob: _change_job,
+    steps.AddJobs: _add_jobs,
+    steps.RemoveJobs: _remove_jobs,
+    steps.ScaleDemand: _scale_demand,
+    steps.ScaleArrivals: _scale_arrivals,
+}
 
 
 def merged(record: R, fields: dict[str, Any], where: str) -> R:
@@ -263,8 +234,3 @@ def _merge(old: Any, new: Any) -> Any:
 def _some(names: Iterable[str], most: int = 8) -> str:
     shown = list(names)
     return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "") or "none"
-
-
-def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
-    jobs = tuple(job_arriving_at(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
-    return replace(before, instance=edit_instance(before.instance, jobs=jobs))

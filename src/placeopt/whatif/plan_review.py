@@ -14,15 +14,15 @@ from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Placement, Plan
+from placeopt.model import Instance, Placement, Plan, Running
 from placeopt.model.base import FormatVersion, Record
 from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
-from placeopt.problem import Allocation, Move, Problem, State, compile_problem
+from placeopt.problem import Move, State, compile_problem
 from placeopt.problem.grants import bounds_of, granted
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
 from placeopt.whatif.answers import CostComparison, Review, SingleMove
-from placeopt.whatif.round_solving import Limits, solve_round
+from placeopt.whatif.round_solving import Limits, SearchClock, solve_round
 
 MOVES_SHARE = 0.5
 """Time for single moves, as a part of the time for the round."""
@@ -37,21 +37,22 @@ class Placements(Record):
     placements: tuple[Placement, ...]
 
 
+def placement_of(running: Running) -> Placement:
+    """Return where a job runs as a placement."""
+    return Placement(job=running.job, option=running.option, assignments=running.assignments)
+
+
 @checked
 def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
     Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
 
-    Shares between request and limit are granted anew, whatever the placements state; others are left to the referee.
+    Shares between request and limit are granted again, whatever the placements state; others are left to the referee.
     `review` computes objective and costs after the check.
     """
     policy = instance.policy
     named = {placement.job for placement in placements}
-    stay = tuple(
-        Placement(job=held.job, option=held.option, assignments=held.assignments)
-        for held in instance.running
-        if held.job not in named
-    )
+    stay = tuple(placement_of(held) for held in instance.running if held.job not in named)
     runs = {held.job for held in stay}
     return Plan(
         instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
@@ -74,7 +75,7 @@ def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Pl
     jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
     for stated, anew in zip(placements, granted(placements, jobs, policy), strict=True):
         low, high = bounds_of(stated, jobs, policy.share_mode)
-        valid = all(low <= milli <= high for one in stated.assignments for milli in one.gpus.values())
+        valid = all(low <= milli <= high for assignment in stated.assignments for milli in assignment.gpus.values())
         yield anew if valid else stated
 
 
@@ -106,11 +107,12 @@ def review(
         the costs of both plans, term by term; and moves of single jobs while all others stay: a placement for a waiting
         job, or a better one for a job that this round has placed.
     """
-    began, limits = time.monotonic(), limits or Limits()
+    limits = limits or Limits()
+    clock = SearchClock(limits.time_limit_s, cancel)
     broken = violations(instance, plan)
     if broken:
-        messages = tuple(f"{one.rule}: {one.message}" for one in broken[:SHOWN])
-        return Review(valid=False, violations=messages, count=len(broken), seconds=time.monotonic() - began)
+        messages = tuple(f"{violation.rule}: {violation.message}" for violation in broken[:SHOWN])
+        return Review(valid=False, violations=messages, count=len(broken), seconds=clock.spent_s)
     policy = plan.policy.values
     problem = compile_problem(instance, policy)
     allocation = allocation_of(plan, problem)
@@ -129,8 +131,9 @@ def review(
         )
         for w in weighted
     )
-    own = _restated(plan, mine, terms, weighted)
-    helpful, tried, all_tried = _moves(instance, own, problem, allocation, weighted, moves, limits, cancel)
+    restated = _restated(plan, mine, terms, weighted)
+    moves_clock = SearchClock(MOVES_SHARE * limits.time_limit_s, cancel)
+    helpful, tried, all_tried = _moves(instance, restated, State(problem, allocation), weighted, moves_clock)
     cost = levels.get("cost")
     return Review(
         valid=True,
@@ -141,10 +144,10 @@ def review(
         best_cost=None if cost is None else cost.objective,
         cost_bound=None if cost is None else cost.bound,
         terms=terms,
-        moves=helpful,
+        moves=helpful[:moves],
         jobs_tried=tried,
         all_tried=all_tried,
-        seconds=time.monotonic() - began,
+        seconds=clock.spent_s,
     )
 
 
@@ -164,26 +167,19 @@ def _restated(plan: Plan, worth: int, terms: Sequence[CostComparison], weighted:
 def _moves(
     instance: Instance,
     plan: Plan,
-    problem: Problem,
-    allocation: Allocation,
+    state: State,
     weighted: tuple[Weighted, ...],
-    wanted: int,
-    limits: Limits,
-    cancel: threading.Event | None,
+    clock: SearchClock,
 ) -> tuple[tuple[SingleMove, ...], int, bool]:
-    """Return the best moves of single jobs, the number of jobs tried, and whether all that may move were tried."""
-    deadline = time.monotonic() + MOVES_SHARE * limits.time_limit_s
-    state = State(problem, allocation)
+    """Return moves of single jobs, best first, the number of jobs tried, and whether all that may move were tried."""
+    problem = state.problem
+    deadline = time.monotonic() + clock.left_s
     number = {name: j for j, name in enumerate(problem.job_ids)}
     records = {job.id: job for job in instance.jobs}
     found: list[SingleMove] = []
     tried, complete = 0, True
-
-    def over() -> bool:
-        return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
-
     for waiting in plan.unplaced:
-        if over():
+        if clock.over():
             complete = False
             break
         tried += 1
@@ -198,14 +194,14 @@ def _moves(
     for name in sorted(shares, key=lambda name: (-shares[name], name)):
         if shares[name] <= 0:
             break  # a job that costs nothing cannot cost less
-        if over():
+        if clock.over():
             complete = False
             break
         tried += 1
-        left = max(0.05, min(EXPLAIN_S, deadline - time.monotonic()))
+        left = max(0.05, min(EXPLAIN_S, clock.left_s))
         best = explain(instance, plan, name, time_limit_s=left).best
         if best is not None and best.spot is not None and (best.gain_value > 0 or best.gain_cost > 0):
             gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
             found.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
-    found.sort(key=lambda one: (-one.gain_value, -(one.gain_cost or 0), one.job))
-    return tuple(found[:wanted]), tried, complete
+    found.sort(key=lambda move: (-move.gain_value, -(move.gain_cost or 0), move.job))
+    return tuple(found), tried, complete

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
+from placeopt.solving.params import SolveParams
 from placeopt.whatif.answers import RoundOutcome
 from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 
@@ -24,6 +26,32 @@ class Limits:
     seed: int = 0
     method: str = "auto"
 
+    @property
+    def params(self) -> SolveParams:
+        """The options of a solve."""
+        return SolveParams(method=self.method, time_limit_s=self.time_limit_s, threads=self.threads, seed=self.seed)
+
+
+class SearchClock:
+    """The time of a question that takes several rounds; it is over early where the caller cancels."""
+
+    def __init__(self, time_limit_s: float, cancel: threading.Event | None) -> None:
+        self._began, self._limit_s, self._cancel = time.monotonic(), time_limit_s, cancel
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._began
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the limit; below 0 after it."""
+        return self._limit_s - self.spent_s
+
+    def over(self, reserve_s: float = 0.0) -> bool:
+        """Return whether it was cancelled, or no more time is left than the reserve."""
+        return (self._cancel is not None and self._cancel.is_set()) or self.left_s <= reserve_s
+
 
 def solve_round(
     engine: Engine,
@@ -33,30 +61,14 @@ def solve_round(
     previous: Plan | None = None,
 ) -> Plan:
     """Return the plan of a round within limits, no worse than a plan that is known."""
-    return engine.solve(
-        instance,
-        previous=previous,
-        method=limits.method,
-        time_limit_s=limits.time_limit_s,
-        threads=limits.threads,
-        seed=limits.seed,
-        cancel=cancel,
-    )
+    return engine.solve(instance, previous=previous, cancel=cancel, **limits.params.keywords())
 
 
 @dataclass(frozen=True)
 class Trial:
     """
-    A solved round in which only placing counts.
-
-    Attributes
-    ----------
-    placed, most
-        Weight of the jobs placed, and the proven maximum of any plan.
-    total
-        Weight of all jobs.
-    plan
-        The plan that places ``placed``, of the instance that was solved.
+    A solved round in which only placing counts: the weight of the jobs placed by ``plan``, the proven maximum of any
+    plan, and the weight of all jobs.
     """
 
     placed: int
@@ -74,14 +86,9 @@ def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None,
     """
     Return the round in which a job has its weight as value in every option, and costs do not count.
 
-    Minimal utilities hold as the policy states; look-ahead does not.
-
-    Parameters
-    ----------
-    weight
-        Of a job, at least 1; None: the GPU-milli that it requests.
-    changes
-        Whether running jobs may be moved, shrunk and preempted as the policy allows, at no price; otherwise they stay.
+    ``weight`` of a job is at least 1; None: the GPU-milli that it requests. With ``changes`` running jobs may be moved,
+    shrunk and preempted as the policy allows, at no price; otherwise they stay. Minimal utilities hold as the policy
+    states; look-ahead does not.
     """
     of = weight or (lambda job: max(1, requested_gpu_milli(job)))
     jobs = tuple(_with_value(job, of(job)) for job in instance.jobs)
@@ -118,12 +125,7 @@ def outcome_of(
     engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None, displaced: int = 0
 ) -> RoundOutcome:
     """
-    Solve a round made by `without_costs`, and return its figures.
-
-    Parameters
-    ----------
-    displaced
-        Number of jobs that a scenario has displaced, for the record.
+    Solve a round made by `without_costs`, and return its figures; ``displaced``: jobs that a scenario has displaced.
     """
     plan = solve_round(engine, instance, limits, cancel)
     value = plan.levels[0]
@@ -139,3 +141,10 @@ def outcome_of(
         price_milli_per_hour=sum(node.price_milli_per_hour for node in instance.cluster.nodes),
         displaced=displaced,
     )
+
+
+def gain(before: RoundOutcome, after: RoundOutcome) -> tuple[int | None, int | None]:
+    """Return the least and the greatest possible gain of the best plan after over the best plan before."""
+    low = None if before.value_bound is None else after.value - before.value_bound
+    high = None if after.value_bound is None else after.value_bound - before.value
+    return low, high

@@ -1,4 +1,4 @@
-"""A round under several settings: more nodes, more demand, other quotas."""
+"""A round under several settings (more nodes, more demand, other quotas), and after nodes are exchanged."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument, BadInput
+from placeopt.formats.faults import validation_fault
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.policy import Quota
-from placeopt.parallel import run_parallel
 from placeopt.whatif.answer_cache import AnswerCache
-from placeopt.whatif.answers import Sweep, SweepPoint
+from placeopt.whatif.answers import Swap, Sweep, SweepPoint
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.patch import apply_step
-from placeopt.whatif.round_solving import Limits, outcome_of, without_costs
-from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
+from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
+from placeopt.whatif.steps import AddNodes, ReplaceNodes, ScaleDemand, SetQuota
 
 MOST_POINTS = 1000
 FORM = re.compile(r"(?P<what>nodes|demand|quota)(?::(?P<name>[^=]+))?=(?P<settings>.+)", re.ASCII)
@@ -55,12 +57,7 @@ def parse_variation(text: str) -> Variation:
 
 def parse_range(text: str, words: str) -> tuple[int, ...]:
     """
-    Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once; messages name ``text``.
-
-    Raises
-    ------
-    BadInput
-        If it is none of these, or they are more than 1,000.
+    Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once, at most 1,000; messages name ``text``.
     """
     settings: dict[int, None] = {}
     for part in words.split(","):
@@ -95,10 +92,8 @@ def sweep(
         As `parse_variation` reads it.
     limits
         Of each round; its seed also draws the demand.
-    jobs
-        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
-    rows
-        File to which every point is appended, and from which those of an earlier call are read.
+    jobs, rows, cancel, on_news
+        As of `placeopt.whatif.fail`, for settings in place of scenarios.
 
     Raises
     ------
@@ -110,17 +105,10 @@ def sweep(
     _refuse_unknown(instance, variation)
     for setting in variation.settings[:1]:
         varied(base, variation, setting, limits.seed)  # refuses a wrong setting before any round is solved
-    cancelled = (lambda: False) if cancel is None else cancel.is_set
-    stop = None if jobs != 1 else cancel
-    task = partial(_point, base=base, variation=variation, limits=limits, cancel=stop)
+    task = partial(_point, base=base, variation=variation, limits=limits)
     words = ("sweep", variation.what, variation.name)
-    with AnswerCache(rows, SweepPoint, base, limits, words, cancelled) as cache:
-        to_do = [setting for setting in variation.settings if str(setting) not in cache.found]
-        for point in run_parallel(task, to_do, jobs, cancelled=cancelled):
-            cache.add(str(point.setting), point)
-            if on_news is not None:
-                on_news(len(cache.found), len(variation.settings))
-    points = [cache.found[str(setting)] for setting in variation.settings if str(setting) in cache.found]
+    with AnswerCache(rows, SweepPoint, base, limits, words, jobs, cancel) as cache:
+        points = cache.answers(task, {str(setting): setting for setting in variation.settings}, on_news)
     return Sweep(
         varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
         points=tuple(points),
@@ -164,10 +152,15 @@ def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Ins
 
 
 def _point(
-    setting: int, *, base: Instance, variation: Variation, limits: Limits, cancel: threading.Event | None
+    engine: Engine,
+    setting: int,
+    cancel: threading.Event | None,
+    *,
+    base: Instance,
+    variation: Variation,
+    limits: Limits,
 ) -> SweepPoint:
-    with Engine() as engine:
-        outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, cancel)
+    outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, cancel)
     return SweepPoint(setting=setting, outcome=outcome)
 
 
@@ -175,3 +168,73 @@ def _percent(setting: int) -> int:
     if setting > MOST_POINTS:
         raise BadInput(f"demand: {setting} percent, at most {MOST_POINTS}")
     return setting
+
+
+@checked
+def swap(
+    instance: Instance,
+    by: str,
+    *,
+    of: str | None = None,
+    nodes: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+) -> Swap:
+    """
+    Exchange nodes and compare the rounds; jobs that ran on them wait, and may be placed again.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    by
+        The machine type that the nodes get.
+    of, nodes
+        All nodes of this machine type, nodes by id, or both.
+    limits
+        Of each of the two rounds.
+
+    Returns
+    -------
+    Swap
+        ``gain_low`` and ``gain_high`` enclose the gain in value of the best plan after over the best plan before.
+
+    Raises
+    ------
+    BadInput
+        If there are no such nodes or no such type.
+    """
+    began, limits = time.monotonic(), limits or Limits()
+    base = without_costs(instance)
+    machine_types = [machine.id for machine in instance.cluster.machines]
+    for argument, name in (("of", of), ("by", by)):
+        if name is not None and name not in machine_types:
+            raise BadArgument(f"{argument}: no machine type {name!r}; there are: {', '.join(machine_types[:20])}")
+    try:
+        step = ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by)
+    except ValidationError as error:
+        raise validation_fault(ReplaceNodes, error, "swap") from None
+    changed = apply_step(Patched(base), step)
+    machine = {node.id: node.machine for node in instance.cluster.nodes}
+    exchanged = sum(node.machine != machine[node.id] for node in changed.instance.cluster.nodes)
+    with Engine() as engine:
+        before = outcome_of(engine, base, limits, cancel)
+        after = outcome_of(engine, changed.instance, limits, cancel, len(changed.displaced))
+    low, high = gain(before, after)
+    return Swap(
+        before=before,
+        after=after,
+        exchanged=exchanged,
+        gain_low=low,
+        gain_high=high,
+        answer=_answer(low, high),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _answer(low: int | None, high: int | None) -> Literal["better", "worse", "equal", "unknown"]:
+    if low is not None and low > 0:
+        return "better"
+    if high is not None and high < 0:
+        return "worse"
+    return "equal" if low == high == 0 else "unknown"

@@ -14,11 +14,10 @@ from placeopt.model.scenario import Arrival, Scenario
 from placeopt.report.text.replay import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
-from placeopt.simulation.replay.drawn_arrivals import with_drawn_arrivals
-from placeopt.simulation.replay.goals import measures
-from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup, measures_of, play
-from placeopt.simulation.replay.scenario_patch import patch_scenario
+from placeopt.simulation.replay.campaign import PARAMS, RunSetup, play
+from placeopt.simulation.replay.goals import measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun
+from placeopt.simulation.replay.variations import patch_scenario, with_drawn_arrivals
 from placeopt.whatif.steps import Patch
 
 FCFS = named_policy("fcfs")
@@ -182,9 +181,7 @@ def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:
     world = trace(*range(0, 4000, 100))
     big = world.arrivals[-1].job.options[0].model_copy(update={"demand": Demand(gpus=2)})
     last = world.arrivals[-1].model_copy(update={"job": world.arrivals[-1].job.model_copy(update={"options": (big,)})})
-    row = play(
-        RunSetup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, ReplayLimits())
-    )
+    row = play(RunSetup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, PARAMS))
     assert row is not None
     assert (row.stranded, row.measures["mean_wait"], row.measures["p95_wait"], row.measures["max_wait"]) == (
         1,

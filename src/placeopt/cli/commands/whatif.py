@@ -80,7 +80,7 @@ def slots(
     if min(numbers) < 1:
         raise UsageError(f"--sizes: {sizes!r}, expected numbers of GPUs from 1 on, separated by commas")
     from placeopt.report.text.whatif import slots_page
-    from placeopt.whatif.free_slots import slots as answer
+    from placeopt.whatif.fit_copies import slots as answer
 
     with question.answering() as answering:
         found = answer(answering.base, numbers, model)

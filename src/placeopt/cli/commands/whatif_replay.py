@@ -104,7 +104,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
         raise UsageError(PLAN_OF_A_ROUND)
     from placeopt.formats.documents import dumps, read_scenario
     from placeopt.report.text.text import plural
-    from placeopt.simulation.replay.scenario_patch import patch_scenario
+    from placeopt.simulation.replay.variations import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
     world, after = patch_scenario(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
@@ -126,8 +126,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
     check_sources({"SCENARIO": replay.question.instance})
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
-    from placeopt.simulation.replay.measured_run import ReplayLimits
-    from placeopt.simulation.replay.scenario_patch import patch_scenario
+    from placeopt.simulation.replay.variations import patch_scenario
 
     done = 0
     with (
@@ -148,7 +147,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
 
         shared = {
             "draws": draws,
-            "limits": ReplayLimits(seed=limits.seed, time_limit_s=limits.time_limit_s),
+            "limits": limits.params,
             "rows": rows_path(replay.question.rows),
             "jobs": width,
             "cancel": interruption.event,

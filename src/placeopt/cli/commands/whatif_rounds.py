@@ -79,7 +79,7 @@ def swap(
     if of is None and nodes is None:
         raise UsageError("expected --of with a machine type, or --nodes with ids")
     from placeopt.report.text.whatif_rounds import swap_page
-    from placeopt.whatif.node_swap import swap as answer
+    from placeopt.whatif.round_sweep import swap as answer
 
     with question.answering() as answering:
         chosen = () if nodes is None else tuple(nodes.split(","))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from rich.text import Text
 
-from placeopt.benchmark.records import Row, Verdict
+from placeopt.benchmark.journal import Row, Verdict
 from placeopt.benchmark.scored_cases import NO_ANSWER
 from placeopt.formats.figure import can_draw
 from placeopt.formats.table import readable

@@ -6,10 +6,10 @@ Results are measured, not proven.
 """
 
 from placeopt.aliases import former_submodules
-from placeopt.simulation.replay.add_nodes import add
 from placeopt.simulation.replay.goals import Goal, parse_goal
-from placeopt.simulation.replay.scenario_sweep import parse_settings, sweep
+from placeopt.simulation.replay.questions import add, sweep
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.variations import parse_settings
 
 __all__ = ["Goal", "MeasuredRun", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
 

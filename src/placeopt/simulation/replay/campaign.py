@@ -1,18 +1,76 @@
-"""Runs of scenarios side by side, and a file from which finished ones are read."""
+"""Runs of scenarios under policies side by side, and a file from which finished ones are read."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from placeopt import __version__
 from placeopt.metrics import t_interval
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import run_parallel
-from placeopt.simulation.replay.goals import Goal, measures
-from placeopt.simulation.replay.measured_run import RunSetup, play
+from placeopt.simulation import simulate
+from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
-from placeopt.whatif.optional_rows import OptionalRows
+from placeopt.simulation.replay.variations import with_drawn_arrivals
+from placeopt.solving.params import SolveParams
+from placeopt.whatif.answer_cache import OptionalRows
+
+PARAMS = SolveParams(time_limit_s=60.0)
+"""Seed and time limit of every round of every run, unless a question states others."""
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """A run to carry out; arrivals are drawn in the process that carries it out."""
+
+    scenario: Scenario
+    scheduling: Scheduling
+    draw: int | None
+    params: SolveParams
+
+    @property
+    def key(self) -> str:
+        """A digest of the run: runs of equal keys have equal results."""
+        parts = (
+            self.scenario.digest,
+            self.scheduling.digest,
+            str(self.draw),
+            str(self.params.seed),
+            f"{self.params.time_limit_s:g}",
+            __version__,
+        )
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun | None:
+    """Carry out a run; None if it was cancelled."""
+    began = time.monotonic()
+    scenario = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
+    history = simulate(
+        scenario, setup.scheduling, seed=setup.params.seed, time_limit_s=setup.params.time_limit_s, cancel=cancel
+    )
+    if not history.finished:
+        return None
+    return MeasuredRun(
+        key=setup.key,
+        scenario=setup.scenario.name,
+        policy=setup.scheduling.name,
+        draw=setup.draw,
+        nodes=len(scenario.cluster.nodes),
+        jobs=len(history.jobs),
+        stranded=len(history.stranded),
+        cut=history.rounds.cut,
+        measures=measures_of(history),
+        seconds=time.monotonic() - began,
+    )
+
 
 OnRun = Callable[[MeasuredRun], None]
 
@@ -21,21 +79,10 @@ class RunCampaign(OptionalRows[MeasuredRun]):
     """
     Runs of scenarios, each carried out once; a context manager that locks the file.
 
-    Parameters
-    ----------
-    rows
-        File to which every finished run is appended, and from which runs of earlier calls are read; None: no file.
-    jobs
-        Runs side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
-    cancel
-        Set it from another thread: no run is begun any more, and an interrupted one does not count.
-    on_news
-        Called after every run that is carried out here.
-
-    Attributes
-    ----------
-    num_known
-        Runs that were requested and stood in the file.
+    Finished runs are appended to the file ``rows``, and runs of earlier calls read from it; None: no file. ``jobs``
+    runs are carried out side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
+    Once ``cancel`` is set no run is begun any more, and an interrupted one does not count. ``on_news`` is called after
+    every run that is carried out here. ``num_known`` counts the runs that were requested and stood in the file.
     """
 
     def __init__(
@@ -73,8 +120,10 @@ class RunCampaign(OptionalRows[MeasuredRun]):
         return [self._done.get(setup.key) for setup in setups]
 
 
-def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
-    """Return a setting over all draws; None if a run of it was interrupted."""
+def point_of(
+    setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None
+) -> tuple[ReplayPoint, float] | None:
+    """Return a setting over all draws, and the longest wait of any job; None if a run of it was interrupted."""
     whole = [row for row in rows if row is not None]
     if len(whole) < len(rows):
         return None
@@ -84,10 +133,10 @@ def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goa
     mean = sum(known) / len(known) if len(known) == len(values) else None
     low, high = (max(0.0, interval.low), interval.high) if interval is not None else (mean, mean)  # none is negative
     met = None
-    if goal is not None:
-        sides = {goal.meets(low), goal.meets(high)}
-        met = sides.pop() if len(sides) == 1 else None
-    return ReplayPoint(
+    if goal is not None and goal.meets(low) == goal.meets(high):
+        met = goal.meets(low)
+    waits = [row.measures["max_wait"] for row in whole]
+    point = ReplayPoint(
         setting=setting,
         nodes=whole[0].nodes,
         values=tuple(values),
@@ -98,3 +147,4 @@ def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goa
         met=met,
         cut=sum(row.cut for row in whole),
     )
+    return point, max((float("inf") if wait is None else wait for wait in waits), default=0.0)

@@ -1,13 +1,15 @@
-"""Goals of capacity questions about traces: ``p95_wait<=30m``, ``in_time>=95%``."""
+"""Goals of capacity questions about traces, such as ``p95_wait<=30m``, and the measures that they name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from placeopt.errors import BadArgument, BadInput
 from placeopt.model.scenario import Scenario
+from placeopt.simulation import History, summarise
 
 TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "max")
@@ -19,6 +21,9 @@ Measures of a whole run: time from the first arrival to the last end; part of th
 that did not wait; number of jobs slowed beyond the scenario's limit in their placements, or from first start to end.
 """
 FORM = re.compile(r"\s*([a-z0-9_]+)\s*(<=|>=)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(s|m|h|d|%)?\s*")
+
+
+PERCENT = {"median": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
 
 
 @dataclass(frozen=True)
@@ -81,3 +86,50 @@ def parse_goal(text: str) -> Goal:
     if (sign == ">=") != higher_is_better:
         raise BadArgument(f"goal {text!r}: expected {measure} {'>=' if higher_is_better else '<='} a limit")
     return Goal(measure, ">=" if higher_is_better else "<=", number * TIMES.get(unit, 1.0), text.replace(" ", ""))
+
+
+def measures_of(history: History) -> dict[str, float | None]:
+    """
+    Return every measure of a finished run, see `placeopt.simulation.replay.goals`.
+
+    Jobs that never start wait without end; services do not count.
+    """
+    endless = float("inf")
+    jobs = [job for job in history.jobs if not job.service]
+    of_jobs: dict[str, list[float]] = {name: [] for name in OVER_JOBS}
+    for job in jobs:
+        wait = endless if job.start_ms is None else (job.start_ms - job.arrival_ms) / 1000
+        of_jobs["wait"].append(wait)
+        of_jobs["completion"].append(endless if job.completion_ms is None else job.completion_ms / 1000)
+        of_jobs["slowdown"].append(endless if job.slowdown_with_wait is None else job.slowdown_with_wait)
+    found = {
+        f"{statistic}_{name}": _statistic(values, statistic)
+        for name, values in of_jobs.items()
+        for statistic in STATISTICS
+    }
+    due = [(job.end_ms, job.due_ms) for job in jobs if job.due_ms is not None]
+    step = history.scenario.physics.step_ms or 0
+    at_once = sum(wait <= step / 1000 for wait in of_jobs["wait"])
+    summary = summarise(history, reasons=False)
+    found["makespan"] = summary.makespan_s if not history.stranded else None
+    found["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
+    found["at_once"] = 100 * at_once / len(jobs) if jobs else None
+    for name, count in (("slowed", summary.slowed), ("delayed", summary.delayed)):
+        found[name] = None if history.stranded else float(count)  # unknown for jobs that never end
+    return found
+
+
+def _statistic(values: Sequence[float], name: str) -> float | None:
+    """Return a statistic, with linearly interpolated percentiles; None where it is infinite, or without values."""
+    if not values:
+        return None
+    if name == "mean":
+        return None if max(values) == float("inf") else sum(values) / len(values)
+    ordered = sorted(values)
+    at = PERCENT[name] * (len(ordered) - 1) / 100
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    part = at - low
+    if ordered[high if part else low] == float("inf"):
+        return None
+    return ordered[low] + part * (ordered[high] - ordered[low]) if part else ordered[low]

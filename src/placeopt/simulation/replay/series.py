@@ -48,20 +48,7 @@ class ReplayPoint(Record):
 
 
 class ReplaySeries(Record):
-    """
-    A measure at several settings, by replay.
-
-    Attributes
-    ----------
-    found
-        Of the question ``add``: the smallest number of nodes tried from which on every number tried meets the goal;
-        None: none does.
-    monotone
-        Whether more nodes never made the measure worse among the numbers tried; otherwise the search by halving may
-        have missed a smaller sufficient number.
-    missed
-        The largest number tried that does not meet the goal, below ``found``.
-    """
+    """A measure at several settings, by replay."""
 
     format_version: FormatVersion = 1
     question: Literal["add", "sweep"]
@@ -75,8 +62,11 @@ class ReplaySeries(Record):
     draws: tuple[int, ...] = ()
     spots: tuple[ReplayPoint, ...]
     found: int | None = None
+    """Of ``add``: the smallest number of nodes tried from which on every number tried meets the goal; None: none."""
     missed: int | None = None
+    """The largest number tried that does not meet the goal, below ``found``."""
     monotone: bool | None = None
+    """Whether more nodes never made the measure worse; if not, halving may have missed a smaller sufficient number."""
     price_milli_per_hour: int | None = None
     """Of one added node."""
     kept: int = 0

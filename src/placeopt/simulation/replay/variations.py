@@ -1,17 +1,23 @@
-"""The settings of a sweep: added nodes, rates of arrivals, policies, or patches."""
+"""The settings of a sweep: added nodes, rates of arrivals, drawn arrivals, policies, or patches of scenarios."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from placeopt.errors import BadArgument
-from placeopt.model.scenario import Scenario
+import numpy as np
+from pydantic import ValidationError
+
+from placeopt.errors import BadArgument, BadInput
+from placeopt.formats.faults import validation_fault
+from placeopt.model import Job
+from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.replay.scenario_patch import apply_scenario_step, patch_scenario
 from placeopt.whatif.domain_levels import free_prefix
+from placeopt.whatif.instance_edit import Patched, edit_instance, job_arriving_at
+from placeopt.whatif.patch import apply_step
 from placeopt.whatif.round_sweep import MOST_POINTS, parse_range
-from placeopt.whatif.steps import AddNodes, Patch, ScaleArrivals
+from placeopt.whatif.steps import AddNodes, Patch, ScaleArrivals, ScaleDemand, Step
 
 VARIED = ("nodes", "arrivals", "policy", "patch")
 KINDS = ("nodes:TYPE=0-10", "arrivals=80-130:10", "policy=fcfs,srtf", "patch=a.json,b.json")
@@ -40,7 +46,7 @@ def parse_settings(
     Parameters
     ----------
     text
-        ``nodes:TYPE=0-10``: so many nodes more. ``arrivals=80-130:10``: so many percent of the trace's rate.
+        ``nodes:TYPE=0-10``: numbers of added nodes. ``arrivals=80-130:10``: percentages of the trace's rate.
         ``policy=A,B`` and ``patch=F,G``: under each of them.
     policies, patches
         Return the policy or patch of a name.
@@ -60,11 +66,15 @@ def parse_settings(
             changed = with_added_nodes(scenario, name, number) if name else with_arrival_rate(scenario, number)
             variants.append(ReplayVariant(str(number), changed, scheduling))
     else:
-        for one in _words(text, words):
+        names = [word for word in words.split(",") if word]
+        if not names or len(set(names)) < len(names):
+            raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
+        for setting in names:
+            changes = what == "patch"
             played = (
-                patch_scenario(scenario, scheduling, patches(one)) if what == "patch" else (scenario, policies(one))
+                patch_scenario(scenario, scheduling, patches(setting)) if changes else (scenario, policies(setting))
             )
-            variants.append(ReplayVariant(one, *played))
+            variants.append(ReplayVariant(setting, *played))
     return varied, variants
 
 
@@ -93,13 +103,85 @@ def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
         raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
     if percent == 100:
         return scenario
-    return apply_scenario_step(scenario, Scheduling(name="none"), ScaleArrivals(do="scale_arrivals", percent=percent))[
-        0
-    ]
+    step = ScaleArrivals(do="scale_arrivals", percent=percent)
+    return apply_scenario_step(scenario, Scheduling(name="none"), step)[0]
 
 
-def _words(text: str, words: str) -> list[str]:
-    names = [word for word in words.split(",") if word]
-    if not names or len(set(names)) < len(names):
-        raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
-    return names
+def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
+    """
+    Carry out the steps of patches on a scenario and its policy; `BadInput` names patch and step.
+
+    Nodes, jobs, the policy of rounds and quotas change as on an instance; ``scale_arrivals`` changes when jobs come.
+    Jobs that ran at the beginning on removed nodes wait from the beginning. ``scale_demand`` applies to rounds only.
+    """
+    for patch in patches:
+        for number, step in enumerate(patch.steps):
+            try:
+                scenario, scheduling = apply_scenario_step(scenario, scheduling, step)
+            except BadInput as error:
+                raise BadInput(f"{patch.name}: steps[{number}] ({step.do}): {error}") from None
+    return scenario, scheduling
+
+
+def apply_scenario_step(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Scenario, Scheduling]:
+    """Carry out one step; raises `BadInput` where that is impossible."""
+    if isinstance(step, ScaleDemand):
+        raise BadInput("draws waiting jobs of a round; use scale_arrivals for jobs that arrive")
+    round_ = edit_instance(scenario.instance(), policy=scheduling.policy)
+    after = apply_step(Patched(round_), step).instance
+    if after.jobs == round_.jobs:
+        arrivals = scenario.arrivals
+    else:
+        before = {arrival.job.id: arrival for arrival in scenario.arrivals}
+        arrivals = tuple(_changed(before[job.id], job) if job.id in before else _arrival(job) for job in after.jobs)
+    changed = scenario.model_copy(update={"cluster": after.cluster, "running": after.running, "arrivals": arrivals})
+    return changed, scheduling.model_copy(update={"policy": after.policy})
+
+
+def _changed(arrival: Arrival, job: Job) -> Arrival:
+    changed = with_job(arrival, job)
+    if job.options == arrival.job.options:
+        return changed
+    try:
+        return Arrival(**{name: getattr(changed, name) for name in Arrival.model_fields})
+    except ValidationError as error:
+        raise validation_fault(Arrival, error, f"job {job.id!r} as it is then") from None
+
+
+def _arrival(job: Job) -> Arrival:
+    try:
+        return Arrival(job=job)
+    except ValueError:
+        raise BadInput("a job that arrives must say how long it runs: options[0].run_time_ms") from None
+
+
+def with_drawn_arrivals(scenario: Scenario, seed: int) -> Scenario:
+    """
+    Return the scenario with arrivals drawn by a seed; it needs two or more.
+
+    Each new arrival is a job drawn from the trace with replacement, at an independent time: uniform between a drawn
+    arrival of the trace and the next one. That keeps the rate over the day and the mix of jobs, but not that users
+    submit similar jobs in a row. Jobs that run at the beginning stay.
+    """
+    begin = {held.job for held in scenario.running}
+    arriving = [arrival for arrival in scenario.arrivals if arrival.job.id not in begin]
+    if len(arriving) < 2:
+        raise BadInput(f"{scenario.name}: {len(arriving)} jobs arrive; arrivals are drawn from two or more")
+    times = np.sort(np.array([arrival.job.arrival_ms for arrival in arriving], dtype=np.int64))
+    rng = np.random.default_rng(seed)
+    gap = rng.integers(len(times) - 1, size=len(arriving))
+    moments = times[gap] + np.floor(rng.random(len(arriving)) * (times[gap + 1] - times[gap])).astype(np.int64)
+    chosen = rng.integers(len(arriving), size=len(arriving))
+    copies = []
+    for number, (index, moment) in enumerate(zip(chosen.tolist(), np.sort(moments).tolist(), strict=True)):
+        drawn = arriving[index]
+        job = job_arriving_at(drawn.job, moment).model_copy(update={"id": f"{drawn.job.id}~{number}"})
+        copies.append(with_job(drawn, job))
+    stay = [arrival for arrival in scenario.arrivals if arrival.job.id in begin]
+    return scenario.model_copy(update={"arrivals": (*stay, *copies)})
+
+
+def with_job(arrival: Arrival, job: Job) -> Arrival:
+    """Return the arrival of a changed job; a service stays as long as before, whenever it comes."""
+    by, leaves_ms = job.arrival_ms - arrival.job.arrival_ms, arrival.leaves_ms
+    return arrival.model_copy(update={"job": job, "leaves_ms": None if leaves_ms is None else leaves_ms + by})

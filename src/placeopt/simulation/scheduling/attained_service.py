@@ -12,11 +12,8 @@ class AttainedService:
     """
     GPU time that jobs have held so far, whether they run or not, and the level that it makes.
 
-    A job starts at level 0 and rises one level at each of the bounds. CPU jobs attain nothing.
-
-    Notes
-    -----
-    Least attained service with levels: Tiresias, Gu et al., NSDI'19, section 3.2.
+    A job starts at level 0 and rises one level at each of the bounds. CPU jobs attain nothing. Least attained service
+    with levels: Tiresias, Gu et al., NSDI'19, section 3.2.
     """
 
     def __init__(self, levels_gpu_s: tuple[int, ...]) -> None:

@@ -18,16 +18,9 @@ class Decision:
     """
     What differs after a round.
 
-    Attributes
-    ----------
-    start
-        Waiting jobs that start; one that is also in ``stop`` restarts elsewhere at once.
-    stop
-        Running jobs that are stopped.
-    move
-        Running jobs that restart in another placement.
-    resize
-        Running jobs that go on where they are, with fewer or more workers.
+    ``start``: waiting jobs that start; one that is also in ``stop`` restarts elsewhere at once. ``stop``: running jobs
+    that are stopped. ``move``: running jobs that restart in another placement. ``resize``: running jobs that go on
+    where they are, with fewer or more workers.
     """
 
     start: tuple[Placement, ...] = ()
@@ -62,20 +55,17 @@ class Decision:
 
 
 def decision_of_line(line: Line) -> Decision:
-    """
-    Return the decision that a log's line of a round states.
-
-    Raises
-    ------
-    BadInput
-        If it states none.
-    """
+    """Return the decision that a log's line of a round states; raises `BadInput` if it states none."""
     try:
         stop = line.get("stop", [])
         if not isinstance(stop, list) or not all(isinstance(job, str) for job in stop):
             raise TypeError(f"stop: {stop!r}, expected ids of jobs")
         placements = {"start": line["start"], "move": line.get("move", []), "resize": line.get("resize", [])}
-        return Decision(stop=tuple(stop), **{name: _placements_of(lines) for name, lines in placements.items()})
+        read = {
+            name: tuple(Placement.model_validate_json(json.dumps(placed)) for placed in lines)
+            for name, lines in placements.items()
+        }
+        return Decision(stop=tuple(stop), **read)
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start anew without resuming") from None
 
@@ -85,14 +75,9 @@ class RoundView:
     """
     What a scheduler can read at the moment of a round.
 
-    Attributes
-    ----------
-    expected_ends
-        When running jobs end if predictions are true; empty unless the scheduler reads it.
-    slowdown
-        Returns how much longer than alone and well placed a running job takes now, in thousandths, as a monitor shows.
-    if_stopped
-        Returns a running job as it would wait if it were stopped now: with the run time that is left.
+    ``expected_ends``: when running jobs end if predictions are true; empty unless the scheduler reads it. ``slowdown``
+    returns how much longer than alone and well placed a running job takes now, in thousandths, as a monitor shows.
+    ``if_stopped`` returns a running job as it would wait if it were stopped now: with the run time that is left.
     """
 
     now_ms: int
@@ -103,7 +88,3 @@ class RoundView:
 
 def _lines_of(placements: tuple[Placement, ...]) -> list[Line]:
     return [placement.model_dump(mode="json", exclude_defaults=True) for placement in placements]
-
-
-def _placements_of(lines: list[Line]) -> tuple[Placement, ...]:
-    return tuple(Placement.model_validate_json(json.dumps(one)) for one in lines)

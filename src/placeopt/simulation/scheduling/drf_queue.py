@@ -1,12 +1,25 @@
-"""Dominant resource fairness: the user with the least dominant share comes next (DRF)."""
+"""Queues by dominant share: of users (DRF), and of arrays that divide the cluster with borrowing (SODA V-C)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from placeopt.model import Cluster, Job, Placement
-from placeopt.simulation.scheduling.placement_amounts import Amounts, amounts_of, cluster_amounts, largest_share
+from placeopt.model.policy import Queue as QueueRecord
+from placeopt.model.policy import Quota
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Arrays
+from placeopt.simulation.scheduling.placement_amounts import (
+    Amounts,
+    amounts_of,
+    cluster_amounts,
+    largest_share,
+    requested_amounts,
+)
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
+
+LARGE = 4
+"""GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
 
 
 class DrfQueue(JobQueue):
@@ -15,11 +28,7 @@ class DrfQueue(JobQueue):
 
     A user's jobs come in order of arrival and overtake each other where one does not fit; a user none of whose jobs
     fits is passed over. Shares are of the cluster's GPUs, CPU and memory. Jobs without a user are one user. Ties go to
-    the user of the earliest job.
-
-    Notes
-    -----
-    Ghodsi et al., NSDI'11; a baseline of SODA.
+    the user of the earliest job. Ghodsi et al., NSDI'11; a baseline of SODA.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -38,7 +47,6 @@ class DrfQueue(JobQueue):
         return SortedQueue(by_arrival)
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """Add a waiting job."""
         user = self.user(job)
         if user not in self._queues:
             self._queues[user] = self.new_queue()
@@ -48,7 +56,7 @@ class DrfQueue(JobQueue):
         self.num_jobs += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
-        """Yield jobs and shapes; shares are compared anew before each."""
+        """Yield jobs and shapes; shares are compared again before each."""
         remaining = {user: queue.in_order(skipped, now_ms) for user, queue in self._queues.items()}
         while remaining:
             user = min(remaining, key=self.share)
@@ -67,13 +75,110 @@ class DrfQueue(JobQueue):
         return self._held.get(user, (0, 0, 0))
 
     def take(self, job: str, shape: Hashable) -> None:
-        """Remove a job."""
         self._queues[self._user_of_job.pop(job)].take(job, shape)
         self.num_jobs -= 1
 
     def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for what a job holds from now on or, with ``sign`` -1, no longer."""
         user = self.user(job)
         gpu_milli, cpu, memory = self.held(user)
         more = amounts_of(placement)
         self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])
+
+
+class ArrayDivision:
+    """
+    The arrays of a scenario: the array of each job, and the part of the cluster of each array.
+
+    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs request, weighted by their predicted run
+    times. Every array may borrow some percent of its part. ``part``: by array; ``queues``: the arrays as queues of a
+    round's policy.
+    """
+
+    def __init__(self, scenario: Scenario, arrays: Arrays) -> None:
+        self._by = arrays.by
+        names: dict[str, str] = {}
+        for arrival in scenario.arrivals:
+            names.setdefault(self._key(arrival.job), f"array-{len(names)}")
+        self._names = names
+        total = cluster_amounts(scenario.cluster)
+        weight = {queue: [0, 0, 0] for queue in names.values()}
+        for arrival in scenario.arrivals:
+            mine = weight[names[self._key(arrival.job)]]
+            for kind, amount in enumerate(_demand(arrival)):
+                mine[kind] = 1 if arrays.parts == "equal" else mine[kind] + amount
+        sums = [sum(mine[kind] for mine in weight.values()) for kind in range(3)]
+        self.part: dict[str, Amounts] = {}
+        for queue, mine in weight.items():
+            gpus, cpu, memory = (
+                -(-total[kind] * mine[kind] // sums[kind]) if sums[kind] else total[kind] for kind in range(3)
+            )
+            self.part[queue] = (gpus, cpu, memory)
+        self.queues = tuple(
+            QueueRecord(id=queue, quota=_quota(part, 100), borrow=_quota(part, arrays.borrow_percent))
+            for queue, part in self.part.items()
+        )
+
+    def of(self, job: Job) -> str:
+        """Return the array of a job, as the id of a queue."""
+        return self._names[self._key(job)]
+
+    def _key(self, job: Job) -> str:
+        if self._by == "size":
+            gpus = max(option.workers * option.demand.gpus for option in job.options)
+            return "none" if not gpus else "small" if gpus < LARGE else "large"
+        named = {"queue": job.queue, "user": job.user, "profile": job.profile}[self._by]
+        return "" if named is None else f"={named}"
+
+
+class JobArrayQueue(DrfQueue):
+    """
+    A queue of arrays: at every start, the array that holds the smallest multiple of its part comes next.
+
+    The jobs of an array come in order of arrival or, with ``fair``, by dominant resource fairness between the users of
+    the array.
+    """
+
+    def __init__(self, cluster: Cluster, division: ArrayDivision, *, fair: bool = False) -> None:
+        super().__init__(cluster)
+        self._cluster, self._division, self._fair = cluster, division, fair
+
+    def new_queue(self) -> JobQueue:
+        return DrfQueue(self._cluster) if self._fair else super().new_queue()
+
+    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
+        super().update_held(job, placement, sign)
+        if self._fair:
+            self._queues[self.user(job)].update_held(job, placement, sign)
+
+    def user(self, job: Job) -> str | None:
+        return self._division.of(job)
+
+    @property
+    def arrays(self) -> Iterable[str]:
+        """All arrays."""
+        return self._division.part
+
+    def share(self, user: str | None) -> float:
+        """Return the largest multiple of its part of any resource that an array holds."""
+        return largest_share(self.held(user), self._part(user), of_nothing=1.0)
+
+    def exceeds_part(self, array: str | None, more: Amounts = (0, 0, 0)) -> bool:
+        """Return whether an array holds more than its part, or would with so much more."""
+        amounts = zip(self.held(array), more, self._part(array), strict=True)
+        return any(held + added > most for held, added, most in amounts)
+
+    def _part(self, array: str | None) -> Amounts:
+        return self._division.part.get(array or "", (0, 0, 0))
+
+
+def _demand(arrival: Arrival) -> Amounts:
+    """Return what a job's first option requests, times its predicted run time."""
+    option = arrival.job.options[0]
+    run_time_ms = option.run_time_ms or 1
+    gpu_milli, cpu, memory = requested_amounts(option, arrival.asked(option))
+    return gpu_milli * run_time_ms, cpu * run_time_ms, memory * run_time_ms
+
+
+def _quota(part: Amounts, percent: int) -> Quota:
+    gpus, cpu, memory = (amount * percent // 100 for amount in part)
+    return Quota(gpu_milli=gpus, cpu_millicores=cpu, memory_mib=memory)

@@ -15,16 +15,12 @@ from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 @dataclass(frozen=True)
 class ElasticRule:
     """
-    How many workers elastic jobs get; by default all that they ask for, or none.
+    How many workers elastic jobs get; by default all that they request, or none.
 
-    Attributes
-    ----------
-    assembles
-        A job starts with its fewest workers and holds their GPUs idle until all that it asks for are placed. Each
-        further worker is placed by itself as resources become free, on the node with the most idle GPUs.
-    follows_load
-        A job starts with fewer workers where all do not fit. While a job waits, running ones lose workers down to their
-        fewest; while none waits, they grow on the nodes where they run.
+    With ``assembles`` a job starts with its fewest workers and holds their GPUs idle until all that it requests are
+    placed; each further worker is placed by itself as resources become free, on the node with the most idle GPUs. With
+    ``follows_load`` a job starts with fewer workers where all do not fit; while a job waits, running ones lose workers
+    down to their fewest, and while none waits, they grow on the nodes where they run.
     """
 
     assembles: bool = False
@@ -62,39 +58,38 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
     """
     Return the larger placements of the jobs that can grow; ``resources`` is restored.
 
-    Parameters
-    ----------
-    spread
-        One job after the other gets all the workers that it may have, each on the node with the most idle GPUs.
-        Otherwise the job with the fewest workers gets one, again and again, on the nodes where it runs.
+    With ``spread`` one job after the other gets all the workers that it may have, each on the node with the most idle
+    GPUs. Otherwise the job with the fewest workers gets one, again and again, on the nodes where it runs.
     """
     growing = list(jobs)
-    before = {one.job.id: one.placement for one in growing}
+    before = {elastic.job.id: elastic.placement for elastic in growing}
     if spread:
-        for one in growing:
-            while one.workers < one.most and _add_worker(resources, one, spread=True):
+        for elastic in growing:
+            while elastic.workers < elastic.most and _add_worker(resources, elastic, spread=True):
                 pass
     else:
         remaining = list(growing)
         while remaining:
-            one = min(remaining, key=lambda elastic: elastic.workers)
-            if one.workers >= one.most or not _add_worker(resources, one, spread=False):
-                remaining.remove(one)
-    grown = [one for one in growing if one.placement is not before[one.job.id]]
-    for one in grown:
-        resources.exchange(one.placement, before[one.job.id], one.option.demand)
-    return [one.placement for one in grown]
+            elastic = min(remaining, key=lambda elastic: elastic.workers)
+            if elastic.workers >= elastic.most or not _add_worker(resources, elastic, spread=False):
+                remaining.remove(elastic)
+    grown = [elastic for elastic in growing if elastic.placement is not before[elastic.job.id]]
+    for elastic in grown:
+        resources.exchange(elastic.placement, before[elastic.job.id], elastic.option.demand)
+    return [elastic.placement for elastic in grown]
 
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
-    """Return a job whose elastic option is a gang of so many workers."""
+    """Return a job whose elastic option is a gang of ``workers``."""
     options = tuple(
-        one.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
-        if one.id == option and one.workers_min is not None
-        else one
-        for one in job.options
+        known.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
+        if known.id == option and known.workers_min is not None
+        else known
+        for known in job.options
     )
-    edges = tuple(edge for edge in job.communication.edges if max(edge.ranks) < max(one.workers for one in options))
+    edges = tuple(
+        edge for edge in job.communication.edges if max(edge.ranks) < max(option.workers for option in options)
+    )
     update: dict[str, object] = {"options": options}
     if len(edges) < len(job.communication.edges):
         update["communication"] = job.communication.model_copy(update={"edges": edges})
@@ -107,8 +102,8 @@ def _add_worker(resources: FreeResources, elastic: ElasticJob, *, spread: bool) 
     if spread:
         nodes = sorted(nodes, key=resources.idle_gpus, reverse=True)
     else:
-        own = {one.node for one in elastic.placement.assignments}
-        nodes = [node for node in nodes if node in own]
+        used = {assignment.node for assignment in elastic.placement.assignments}
+        nodes = [node for node in nodes if node in used]
     if elastic.option.single_node:
         nodes = [node for node in nodes if node == elastic.placement.assignments[0].node]
     found = resources.worker(elastic.option, nodes, elastic.placement)

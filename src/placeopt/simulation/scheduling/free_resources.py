@@ -16,20 +16,9 @@ class FreeResources:
     A check looks at GPUs (share, number of jobs, model, memory), CPU, memory, workers per node, and the nodes that a
     job admits. It leaves bandwidths, splits and queues to the referee, which may still refuse.
 
-    Notes
-    -----
     `placeopt.feasibility.free_capacity.FreeCapacity` answers the same for one compiled round, as arrays over all nodes.
-    A simulation changes a few nodes between two checks and tries hypothetical evictions in between, so plain numbers
-    by node, changed in place, take less time than arrays that are built anew.
-
-    Attributes
-    ----------
-    gpu_milli
-        Sum over all GPUs; below 0 where GPUs are overcommitted.
-    cpu_millicores, memory_mib
-        By node.
-    free_milli
-        By node, of each GPU. A GPU in exclusive use counts as wholly taken.
+    A simulation changes a few nodes between two checks and tries hypothetical evictions in between, so plain numbers by
+    node, changed in place, take less time than arrays that are rebuilt.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
@@ -37,10 +26,12 @@ class FreeResources:
         self._node = {node.id: node for node in cluster.nodes}
         self._gpus = {node.id: machines[node.machine].gpus for node in cluster.nodes}
         self._labels = dict(zip(self._node, effective_labels(Instance(cluster=cluster)), strict=True))
-        self.cpu_millicores = {node.id: machines[node.machine].cpu_millicores for node in cluster.nodes}
-        self.memory_mib = {node.id: machines[node.machine].memory_mib for node in cluster.nodes}
+        self._cpu_millicores = {node.id: machines[node.machine].cpu_millicores for node in cluster.nodes}
+        self._memory_mib = {node.id: machines[node.machine].memory_mib for node in cluster.nodes}
         self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
-        self.free_milli = {name: [1000] * len(gpus) for name, gpus in self._gpus.items()}
+        """Sum over all GPUs; below 0 where GPUs are overcommitted."""
+        self._free_milli = {name: [1000] * len(gpus) for name, gpus in self._gpus.items()}
+        """By node, of each GPU; a GPU in exclusive use counts as wholly taken."""
         self._num_jobs = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}
         self._gpu_memory_mib = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}  # in use
         self._exclusive = policy.share_mode == "exclusive"
@@ -50,11 +41,12 @@ class FreeResources:
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
         """Account for a placement that starts or, with ``sign`` -1, ends."""
-        for one in placement.assignments:
-            self.cpu_millicores[one.node] -= sign * one.cpu_millicores
-            self.memory_mib[one.node] -= sign * one.memory_mib
-            milli, jobs, memory = self.free_milli[one.node], self._num_jobs[one.node], self._gpu_memory_mib[one.node]
-            for gpu, share in one.gpus.items():
+        for assignment in placement.assignments:
+            node = assignment.node
+            self._cpu_millicores[node] -= sign * assignment.cpu_millicores
+            self._memory_mib[node] -= sign * assignment.memory_mib
+            milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
+            for gpu, share in assignment.gpus.items():
                 index = int(gpu)
                 self.gpu_milli -= sign * share
                 milli[index] -= sign * (1000 if self._exclusive else share)
@@ -69,10 +61,10 @@ class FreeResources:
             self.take(after, demand)
 
     def fits(self, job: Job, option: Option, workers: int) -> bool:
-        """Return whether so many workers of an option fit."""
+        """Return whether a number of workers of an option fits."""
         found = 0
         for node in self.admitting(job):
-            here = self._workers_on(node, option, workers)
+            here = self.workers_on(node, option, workers)
             found = here if option.single_node else found + here
             if found >= workers:
                 return True
@@ -89,14 +81,14 @@ class FreeResources:
 
     def worker(self, option: Option, nodes: Iterable[str], placed: Placement) -> tuple[str, tuple[int, ...]] | None:
         """Return node and GPUs for one more worker of a placed job, on the first possible of ``nodes``, or None."""
-        assignments = {one.node: one for one in placed.assignments}
+        assignments = {assignment.node: assignment for assignment in placed.assignments}
         demand = option.demand
         for node in nodes:
             mine = assignments.get(node)
             most = option.workers_per_node_max
             if most is not None and mine is not None and len(mine.workers) >= most:
                 continue
-            if self.cpu_millicores[node] < demand.cpu_millicores or self.memory_mib[node] < demand.memory_mib:
+            if self._cpu_millicores[node] < demand.cpu_millicores or self._memory_mib[node] < demand.memory_mib:
                 continue
             held = set() if mine is None else {int(gpu) for gpu in mine.gpus}
             free = [gpu for gpu in self._usable(node, demand) if gpu not in held]
@@ -108,20 +100,21 @@ class FreeResources:
         """Return how many GPUs of a node no job holds."""
         return sum(not jobs for jobs in self._num_jobs[node])
 
-    def _workers_on(self, node: str, option: Option, most: int) -> int:
+    def workers_on(self, node: str, option: Option, most: int) -> int:
+        """Return how many workers of an option fit on a node, at most ``most``."""
         demand = option.demand
         here = most if option.workers_per_node_max is None else min(most, option.workers_per_node_max)
         if demand.cpu_millicores:
-            here = min(here, self.cpu_millicores[node] // demand.cpu_millicores)
+            here = min(here, self._cpu_millicores[node] // demand.cpu_millicores)
         if demand.memory_mib:
-            here = min(here, self.memory_mib[node] // demand.memory_mib)
+            here = min(here, self._memory_mib[node] // demand.memory_mib)
         if demand.gpus and here > 0:  # last, as it takes longest
             here = min(here, len(self._usable(node, demand)) // demand.gpus)
         return max(0, here)
 
     def _usable(self, node: str, demand: Demand) -> list[int]:
         """Return the GPUs of a node that can take a worker's share."""
-        milli, jobs, memory = self.free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
+        milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
         return [
             index
             for index, gpu in enumerate(self._gpus[node])

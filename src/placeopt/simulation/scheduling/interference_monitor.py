@@ -36,7 +36,7 @@ class InterferenceMonitor:
 
     def holds_back(self, new: Iterable[Placement]) -> bool:
         """Return whether no other job may start, since one of ``new`` or an earlier one is to be examined."""
-        return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(one) for one in new))
+        return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(placement) for placement in new))
 
     def _neighbours(self, placement: Placement) -> set[str]:
         return {other for gpu in gpus_of(placement) for other in self._on_gpu[gpu]} - {placement.job}
@@ -61,4 +61,4 @@ class InterferenceMonitor:
 
 def gpus_of(placement: Placement) -> list[tuple[str, str]]:
     """Return node and index of each GPU of a placement."""
-    return [(one.node, gpu) for one in placement.assignments for gpu in one.gpus]
+    return [(assignment.node, gpu) for assignment in placement.assignments for gpu in assignment.gpus]

@@ -15,15 +15,16 @@ from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
-from placeopt.simulation.scheduling.preemption_policy import PreemptionPolicy
-from placeopt.simulation.scheduling.preemption_rules import (
+from placeopt.simulation.scheduling.preemption_policy import (
     PREEMPTION_RULES,
     Candidate,
     PreemptionContext,
+    PreemptionPolicy,
     Request,
 )
 from placeopt.simulation.scheduling.queue_state import QueueState
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Stopped
+from placeopt.simulation.scheduling.scheduler import Stopped
+from placeopt.solving.params import SolveParams
 
 
 class JobByJob(QueueState):
@@ -73,7 +74,6 @@ class JobByJob(QueueState):
         return None if quantum is None or not self._queue.num_jobs else now_ms - now_ms % quantum + quantum
 
     def arrive(self, job: Job) -> None:
-        """Let a job wait."""
         self._jobs[job.id] = job
         queue = job.queue if self._arrays is None else self._arrays.of(job)
         self._engine_jobs[job.id] = self.engine_job(
@@ -91,22 +91,20 @@ class JobByJob(QueueState):
         self._queue.add(job, shape)
 
     def withdraw(self, job: str) -> None:
-        """Remove a waiting job."""
         self._withdraw(job)
         self._queue.take(job, self._shape_of.pop(job))
         del self._jobs[job]
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """Free what a job held that has ended or failed."""
         super().end(placement, now_ms)
         self._now_ms = now_ms
         self._vacate(placement.job)
         self._service.forget(placement.job)
         self._retry_filter.ended(placement)
 
-    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now; a kind of job that did not fit is tried again once a job has ended."""
-        del limits
+        del params
         self._begin(view)
         if self.policy.postpone.rule != "none":  # a place may become good enough
             self._retry_filter.open_all()
@@ -117,7 +115,8 @@ class JobByJob(QueueState):
             self._stop(job)
         self._grow()
         self._place_queue(view, cancel, with_evictions=True)
-        stopped = [job for job in self._stopped() if job not in disturbing]
+        ran = [job for job, before in self._placed_before.items() if before is not None]
+        stopped = [job for job in ran if job not in self._running and job not in disturbing]
         self._requeue(stopped, view)
         if stopped:  # they may fit elsewhere
             self._retry_filter.open_all()
@@ -129,7 +128,6 @@ class JobByJob(QueueState):
         return decision
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
-        """Carry out an earlier decision again."""
         self._begin(view)
         disturbing = self._disturbing(view)
         for job in decision.stop:
@@ -139,9 +137,9 @@ class JobByJob(QueueState):
         self._requeue([job for job in decision.stop if job not in disturbing], view)
         start = decision.start
         if self._elastic_rule.resizes:
-            sizes = [self._sized(one) for one in start]
-            self._engine.update(remove_jobs=[one.job for one in start], add_jobs=sizes)
-        self._engine.update(add_jobs=[self._sized(one) for one in decision.resize])
+            sizes = [self._sized(placement) for placement in start]
+            self._engine.update(remove_jobs=[placement.job for placement in start], add_jobs=sizes)
+        self._engine.update(add_jobs=[self._sized(placement) for placement in decision.resize])
         self._put((*decision.resize, *start))
         for placement in decision.resize:
             self._occupy(placement)
@@ -197,7 +195,7 @@ class JobByJob(QueueState):
         return self._performance.held(placement).apart_thousandths > most
 
     def _place_smaller(self, job: str) -> Placement | None:
-        """Place an elastic job with fewer workers than it asks for, where the policy allows that."""
+        """Place an elastic job with fewer workers than it requests, where the policy allows that."""
         if not self._elastic_rule.follows_load:
             return None
         record = self._engine_jobs[job]
@@ -224,15 +222,19 @@ class JobByJob(QueueState):
         fewest = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
         takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
         gang = self._gang(job, fewest if takes_workers else {})
-        options = [one for one in gang.options if preemption.may_claim(record, one)]
+        options = [option for option in gang.options if preemption.may_claim(record, option)]
         candidates = self._candidates() if options else []
-        for option in sorted(options, key=lambda one: -one.value):
+        for option in sorted(options, key=lambda option: -option.value):
             request = Request(record, option, view.now_ms, view.expected_ends)
             evictions = preemption.choose(request, candidates)
             if evictions is None:
                 continue
-            before = [self._running[one.job] for one in evictions]
-            done = [self._evict(one.job, one.kept) for one in evictions]
+            before = [self._running[eviction.job] for eviction in evictions]
+            done = []
+            for eviction in evictions:
+                if eviction.kept is None:
+                    self._stop(eviction.job)
+                done.append(eviction.kept is None or self._resize(eviction.kept))
             placement = self._try_as(job, gang) if all(done) else None
             if placement is not None:
                 return placement
@@ -268,13 +270,6 @@ class JobByJob(QueueState):
         options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
         whole = next(option.run_time_ms for option in options if option.id == placement.option)
         return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
-
-    def _evict(self, job: str, kept: Placement | None) -> bool:
-        """Reduce a running job to what it keeps; return False if the referee refuses."""
-        if kept is None:
-            self._stop(job)
-            return True
-        return self._resize(kept)
 
     # -- other changes of running jobs
 

@@ -1,10 +1,13 @@
-"""What placements hold, what clusters have, and placements with a worker more or fewer."""
+"""What placements hold, what clusters have, shares of GPUs, and placements with a worker more or fewer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from placeopt.model import Assignment, Cluster, Demand, Option, Placement, WorkerGpus
+from placeopt.model.policy import ShareMode
+from placeopt.model.scenario import Scenario
+from placeopt.problem.grants import Bounds, bounds_of, has_limit, with_grants, with_shares
 
 Amounts = tuple[int, int, int]
 """GPU-milli, CPU millicores, MiB of memory."""
@@ -14,14 +17,14 @@ def amounts_of(placement: Placement) -> Amounts:
     """Return what a placement holds."""
     return (
         gpu_milli_of(placement),
-        sum(one.cpu_millicores for one in placement.assignments),
-        sum(one.memory_mib for one in placement.assignments),
+        sum(assignment.cpu_millicores for assignment in placement.assignments),
+        sum(assignment.memory_mib for assignment in placement.assignments),
     )
 
 
 def gpu_milli_of(placement: Placement) -> int:
     """Return the GPU-milli that a placement states; the simulation keeps placements with the requested shares."""
-    return sum(sum(one.gpus.values()) for one in placement.assignments)
+    return sum(sum(assignment.gpus.values()) for assignment in placement.assignments)
 
 
 def cluster_amounts(cluster: Cluster) -> Amounts:
@@ -36,7 +39,7 @@ def cluster_amounts(cluster: Cluster) -> Amounts:
 
 
 def requested_amounts(option: Option, workers: int) -> Amounts:
-    """Return what so many workers of an option ask for."""
+    """Return what a number of workers of an option request."""
     demand = option.demand
     gpu_milli = demand.gpus * demand.gpu_milli
     return workers * gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib
@@ -49,18 +52,18 @@ def largest_share(held: Amounts, of: Iterable[int], *, of_nothing: float) -> flo
 
 def workers_of(placement: Placement) -> int:
     """Return the number of workers that are placed."""
-    return sum(len(one.workers) for one in placement.assignments)
+    return sum(len(assignment.workers) for assignment in placement.assignments)
 
 
 def without_last_worker(placement: Placement, demand: Demand) -> Placement:
     """Return a placement without the worker of the highest rank; the others stay as they are."""
-    last = max(worker.rank for one in placement.assignments for worker in one.workers)
+    last = max(worker.rank for assignment in placement.assignments for worker in assignment.workers)
     assignments = []
-    for one in placement.assignments:
-        kept = tuple(worker for worker in one.workers if worker.rank != last)
+    for assignment in placement.assignments:
+        kept = tuple(worker for worker in assignment.workers if worker.rank != last)
         if kept:
-            shares = {str(gpu): one.gpus[str(gpu)] for worker in kept for gpu in worker.gpus}
-            assignments.append(_assignment(one.node, kept, shares, demand))
+            shares = {str(gpu): assignment.gpus[str(gpu)] for worker in kept for gpu in worker.gpus}
+            assignments.append(_assignment(assignment.node, kept, shares, demand))
     return placement.model_copy(update={"assignments": tuple(assignments)})
 
 
@@ -68,7 +71,7 @@ def with_added_worker(placement: Placement, demand: Demand, node: str, gpus: tup
     """Return a placement with one more worker, of the next rank, with the requested shares."""
     added = WorkerGpus(rank=workers_of(placement), gpus=gpus)
     shares = {str(gpu): demand.gpu_milli for gpu in gpus}
-    by_node = {one.node: one for one in placement.assignments}
+    by_node = {assignment.node: assignment for assignment in placement.assignments}
     before = by_node.get(node)
     if before is None:
         by_node[node] = _assignment(node, (added,), shares, demand)
@@ -85,3 +88,37 @@ def _assignment(node: str, workers: tuple[WorkerGpus, ...], shares: dict[str, in
         memory_mib=len(workers) * demand.memory_mib,
         workers=workers,
     )
+
+
+class Shares:
+    """
+    Requests and limits of a scenario's jobs under a share mode.
+
+    What is granted above a request changes with every start and end on the GPU, so the simulation keeps requests and
+    computes grants by the rule of rounds (`placeopt.problem.grants`) where they matter.
+    """
+
+    def __init__(self, scenario: Scenario, mode: ShareMode) -> None:
+        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
+        self._mode: ShareMode = mode
+        self._limited = {name for name, job in self._jobs.items() if has_limit(job)}
+        self.granting = mode == "fraction" and bool(self._limited)
+        """Whether anything can be granted above a request."""
+
+    def bounds(self, placement: Placement) -> Bounds:
+        """Return request and limit of a placed job."""
+        return bounds_of(placement, self._jobs, self._mode)
+
+    def requested(self, placement: Placement) -> Placement:
+        """Return a placement with the request as share of each GPU."""
+        if placement.job not in self._limited:
+            return placement
+        request, _ = self.bounds(placement)
+        return with_shares(placement, [dict.fromkeys(a.gpus, request) for a in placement.assignments])
+
+    def granted(self, placements: Sequence[Placement], beside: Iterable[Placement] = ()) -> tuple[Placement, ...]:
+        """Return placements with the shares granted to them beside others."""
+        if not self.granting:
+            return tuple(placements)
+        bounds = [self.bounds(placement) for placement in placements]
+        return tuple(with_grants(placements, bounds, ((placement, self.bounds(placement)) for placement in beside)))

@@ -1,14 +1,263 @@
-"""Evictions that make a waiting job fit: running jobs that are stopped, or lose workers."""
+"""Which running jobs a waiting job may stop (the field ``preempts`` of a policy), and evictions that make it fit."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from placeopt.model import Job, Option, Placement
+from placeopt.model import Demand, Job, Option, Placement
+from placeopt.model.scheduling import PREEMPTION_NAMES
+from placeopt.simulation.scheduling.attained_service import AttainedService
+from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
 from placeopt.simulation.scheduling.free_resources import FreeResources
-from placeopt.simulation.scheduling.placement_amounts import without_last_worker, workers_of
-from placeopt.simulation.scheduling.preemption_rules import Candidate, PreemptionRule, Request
+from placeopt.simulation.scheduling.placement_amounts import (
+    Amounts,
+    amounts_of,
+    gpu_milli_of,
+    requested_amounts,
+    without_last_worker,
+    workers_of,
+)
+from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.simulation.scheduling.waiting_queue import JobQueue, LacksEstimate, lacks_run_time
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A running job that may be evicted."""
+
+    job: Job
+    placement: Placement
+    option: Option
+    """The one that it runs in."""
+    may_stop: bool = True
+    """False: it may only lose workers."""
+
+    @property
+    def demand(self) -> Demand:
+        """What one of its workers needs."""
+        return self.option.demand
+
+
+@dataclass(frozen=True)
+class PreemptionContext:
+    """What a rule can read, apart from the jobs."""
+
+    restart_ms: int
+    """How long a stopped job takes to start again."""
+    service: AttainedService
+    queue: JobQueue
+
+
+@dataclass(frozen=True)
+class Request:
+    """A waiting job in one of its options, at a moment."""
+
+    job: Job
+    option: Option
+    now_ms: int
+    expected_ends: Mapping[str, int]
+    """Of running jobs; empty unless the rule reads it."""
+
+
+class PreemptionRule(ABC):
+    """
+    Which running jobs a waiting job may stop; every rule derives from this class.
+
+    ``stops_jobs``: whether it lets any job stop another. ``reads_expected_ends``: whether it reads when running jobs
+    are expected to end. ``lacks_estimate`` returns whether a job lacks the estimate that the rule reads, so that the
+    simulation warns; None: it reads none.
+    """
+
+    stops_jobs = True
+    reads_expected_ends = False
+    lacks_estimate: LacksEstimate | None = None
+
+    def __init__(self, context: PreemptionContext) -> None:
+        self.context = context
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return what the rule reads of a waiting job, beside its demand; jobs of equal keys are treated alike."""
+        del job, now_ms
+        return None
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        """Return whether a waiting job of this key might stop another."""
+        del key
+        return True
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether a waiting job might stop another in an option, whatever runs where."""
+        del job, option
+        return True
+
+    @abstractmethod
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs that may be stopped, the first to be stopped first; ``candidates``: last submitted first."""
+
+
+class NoPreemption(PreemptionRule):
+    """No job stops another."""
+
+    stops_jobs = False
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        del request, candidates
+        return ()
+
+
+class InferenceFirst(PreemptionRule):
+    """Inference stops training and CPU jobs, last submitted first (SODA V-D)."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        del now_ms
+        return job.kind
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        return key == "inference"
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        if request.job.kind != "inference":
+            return []
+        return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
+
+
+class LowerPriority(PreemptionRule):
+    """Jobs stop those of lower priority, the lowest first, then last submitted."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        del now_ms
+        return job.priority
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        return _with_more(candidates, lambda candidate: -candidate.job.priority, -request.job.priority)
+
+
+class HigherServiceLevel(PreemptionRule):
+    """Jobs stop those of a higher level of attained service, the highest first."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        return self.context.service.level(job.id, now_ms)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        level, now_ms = self.context.service.level, request.now_ms
+        return _with_more(candidates, lambda candidate: level(candidate.job.id, now_ms), level(request.job.id, now_ms))
+
+
+class LongerRunTimeLeft(PreemptionRule):
+    """Jobs stop those with more predicted run time left, the most first."""
+
+    reads_expected_ends = True
+    lacks_estimate = staticmethod(lacks_run_time)
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        """Return the predicted run time of the first option."""
+        del now_ms
+        return job.options[0].run_time_ms
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs with more left; none for a job without a prediction."""
+        predicted = next(option.run_time_ms for option in request.job.options if option.id == request.option.id)
+        if predicted is None:
+            return []
+        return _with_more(
+            candidates, lambda candidate: self.left(request, candidate), self.requested(predicted, request.option)
+        )
+
+    def left(self, request: Request, candidate: Candidate) -> int:
+        """Return the predicted run time left of a running job, in ms."""
+        return request.expected_ends.get(candidate.job.id, request.now_ms) - request.now_ms
+
+    def requested(self, run_time_ms: int, option: Option) -> int:
+        """Return what ``left`` is compared with."""
+        del option
+        return run_time_ms
+
+
+class MoreServiceLeft(LongerRunTimeLeft):
+    """The same with predicted GPU time, less what a restart wastes of it."""
+
+    def left(self, request: Request, candidate: Candidate) -> int:
+        """Return the predicted GPU time left of a running job, in GPU-milli x ms."""
+        return (super().left(request, candidate) - self.context.restart_ms) * gpu_milli_of(candidate.placement)
+
+    def requested(self, run_time_ms: int, option: Option) -> int:
+        """Return the predicted GPU time."""
+        return run_time_ms * requested_amounts(option, option.workers)[0]
+
+
+class BeyondPart(PreemptionRule):
+    """A job that stays within the part of its array stops what other arrays hold beyond theirs (SODA V-C)."""
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether the job's array would stay within its part, and another array exceeds its own."""
+        queue = self.context.queue
+        if not isinstance(queue, JobArrayQueue):
+            return False
+        claimant = queue.user(job)
+        if queue.exceeds_part(claimant, requested_amounts(option, option.workers)):
+            return False
+        return any(queue.exceeds_part(array) for array in queue.arrays if array != claimant)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """Yield jobs of other arrays as long as those exceed their part."""
+        queue = self.context.queue
+        if not isinstance(queue, JobArrayQueue) or not BeyondPart.may_claim(self, request.job, request.option):
+            return
+        claimant = queue.user(request.job)
+        stopped: dict[str | None, Amounts] = {}
+        for candidate in candidates:
+            array = queue.user(candidate.job)
+            less = stopped.get(array, (0, 0, 0))
+            if array == claimant or not queue.exceeds_part(array, less):
+                continue
+            held = amounts_of(candidate.placement)
+            stopped[array] = (less[0] - held[0], less[1] - held[1], less[2] - held[2])
+            yield candidate
+
+
+class InferenceThenParts(BeyondPart):
+    """Inference stops training and CPU jobs; other jobs stop what arrays hold beyond their parts (SODA V)."""
+
+    def __init__(self, context: PreemptionContext) -> None:
+        super().__init__(context)
+        self._inference = InferenceFirst(context)
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        del now_ms
+        return job.kind
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether either rule lets the job stop another."""
+        return job.kind == "inference" or super().may_claim(job, option)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """Yield the jobs of the first rule that names any."""
+        found = self._inference.stoppable(request, candidates)
+        yield from found or super().stoppable(request, candidates)
+
+
+def _with_more(candidates: list[Candidate], amount: Callable[[Candidate], int], least: int) -> list[Candidate]:
+    """Return the candidates that have more of something than ``least``, the most first."""
+    found = [(amount(candidate), candidate) for candidate in candidates]
+    return [one for have, one in sorted(found, key=lambda entry: -entry[0]) if have > least]
+
+
+PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
+    PREEMPTION_NAMES,
+    {
+        "never": NoPreemption,
+        "inference": InferenceFirst,
+        "priority": LowerPriority,
+        "las": HigherServiceLevel,
+        "srtf": LongerRunTimeLeft,
+        "srsf": MoreServiceLeft,
+        "capacity": BeyondPart,
+        "arrays": InferenceThenParts,
+    },
+)
+"""Name -> class of the rule."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +272,8 @@ class PreemptionPolicy:
     """
     The choice of evictions for waiting jobs.
 
-    Parameters
-    ----------
-    rule
-        Which jobs may be stopped.
-    takes_workers
-        Whether elastic jobs lose workers before any job is stopped.
-    resources
-        What is free; changed while evictions are tried, and restored.
+    ``rule`` says which jobs may be stopped. With ``takes_workers`` elastic jobs lose workers before any job is stopped.
+    ``resources`` are changed while evictions are tried, and restored.
     """
 
     def __init__(self, rule: PreemptionRule, resources: FreeResources, *, takes_workers: bool) -> None:
@@ -56,22 +299,22 @@ class PreemptionPolicy:
         first one first.
         """
         job, option, free = request.job, request.option, self._resources
-        known = {one.job.id: one for one in candidates}
+        known = {candidate.job.id: candidate for candidate in candidates}
         evicted: dict[str, Eviction] = {}
         fits = False
         for eviction in self._in_order(request, list(known.values())):
-            one = known[eviction.job]
-            before = evicted[eviction.job].kept if eviction.job in evicted else one.placement
-            free.exchange(before, eviction.kept, one.demand)
+            candidate = known[eviction.job]
+            before = evicted[eviction.job].kept if eviction.job in evicted else candidate.placement
+            free.exchange(before, eviction.kept, candidate.demand)
             evicted[eviction.job] = eviction
             fits = free.fits(job, option, option.workers)
             if fits:
                 break
         for name in list(evicted):
-            one, kept = known[name], evicted[name].kept
-            free.exchange(kept, one.placement, one.demand)  # as if it stayed
+            candidate, kept = known[name], evicted[name].kept
+            free.exchange(kept, candidate.placement, candidate.demand)  # as if it stayed
             if fits and not free.fits(job, option, option.workers):
-                free.exchange(one.placement, kept, one.demand)
+                free.exchange(candidate.placement, kept, candidate.demand)
             else:
                 del evicted[name]
         for name, eviction in evicted.items():
@@ -80,19 +323,19 @@ class PreemptionPolicy:
 
     def _in_order(self, request: Request, candidates: list[Candidate]) -> Iterator[Eviction]:
         """Yield evictions, the first to be made first; a later one of a job replaces an earlier one."""
-        last_first = sorted(candidates, key=lambda one: one.job.arrival_ms, reverse=True)
+        last_first = sorted(candidates, key=lambda candidate: candidate.job.arrival_ms, reverse=True)
         if self._takes_workers:
-            for one in last_first:
-                yield from _fewer_workers(one)
-        for one in self._rule.stoppable(request, [one for one in last_first if one.may_stop]):
-            yield Eviction(one.job.id, None)
+            for candidate in last_first:
+                yield from _fewer_workers(candidate)
+        for victim in self._rule.stoppable(request, [candidate for candidate in last_first if candidate.may_stop]):
+            yield Eviction(victim.job.id, None)
 
 
-def _fewer_workers(one: Candidate) -> Iterator[Eviction]:
+def _fewer_workers(candidate: Candidate) -> Iterator[Eviction]:
     """Yield a job with one worker fewer, then two, down to its fewest."""
-    if one.option.workers_min is None:
+    if candidate.option.workers_min is None:
         return
-    kept = one.placement
-    for _ in range(workers_of(kept) - one.option.workers_min):
-        kept = without_last_worker(kept, one.demand)
-        yield Eviction(one.job.id, kept)
+    kept = candidate.placement
+    for _ in range(workers_of(kept) - candidate.option.workers_min):
+        kept = without_last_worker(kept, candidate.demand)
+        yield Eviction(candidate.job.id, kept)

@@ -8,28 +8,24 @@ from dataclasses import dataclass
 from placeopt.model import Job
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import ORDER_NAMES, Scheduling
-from placeopt.simulation.scheduling.drf_queue import DrfQueue
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue
-from placeopt.simulation.scheduling.read_estimates import (
-    LacksEstimate,
-    lacks_completion_time,
-    lacks_latency,
-    lacks_run_time,
-)
+from placeopt.simulation.scheduling.drf_queue import ArrayDivision, DrfQueue, JobArrayQueue
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 from placeopt.simulation.scheduling.waiting_queue import (
     JobQueue,
     Key,
+    LacksEstimate,
     SortedQueue,
     by_aged_priority,
     by_allowance,
     by_arrival,
     by_arrival_and_completion,
     by_completion,
-    by_priority,
     by_run_time,
     by_service,
     inference_first,
+    lacks_completion_time,
+    lacks_latency,
+    lacks_run_time,
 )
 from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue
 
@@ -49,14 +45,8 @@ class QueueContext:
 @dataclass(frozen=True)
 class QueueOrder:
     """
-    An order of waiting jobs.
-
-    Attributes
-    ----------
-    make_queue
-        Returns an empty queue.
-    lacks_estimate
-        Whether a job lacks the estimate that the order reads, so that the simulation warns; None: it reads none.
+    An order of waiting jobs: ``make_queue`` returns an empty queue; ``lacks_estimate`` returns whether a job lacks the
+    estimate that the order reads, so that the simulation warns; None: it reads none.
     """
 
     make_queue: Callable[[QueueContext], JobQueue]
@@ -66,19 +56,6 @@ class QueueOrder:
 def sorted_by(key: Callable[[Job], Key], lacks_estimate: LacksEstimate | None = None) -> QueueOrder:
     """Return the order by a key that does not change while a job waits, the smallest first."""
     return QueueOrder(lambda _: SortedQueue(key), lacks_estimate)
-
-
-def _by_priority(context: QueueContext) -> JobQueue:
-    aging_ms = context.scheduling.aging_ms
-    return SortedQueue(by_priority if aging_ms is None else by_aged_priority(aging_ms))
-
-
-def _by_service_level(context: QueueContext) -> JobQueue:
-    return SortedQueue(lambda job: (context.service_level(job.id), job.arrival_ms))
-
-
-def _by_clusters(context: QueueContext) -> JobQueue:
-    return WeightedFairQueue(context.scheduling.clusters or 1, context.scheduling.batch or 1)
 
 
 def _by_dominant_share(context: QueueContext) -> JobQueue:
@@ -96,15 +73,17 @@ QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry(
     ORDER_NAMES,
     {
         "fcfs": sorted_by(by_arrival),
-        "priority": QueueOrder(_by_priority),
+        "priority": QueueOrder(lambda context: SortedQueue(by_aged_priority(context.scheduling.aging_ms))),
         "srtf": sorted_by(by_run_time, lacks_run_time),
         "srsf": sorted_by(by_service, lacks_run_time),
         "min_min": sorted_by(by_completion, lacks_completion_time),
         "arrival_ect": sorted_by(by_arrival_and_completion, lacks_completion_time),
         "swaf": sorted_by(by_allowance, lacks_latency),
         "drf": QueueOrder(_by_dominant_share),
-        "clusters": QueueOrder(_by_clusters),
-        "las": QueueOrder(_by_service_level),
+        "clusters": QueueOrder(
+            lambda context: WeightedFairQueue(context.scheduling.clusters or 1, context.scheduling.batch or 1)
+        ),
+        "las": QueueOrder(lambda context: SortedQueue(lambda job: (context.service_level(job.id), job.arrival_ms))),
         "inference_first": sorted_by(inference_first),
         "capacity": QueueOrder(_by_array),
     },

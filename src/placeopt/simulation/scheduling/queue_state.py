@@ -11,14 +11,15 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.drf_queue import ArrayDivision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, with_workers
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
 from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
-from placeopt.simulation.scheduling.scheduler import Scheduler, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler
+from placeopt.whatif.plan_review import placement_of
 
 MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
 """Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
@@ -75,7 +76,6 @@ class QueueState(Scheduler):
 
     @property
     def num_waiting(self) -> int:
-        """Jobs that wait."""
         return self._queue.num_jobs
 
     # -- a round
@@ -103,9 +103,6 @@ class QueueState(Scheduler):
             for placement in start:
                 self._monitor.start(placement, set(self._placed_before), view.now_ms, view.slowdown)
         return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
-
-    def _stopped(self) -> list[str]:
-        return [job for job, before in self._placed_before.items() if before is not None and job not in self._running]
 
     def _touch(self, job: str) -> None:
         self._placed_before.setdefault(job, self._running.get(job))

@@ -1,12 +1,17 @@
-"""The resources that a policy requests for a job: its cores, and no bandwidth where the policy ignores that."""
+"""What a policy requests for a job: cores by search, no bandwidth that it ignores, one option (field ``choice``)."""
 
 from __future__ import annotations
 
-from placeopt.model import Job, Option
+from collections.abc import Callable
+
+from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
+from placeopt.model import Cluster, Job, Option
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
-from placeopt.predict.cores import best_fit_cores, first_cores
+from placeopt.model.scheduling import CHOICE_NAMES, Scheduling
+from placeopt.predict.resources import best_fit_cores, first_cores
+from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.whatif.domain_levels import gpus_by_node
 
 
 class ResourceEstimator:
@@ -14,12 +19,7 @@ class ResourceEstimator:
     Jobs with the cores that a policy chooses, and without the bandwidth that it ignores.
 
     Cores are found by SODA's search, which begins with the most cores per GPU that the user's earlier jobs of the
-    category got. It measures on the scenario's curve; its steps take no simulated time.
-
-    Attributes
-    ----------
-    steps
-        Number of measurements of each search.
+    category got. It measures on the scenario's curve; its steps, counted in ``steps``, take no simulated time.
     """
 
     def __init__(self, scenario: Scenario, scheduling: Scheduling) -> None:
@@ -38,7 +38,9 @@ class ResourceEstimator:
         if not self._best_fit and not no_bandwidth:
             return job
         curve = self._curves.get(job.profile or "") if self._best_fit else None
-        cores = self._cores(job, curve) if curve is not None and any(one.demand.gpus for one in job.options) else 0
+        cores = (
+            self._cores(job, curve) if curve is not None and any(option.demand.gpus for option in job.options) else 0
+        )
         key = (job.options, cores, no_bandwidth)
         options = self._known.get(key)
         if options is None:
@@ -72,10 +74,48 @@ class ResourceEstimator:
         earlier = self._earlier.get(owner)
         if earlier is None and curve.category is None:
             earlier = max(
-                1, max(one.demand.cpu_millicores // one.demand.gpus for one in job.options if one.demand.gpus) // 1000
+                1,
+                max(option.demand.cpu_millicores // option.demand.gpus for option in job.options if option.demand.gpus)
+                // 1000,
             )
         start = min(most, first_cores(curve.category, largest_before=earlier))
         cores, steps = best_fit_cores(lambda number: curve.speed(1000 * number), start, most=most)
         self.steps.append(steps)
         self._earlier[owner] = max(cores, earlier or 0)
         return cores
+
+
+OptionScore = Callable[[Option], float]
+
+
+def _rate(option: Option) -> float:
+    return rate_of(option, option.workers * option.demand.gpus)
+
+
+def by_rate(cluster: Cluster) -> OptionScore:
+    """Score options by their rate; one without a rate as in `placeopt.problem.allowance`."""
+    del cluster
+    return _rate
+
+
+def by_rate_over_cost(cluster: Cluster) -> OptionScore:
+    """Score options by rate over cost (CER; GENIE eq. 10 and 11)."""
+    sizes = gpus_by_node(cluster).values()
+    num_gpus, num_nodes, largest = sum(sizes), sum(size > 0 for size in sizes), max(1, *sizes)
+
+    def score(option: Option) -> float:
+        nodes = nodes_of(option, option.workers, largest)
+        return _rate(option) / cost_of(option, option.workers * option.demand.gpus, nodes, num_gpus, num_nodes)
+
+    return score
+
+
+OPTION_CHOICES: RuleRegistry[Callable[[Cluster], OptionScore] | None] = RuleRegistry(
+    CHOICE_NAMES, {"any": None, "rate": by_rate, "cer": by_rate_over_cost}
+)
+"""Name -> score of options on a cluster, the highest is kept; None: all options are kept."""
+
+
+def best_option(options: tuple[Option, ...], score: OptionScore) -> Option:
+    """Return the option of the highest score; ties by the lower latency, then by the order of the file."""
+    return max(options, key=lambda option: (score(option), -latency_of(option)))

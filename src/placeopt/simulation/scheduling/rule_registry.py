@@ -1,27 +1,24 @@
-"""Scheduling rules by name: those that come with placeopt, and those that Python code registers."""
+"""Policies and rules by name: those that come with placeopt, and rules that Python code registers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import Generic, TypeVar
 
 from placeopt.errors import BadArgument
+from placeopt.formats.documents import loads
 from placeopt.model.rule_names import RuleNames
+from placeopt.model.scheduling import Scheduling
 
 R = TypeVar("R")
 
 
-class RuleRegistry(Generic[R]):
-    """
-    The rules that one field of a policy can name.
+FOLDER = files("placeopt.simulation.scheduling") / "policies"
 
-    Parameters
-    ----------
-    names
-        The names that the field accepts.
-    built_in
-        Name -> rule, for every built-in name.
-    """
+
+class RuleRegistry(Generic[R]):
+    """The rules that one field of a policy can name: ``names`` that the field accepts, and a built-in rule for each."""
 
     def __init__(self, names: RuleNames, built_in: Mapping[str, R]) -> None:
         self._names = names
@@ -43,14 +40,7 @@ class RuleRegistry(Generic[R]):
         return rule
 
     def __getitem__(self, name: str) -> R:
-        """
-        Return the rule of a name.
-
-        Raises
-        ------
-        BadArgument
-            If there is none; lists the known ones.
-        """
+        """Return the rule of a name; `BadArgument` for an unknown one lists the known ones."""
         if name not in self._rules:
             known = ", ".join(self._rules)
             raise BadArgument(f"{self._names.field}: no rule {name!r} is registered in this process; known: {known}")
@@ -59,3 +49,16 @@ class RuleRegistry(Generic[R]):
     def __iter__(self) -> Iterator[str]:
         """Yield the names, built-in ones first."""
         return iter(self._rules)
+
+
+def policy_names() -> list[str]:
+    """Return the names, sorted."""
+    return sorted(entry.name.removesuffix(".json") for entry in FOLDER.iterdir() if entry.name.endswith(".json"))
+
+
+def named_policy(name: str) -> Scheduling:
+    """Return a policy by name; `BadInput` for an unknown one lists those that there are."""
+    names = policy_names()
+    if name not in names:
+        raise BadArgument(f"policy: no policy {name!r}; known: {', '.join(names)}")
+    return loads(Scheduling, (FOLDER / f"{name}.json").read_text(encoding="utf-8"), source=f"policy {name}")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job, Option, Placement, Plan, Policy, Running
+from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
 from placeopt.model.base import MAX_VALUE
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
-from placeopt.simulation.scheduling.option_choice import OPTION_CHOICES, best_option
-from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
-from placeopt.simulation.shares import Shares
+from placeopt.simulation.scheduling.placement_amounts import Shares
+from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES, ResourceEstimator, best_option
 from placeopt.solving.methods import method_of
+from placeopt.solving.params import SolveParams
 
 VALUE_OF_MS = 10**11
 """Value of a job of one millisecond where the value of a job is its rate."""
@@ -28,30 +28,13 @@ class Stopped(Exception):
     """The simulation was cancelled during a decision, which is not made."""
 
 
-@dataclass(frozen=True)
-class RoundLimits:
-    """Limits of whole rounds; ``deterministic``: work ends a stage instead of time, so that a log can be repeated."""
-
-    seed: int = 0
-    time_limit_s: float = 60.0
-    deterministic: bool = True
-
-
 class Scheduler(ABC):
     """
     A live cluster that follows arrivals and ends, and the decisions on its jobs.
 
     The engine gets jobs without run times where no rule reads them, so that jobs with equal demands are of one class.
-
-    Parameters
-    ----------
-    policy
-        Of the rounds: that of the scheduling policy, with what the scenario's jobs add to it.
-
-    Attributes
-    ----------
-    rounds_cut
-        Number of rounds that the time limit cut short.
+    ``policy`` is that of the rounds: of the scheduling policy, with what the scenario's jobs add to it. ``rounds_cut``
+    counts rounds that the time limit cut short.
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling, policy: Policy) -> None:
@@ -61,8 +44,9 @@ class Scheduler(ABC):
         self._arriving: dict[str, Job] = {}
         """Jobs that the engine does not have yet."""
         self.rounds_cut = 0
-        self._reads_run_times = reads_run_times(scheduling)
-        self._judges_utility = scheduling.policy.postpone.rule == "utility"
+        rule = scheduling.policy.postpone.rule
+        self._reads_run_times = rule == "lookahead" or uses_allowances(scheduling)
+        self._judges_utility = rule == "utility"
         choice = OPTION_CHOICES[scheduling.choice]
         self._option_score = None if choice is None else choice(scenario.cluster)
         self._estimator = ResourceEstimator(scenario, scheduling)
@@ -75,7 +59,7 @@ class Scheduler(ABC):
                 "prorates nothing; take the rule 'rate', or another policy"
             )
         begin = {held.job for held in scenario.running}
-        there = (self._estimator.of_running(one.job) for one in scenario.arrivals if one.job.id in begin)
+        there = (self._estimator.of_running(arrival.job) for arrival in scenario.arrivals if arrival.job.id in begin)
         engine.load(
             Instance(
                 name=scenario.name,
@@ -121,15 +105,8 @@ class Scheduler(ABC):
         self._engine.release(placement.job)
 
     @abstractmethod
-    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
-        """
-        Decide what changes now.
-
-        Raises
-        ------
-        Stopped
-            If ``cancel`` is set meanwhile; nothing has changed then.
-        """
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
+        """Decide what changes now; raises `Stopped` if ``cancel`` is set meanwhile: nothing has changed then."""
 
     @abstractmethod
     def repeat(self, view: RoundView, decision: Decision) -> None:
@@ -139,19 +116,31 @@ class Scheduler(ABC):
         """Start waiting jobs in ``placements``; raises ``BadInput`` if the referee refuses."""
         if not placements:
             return
-        engine, policy, snapshot = self._engine, self.policy, self._engine.snapshot
-        plan = Plan(
-            instance=InstanceRef(name=snapshot.name, digest=None, revision=engine.revision),
+        beside = self._engine.snapshot.running
+        plan = self._plan(
+            None,
+            asked=tuple(placement.job for placement in placements),
+            placements=self._shares.granted(placements, beside),
+        )
+        self._commit_plan(plan, placements)
+
+    def _plan(self, digest: str | None, **fields: Any) -> Plan:
+        """Return a plan of the present round with some placements, whose value does not matter."""
+        engine, policy = self._engine, self.policy
+        return Plan(
+            instance=InstanceRef(name=engine.snapshot.name, digest=digest, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
             status="feasible",
             limit="none",
-            asked=tuple(placement.job for placement in placements),
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            placements=self._shares.granted(placements, snapshot.running),
+            **fields,
         )
-        changeable = tuple(one.job for one in placements if self._may_change(one.job))
-        engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
+
+    def _commit_plan(self, plan: Plan, started: Iterable[Placement]) -> None:
+        """Commit a plan; of the jobs that start, those may change later that the scenario lets change."""
+        changeable = tuple(placement.job for placement in started if self._may_change(placement.job))
+        self._engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
 
     def _may_change(self, job: str) -> bool:
         """Whether a job that starts now may be stopped, moved or resized later."""
@@ -168,7 +157,9 @@ class Scheduler(ABC):
         unread: dict[str, None] = {}
         if job.profile is not None and not self._profiles_count:
             unread["profile"] = None
-        if job.utility_min_thousandths is not None and not self._reads_minimum(job):
+        # the minimum matters by the policy, or for options that state their utility
+        states_utility = any(option.utility_thousandths is not None for option in job.options)
+        if job.utility_min_thousandths is not None and not (self._judges_utility or states_utility):
             unread["utility_min_thousandths"] = None
         if unread:
             job = job.model_copy(update=unread)
@@ -186,19 +177,10 @@ class Scheduler(ABC):
             self._options[job.options] = options
         return job.model_copy(update={"options": options})
 
-    def _reads_minimum(self, job: Job) -> bool:
-        """Return whether a job's minimal utility matters: by the policy, or for options that state their utility."""
-        return self._judges_utility or any(option.utility_thousandths is not None for option in job.options)
-
     def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
         """Bring the engine up to date with arrivals, time and expected ends."""
         self._engine.update(add_jobs=self._arriving.values(), now_ms=now_ms, expected_end_ms=ends)
         self._arriving.clear()
-
-
-def placement_of(running: Running) -> Placement:
-    """Return where a job runs as a placement."""
-    return Placement(job=running.job, option=running.option, assignments=running.assignments)
 
 
 def by_rate(option: Option) -> Option:
@@ -213,8 +195,3 @@ def uses_allowances(scheduling: Scheduling) -> bool:
     """Return whether rounds order or shape jobs by waiting allowances (SWAF)."""
     rule = method_of(scheduling.method).greedy
     return rule.shape == "swaf" or (rule.order or scheduling.policy.order) == "swaf"
-
-
-def reads_run_times(scheduling: Scheduling) -> bool:
-    """Return whether rounds read run times."""
-    return scheduling.policy.postpone.rule == "lookahead" or uses_allowances(scheduling)

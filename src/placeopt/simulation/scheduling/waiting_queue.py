@@ -1,4 +1,4 @@
-"""Queues of waiting jobs, and the sort keys of jobs."""
+"""Queues of waiting jobs, their sort keys, and whether jobs state the estimates that keys read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Callable, Hashable, Iterator
 
-from placeopt.heuristics.job_orders import due_ms, latency_of
+from placeopt.heuristics.job_orders import URGENT, due_ms, latency_of
 from placeopt.model import Job, Placement
+from placeopt.model.scenario import Arrival
 
 Key = tuple[int, ...]
 
@@ -62,24 +63,19 @@ def inference_first(job: Job) -> Key:
     return (int(job.kind != "inference"), job.arrival_ms)
 
 
-def by_aged_priority(aging_ms: int) -> Callable[[Job], Key]:
+def by_aged_priority(aging_ms: int | None) -> Callable[[Job], Key]:
     """
     Return the function of the key for: highest priority first, where a wait of ``aging_ms`` counts as one of priority.
 
-    All waits grow alike, so the order of two jobs never changes: arrival - priority x aging.
+    All waits grow alike, so the order of two jobs never changes: arrival - priority x aging. None: waits do not count.
     """
+    if aging_ms is None:
+        return by_priority
     return lambda job: (job.arrival_ms - job.priority * aging_ms, job.arrival_ms)
 
 
 class JobQueue(ABC):
-    """
-    Waiting jobs, by shape: jobs of one shape ask for the same.
-
-    Attributes
-    ----------
-    num_jobs
-        Jobs that wait.
-    """
+    """Waiting jobs, by shape: jobs of one shape request the same. ``num_jobs`` of them wait."""
 
     num_jobs: int
 
@@ -92,7 +88,7 @@ class JobQueue(ABC):
         """
         Yield jobs and their shapes in the order of the queue.
 
-        The caller removes a job that starts with ``take`` before it asks for the next one. Where a job stays, the
+        The caller removes a job that starts with ``take`` before it takes the next one. Where a job stays, the
         other jobs of its shape are passed over, as are the shapes in ``skipped``.
         """
 
@@ -107,12 +103,7 @@ class JobQueue(ABC):
 
 class SortedQueue(JobQueue):
     """
-    A queue by a key that does not change while a job waits; ties go by the order of arrival in the queue.
-
-    Parameters
-    ----------
-    key
-        Returns the key of a job; the smallest comes first.
+    A queue by a key that does not change while a job waits, the smallest first; ties go by the order of arrival in it.
     """
 
     def __init__(self, key: Callable[[Job], Key]) -> None:
@@ -122,7 +113,6 @@ class SortedQueue(JobQueue):
         self.num_jobs = 0
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """Add a waiting job."""
         entry = (tuple(-k for k in (*self._key(job), self._num_added)), job.id)
         insort(self._shapes.setdefault(shape, []), entry)
         self._num_added += 1
@@ -148,3 +138,27 @@ class SortedQueue(JobQueue):
         self.num_jobs -= 1
         if not jobs:
             del self._shapes[shape]
+
+
+LacksEstimate = Callable[[Arrival], bool]
+"""Whether a job lacks the estimate that a rule reads."""
+
+
+def lacks_run_time(arrival: Arrival) -> bool:
+    """Return whether an option states no run time."""
+    return any(option.run_time_ms is None for option in arrival.job.options)
+
+
+def lacks_latency(arrival: Arrival) -> bool:
+    """Return whether an option states neither run time nor latency."""
+    return _lacks_latency(arrival.job)
+
+
+def lacks_completion_time(arrival: Arrival) -> bool:
+    """Return whether a job states no expected completion time, and nothing that implies one (GENIE eq. 9)."""
+    job = arrival.job
+    return job.expected_completion_ms is None and job.priority < URGENT and _lacks_latency(job)
+
+
+def _lacks_latency(job: Job) -> bool:
+    return any(option.run_time_ms is None and option.latency_ms is None for option in job.options)

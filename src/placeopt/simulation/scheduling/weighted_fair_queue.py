@@ -25,8 +25,6 @@ class WeightedFairQueue(JobQueue):
     its weight says, ``max(length, median wait x length)``, until a batch of beta is full; then weights are computed
     anew from the remaining jobs, until every job was picked once.
 
-    Notes
-    -----
     Horus section 4.2.2. The paper leaves open, and we chose: features are scaled to 0..1; the first centre is the least
     demanding kind of job, each further one the kind farthest from the earlier ones (by the L1 distance of the paper);
     waits are in seconds; within a batch jobs are interleaved as in fair queuing, the i-th of a cluster at i / weight.
@@ -40,7 +38,6 @@ class WeightedFairQueue(JobQueue):
         self.num_jobs = 0
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """Add a waiting job."""
         option = job.options[0]
         demand = option.demand
         self._features[shape] = (
@@ -91,7 +88,6 @@ class WeightedFairQueue(JobQueue):
         return [job for _, _, job in ranked[: self._batch]]
 
     def take(self, job: str, shape: Hashable) -> None:
-        """Remove a job."""
         jobs = self._shapes[shape]
         del jobs[next(i for i, entry in enumerate(jobs) if entry[2] == job)]
         self.num_jobs -= 1
@@ -106,7 +102,7 @@ def weight_of(waits_ms: list[int]) -> float:
 
 def similar_clusters(features: list[Features], clusters: int) -> list[int]:
     """
-    Return the cluster of each kind of job, of at most so many, by k-means with the L1 distance.
+    Return the cluster of each kind of job, of at most ``clusters``, by k-means with the L1 distance.
 
     Example: utilisations of 10, 12 and 90 %, all else equal, in two clusters: the first two share one.
     """

@@ -6,12 +6,14 @@ import threading
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
-from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
+from placeopt.solving.params import SolveParams
+from placeopt.whatif.plan_review import placement_of
 
 
 class WholeRounds(Scheduler):
@@ -28,7 +30,6 @@ class WholeRounds(Scheduler):
 
     @property
     def num_waiting(self) -> int:
-        """Jobs that wait."""
         return len(self._waiting)
 
     @property
@@ -37,28 +38,25 @@ class WholeRounds(Scheduler):
         return bool(self._waiting) or (self._may_grow and bool(self._elastic))
 
     def arrive(self, job: Job) -> None:
-        """Let a job wait."""
         self._arriving[job.id] = self.engine_job(job)
         self._waiting[job.id] = None
 
     def withdraw(self, job: str) -> None:
-        """Remove a waiting job."""
         self._withdraw(job)
         del self._waiting[job]
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """Free what a job held that has ended or failed."""
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
 
-    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now, by one round of the engine."""
         self._catch_up(view.now_ms, view.expected_ends)
         plan = self._engine.place(
             method=self._scheduling.method,
-            time_limit_s=limits.time_limit_s,
-            seed=limits.seed,
-            deterministic=limits.deterministic,
+            time_limit_s=params.time_limit_s,
+            seed=params.seed,
+            deterministic=params.deterministic,
             warm=False,
             prove=False,
             explain=False,
@@ -68,13 +66,17 @@ class WholeRounds(Scheduler):
         if cancel is not None and cancel.is_set():
             raise Stopped
         self.rounds_cut += plan.limit == "time"
-        running = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
-        moved = {one.job for one in plan.moved}
-        resized = {one.job for one in plan.shrunk} - moved
-        resized |= {one.job for one in plan.placements if one.job in moved and only_grew(running[one.job], one)}
+        running = {held.job: held for held in self._engine.snapshot.running} if plan.moved else {}
+        moved = {change.job for change in plan.moved}
+        resized = {change.job for change in plan.shrunk} - moved
+        resized |= {
+            placement.job
+            for placement in plan.placements
+            if placement.job in moved and only_grew(running[placement.job], placement)
+        }
         decision = Decision(
             start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
-            stop=tuple(one.job for one in plan.preempted),
+            stop=tuple(victim.job for victim in plan.preempted),
             move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
             resize=tuple(placement for placement in plan.placements if placement.job in resized),
         ).with_placements(self._shares.requested)
@@ -82,7 +84,6 @@ class WholeRounds(Scheduler):
         return decision
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
-        """Carry out an earlier decision again."""
         self._catch_up(view.now_ms, {})
         if decision.changes:
             self._commit(self._plan_of(decision), decision, view)
@@ -91,8 +92,7 @@ class WholeRounds(Scheduler):
             self._note(decision, view)
 
     def _commit(self, plan: Plan, decision: Decision, view: RoundView) -> None:
-        may = [one.job for one in decision.start if self._may_change(one.job)]
-        self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
+        self._commit_plan(plan, decision.start)
         self._note(decision, view)
 
     def _may_change(self, job: str) -> bool:
@@ -113,21 +113,15 @@ class WholeRounds(Scheduler):
 
     def _plan_of(self, decision: Decision) -> Plan:
         """Return a plan of the whole round that carries out a decision."""
-        engine, policy = self._engine, self.policy
-        snapshot = engine.snapshot
+        snapshot = self._engine.snapshot
         held = {running.job: placement_of(running) for running in snapshot.running}
-        changed = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
+        changed = {placement.job: placement for placement in (*decision.start, *decision.move, *decision.resize)}
         stay = {job: one for job, one in held.items() if job not in changed and job not in decision.stop}
         placed = {**stay, **changed}
-        shrunk = [one for one in decision.resize if workers_of(one) < workers_of(held[one.job])]
-        moved = [*decision.move, *(one for one in decision.resize if one not in shrunk)]
-        return Plan(
-            instance=InstanceRef(name=snapshot.name, digest=snapshot.digest, revision=engine.revision),
-            policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-            status="feasible",
-            limit="none",
-            levels=(Level(name="value", sense="max", objective=0, bound=None),),
-            gap=None,
+        shrunk = [placement for placement in decision.resize if workers_of(placement) < workers_of(held[placement.job])]
+        moved = [*decision.move, *(placement for placement in decision.resize if placement not in shrunk)]
+        return self._plan(
+            snapshot.digest,
             placements=self._shares.granted(tuple(placed.values())),
             unplaced=tuple(
                 Unplaced(job=job.id, reason="outvoted", detail="as the log has it")
@@ -135,10 +129,12 @@ class WholeRounds(Scheduler):
                 if job.id not in placed
             ),
             moved=tuple(
-                Moved.model_validate({"job": one.job, "from": _nodes(held[one.job]), "to": _nodes(one)})
-                for one in moved
+                Moved.model_validate(
+                    {"job": placement.job, "from": _nodes(held[placement.job]), "to": _nodes(placement)}
+                )
+                for placement in moved
             ),
-            shrunk=tuple(Shrunk(job=one.job, workers=workers_of(one)) for one in shrunk),
+            shrunk=tuple(Shrunk(job=placement.job, workers=workers_of(placement)) for placement in shrunk),
             preempted=tuple(
                 Preempted(job=job, freed_gpu_milli=gpu_milli_of(self._shares.requested(held[job])))
                 for job in decision.stop
@@ -155,7 +151,7 @@ def only_grew(before: Placement, after: Placement) -> bool:
     return (
         before.option == after.option
         and all(
-            any(worker_gpus in _workers(one) for one in after.assignments if one.node == held.node)
+            any(worker_gpus in _workers(assignment) for assignment in after.assignments if assignment.node == held.node)
             for held in before.assignments
             for worker_gpus in _workers(held)
         )
@@ -165,8 +161,8 @@ def only_grew(before: Placement, after: Placement) -> bool:
 
 def _workers(assignment: Assignment) -> list[tuple[int, ...]]:
     """Return the GPUs of each worker."""
-    return [tuple(sorted(one.gpus)) for one in assignment.workers]
+    return [tuple(sorted(worker.gpus)) for worker in assignment.workers]
 
 
 def _nodes(placement: Placement) -> tuple[str, ...]:
-    return tuple(one.node for one in placement.assignments)
+    return tuple(assignment.node for assignment in placement.assignments)

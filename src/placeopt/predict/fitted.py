@@ -1,12 +1,16 @@
-"""Errors of predictions against measurements."""
+"""Fitted models as small JSON files that state their source, and their errors against measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from placeopt.errors import BadInput
+from placeopt.formats.documents import dumps, loads
+from placeopt.formats.files import label, read_bytes, write_bytes
 from placeopt.model.base import Record
 
 
@@ -25,6 +29,39 @@ class Errors(Record):
             f"{self.count} pairs, relative error: mean {100 * self.mean:.1f} %, median {100 * self.median:.1f} %, "
             f"95th percentile {100 * self.p95:.1f} %, worst {100 * self.worst:.0f} %"
         )
+
+
+class Provenance(Record):
+    """The data of a fit: source and licence, rows used, and rows left out with the reason."""
+
+    source: str
+    licence: str = ""
+    rows: int
+    left_out: int = 0
+    why_left_out: str = ""
+
+
+class Fitted(Record):
+    """Base of all fitted models."""
+
+    format_version: int = 1
+    name: str
+    provenance: Provenance
+    errors: Errors
+    """Errors on the rows of the fit, unless the model states otherwise."""
+
+
+M = TypeVar("M", bound=Fitted)
+
+
+def read_fitted(kind: type[M], path: str | os.PathLike[str]) -> M:
+    """Read a fitted model from ``.json``; raises ``BadInput`` where the file cannot be read or is of another kind."""
+    return loads(kind, read_bytes(path), source=label(os.fspath(path)))
+
+
+def write_fitted(path: str | os.PathLike[str], model: Fitted) -> None:
+    """Write a fitted model, all or nothing. Raises ``BadInput``."""
+    write_bytes(path, dumps(model))
 
 
 def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> Errors:
@@ -71,3 +108,18 @@ def _pair(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | n
     if p.shape != m.shape or p.ndim != 1 or not len(p):
         raise BadInput(f"predicted and measured: shapes {p.shape} and {m.shape}; expected two equal lists, not empty")
     return p, m
+
+
+def predicted_out_of_fold(
+    count: int, folds: int, seed: int, predict: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """
+    Return the prediction of every row by a fit without its fold, shape ``(count,)``.
+
+    ``predict(fitted, left_out)`` gets two masks of rows, fits to the first and predicts the second.
+    """
+    fold = np.random.default_rng(seed).permutation(count) % folds
+    predicted = np.empty(count)
+    for f in range(folds):
+        predicted[fold == f] = predict(fold != f, fold == f)
+    return predicted

@@ -1,4 +1,4 @@
-"""Jobs of a finished simulation that never end, and the reasons."""
+"""What a summary warns of: jobs without the estimates that a policy reads, and jobs that never end."""
 
 from __future__ import annotations
 
@@ -12,15 +12,98 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import reach, utility_binds, without_minima
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.model import Instance, Job
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Scheduling
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.simulation.history import History, JobHistory
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision
+from placeopt.simulation.scheduling.drf_queue import ArrayDivision
+from placeopt.simulation.scheduling.preemption_policy import PREEMPTION_RULES
+from placeopt.simulation.scheduling.queue_orders import queue_order
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
+from placeopt.simulation.scheduling.scheduler import uses_allowances
+from placeopt.simulation.scheduling.waiting_queue import LacksEstimate, lacks_latency, lacks_run_time
 from placeopt.solving.methods import method_of
 
 NAMED = 10
-"""Number of jobs that are listed with their reason."""
+"""Number of jobs that are listed by name."""
+
+
+@dataclass(frozen=True)
+class MissingEstimates:
+    """Jobs without a run time estimate under a policy that reads one and cannot distinguish them by it."""
+
+    jobs: int
+    first: tuple[str, ...]
+    """The first ten of them, in the order of the scenario."""
+    read_by: tuple[str, ...]
+    """The parts of the policy that read estimates of these jobs."""
+
+    @property
+    def words(self) -> str:
+        """What is missing, in words that follow the name of the policy."""
+        names = ", ".join(self.first) + (f" and {self.jobs - len(self.first):,} more" if self.jobs > NAMED else "")
+        jobs = "1 job states" if self.jobs == 1 else f"{self.jobs:,} jobs state"
+        return f"goes by run time estimates ({', '.join(self.read_by)}), and {jobs} none: {names}"
+
+
+def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEstimates | None:
+    """
+    Return which jobs lack an estimate that the policy reads; None if it reads none, or none is missing.
+
+    An estimate is ``run_time_ms`` of a job's options. An expected completion time replaces it where the policy reads
+    that alone, and ``latency_ms`` where it reads latencies (GENIE). Services have no run time.
+    """
+    parts = _reading_parts(scheduling)
+    jobs: dict[str, None] = {}
+    read_by: dict[str, None] = {}
+    for arrival in scenario.arrivals if parts else ():
+        for words, lacks in parts.items():
+            if not arrival.service and lacks(arrival):
+                jobs[arrival.job.id] = None
+                read_by[words] = None
+    if not jobs:
+        return None
+    return MissingEstimates(len(jobs), tuple(jobs)[:NAMED], tuple(words for words in parts if words in read_by))
+
+
+def with_actual_estimates(scenario: Scenario) -> Scenario:
+    """
+    Return the scenario with perfect predictions: every option's ``run_time_ms`` is the actual one, stated or not.
+
+    Actual run times do not change; services get no run time. Stated latencies and rates stay.
+    """
+    return scenario.model_copy(update={"arrivals": tuple(map(_with_actual, scenario.arrivals))})
+
+
+def _with_actual(arrival: Arrival) -> Arrival:
+    if arrival.service:
+        return arrival
+    options = tuple(
+        option.model_copy(update={"run_time_ms": arrival.actual_ms(option.id)}) for option in arrival.job.options
+    )
+    return arrival.model_copy(update={"job": arrival.job.model_copy(update={"options": options})})
+
+
+def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
+    """Return the parts of a policy that read run times, and whether a job lacks what they read."""
+    order, preemption = queue_order(scheduling), PREEMPTION_RULES[scheduling.preempts]
+    parts: dict[str, LacksEstimate] = {}
+    if order.lacks_estimate is not None:
+        parts[f"order {scheduling.order}"] = order.lacks_estimate
+    if uses_allowances(scheduling):
+        parts["order swaf"] = lacks_latency
+    if preemption.lacks_estimate is not None:
+        parts[f"preempts {scheduling.preempts}"] = preemption.lacks_estimate
+    if preemption.stops_jobs and scheduling.restarts_max_thousandths is not None:
+        parts["limit of restarts"] = lacks_run_time
+    if scheduling.worth == "rate":
+        parts["worth by rate"] = lambda arrival: lacks_run_time(arrival) and arrival.job.options[0].workers_min is None
+    if scheduling.arrays is not None and scheduling.arrays.parts == "demand":
+        parts["parts of arrays by demand"] = lacks_run_time
+    if scheduling.policy.postpone.rule == "lookahead":
+        parts["look-ahead"] = lacks_run_time
+    return parts
 
 
 @dataclass(frozen=True)
@@ -36,7 +119,7 @@ def never_ending(history: History) -> tuple[NeverEnds, ...]:
     Return the first ten jobs that never end, with the reason; those that hold others back come first.
 
     A job is judged alone on the idle cluster, by the policy of the round: it finds no place there, or none at its
-    minimal utility; it holds GPUs and lacks workers; or it waits behind such a job where nobody overtakes.
+    minimal utility; it holds GPUs and lacks workers; or it waits behind such a job under a policy without overtaking.
     """
     stranded = set(history.stranded)
     jobs = [job for job in history.jobs if job.job in stranded]
@@ -44,7 +127,7 @@ def never_ending(history: History) -> tuple[NeverEnds, ...]:
         return ()
     reasons = _Reasons(history)
     causes = {job.job: reasons.cause(job) for job in jobs[: 100 * NAMED]}
-    blocker = next((job.job for job in sorted(jobs, key=lambda one: one.arrival_ms) if causes.get(job.job)), None)
+    blocker = next((job.job for job in sorted(jobs, key=lambda job: job.arrival_ms) if causes.get(job.job)), None)
     found = [NeverEnds(name, why) for name, why in causes.items() if why]
     for name, why in causes.items():
         if not why:
@@ -72,7 +155,7 @@ class _Reasons:
         """Return why a job by itself never ends; an empty text if it could start on the idle cluster."""
         held = [span for span in job.spans if span.end_ms is None]
         if held:
-            milli = sum(sum(one.gpus.values()) for one in held[-1].placement.assignments)
+            milli = sum(sum(assignment.gpus.values()) for assignment in held[-1].placement.assignments)
             return f"holds {milli / 1000:g} GPUs and waits without end for the rest of its workers"
         requested = self._requested(self._jobs[job.job])
         job_class = class_key(requested, self._policy)
@@ -101,7 +184,11 @@ class _Reasons:
         free, requirements = free_capacity_of(state, job), requirements_of(problem, job)
         if fit(free, requirements) is None:
             binding = constraints(conflict(free, requirements), requirements, job)
-            names = listed([f"{one.name} ({one.asks})" for one in binding]) if binding else "nothing that can be named"
+            names = (
+                listed([f"{constraint.name} ({constraint.asks})" for constraint in binding])
+                if binding
+                else "nothing that can be named"
+            )
             return f"finds no place on the idle cluster: {names}"
         if utility_binds(problem, 0):
             found = reach(without_minima(state), 0)

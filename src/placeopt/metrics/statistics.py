@@ -1,4 +1,4 @@
-"""Confidence intervals over seeds: Student's t, paired, and by bootstrap."""
+"""Statistics of figures: confidence intervals, mean and percentiles, fairness of shares."""
 
 from __future__ import annotations
 
@@ -66,7 +66,42 @@ def bootstrap_interval(
 
 @cache
 def t_quantile(freedom: int, confidence: float) -> float:
-    """Return the t such that Student's variable of so many degrees of freedom lies in -t..t with this probability."""
+    """
+    Return the t for which Student's variable with ``freedom`` degrees lies in -t..t with probability ``confidence``.
+    """
     from scipy.special import stdtrit  # here, as it takes a while to load and few callers need it
 
     return float(stdtrit(freedom, (1 + confidence) / 2))
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Mean, median, 95th percentile and maximum; percentiles between two values are interpolated linearly."""
+
+    mean: float
+    median: float
+    p95: float
+    max: float
+
+
+def distribution_of(values: Sequence[float]) -> Distribution | None:
+    """Return the distribution of some numbers; None for none."""
+    if not len(values):
+        return None
+    array = np.asarray(values, dtype=float)
+    median, p95 = np.percentile(array, [50, 95])
+    return Distribution(float(array.mean()), float(median), float(p95), float(array.max()))
+
+
+def jain_index(shares: Sequence[float]) -> float | None:
+    """
+    Return Jain's index ``(sum x)^2 / (n sum x^2)``: 1 for equal shares, 1/n if one has everything; None without any.
+
+    Notes
+    -----
+    Jain, Chiu, Hawe 1984. All shares 0 count as equal: 1. Example: 1, 1, 4 give 36 / 54.
+    """
+    if not len(shares):
+        return None
+    squares = sum(x * x for x in shares)
+    return 1.0 if squares == 0 else float(sum(shares)) ** 2 / (len(shares) * squares)

@@ -1,22 +1,23 @@
-"""The number of added nodes with which a goal is met, by replay of a trace."""
+"""Questions about traces: how many nodes to add for a goal, and a measure at several settings."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from placeopt.errors import BadArgument
+from placeopt.errors import BadArgument, BadInput
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import width_of
-from placeopt.simulation.replay.campaign import OnRun, RunCampaign, point_of
-from placeopt.simulation.replay.goals import Goal, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup
+from placeopt.simulation.replay.campaign import PARAMS, OnRun, RunCampaign, RunSetup, point_of
+from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import with_added_nodes
+from placeopt.simulation.replay.variations import ReplayVariant, with_added_nodes
+from placeopt.simulation.replay.variations import parse_settings as parse_settings  # former place
+from placeopt.solving.params import SolveParams
 
 MOST_NODES = 10_000
 BEYOND = 2
@@ -31,7 +32,7 @@ def add(
     *,
     draws: Sequence[int] = (),
     most: int | None = None,
-    limits: ReplayLimits | None = None,
+    limits: SolveParams | None = None,
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
@@ -47,7 +48,7 @@ def add(
     goal
         As `placeopt.simulation.replay.parse_goal` returns it.
     draws
-        Seeds of drawn arrivals (`placeopt.simulation.replay.drawn_arrivals`): the goal is met if the whole 95 %
+        Seeds of drawn arrivals (`placeopt.simulation.replay.variations`): the goal is met if the whole 95 %
         interval of the mean over them meets it. Empty: the trace as it is, with one run for each number.
     most
         The largest number to try; by default the number of workers, beyond which nothing changes.
@@ -76,56 +77,77 @@ def add(
     are tried too, and ``monotone`` states whether any number tried breaks the order. With ``jobs`` above the number of
     draws, several numbers are tried at once.
     """
-    began = time.monotonic()
-    if len(set(draws)) == 1:
-        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
+    replays = _Replays(draws, limits or PARAMS, goal.measure, goal)
     if most is not None and not 1 <= most <= MOST_NODES:
         raise BadArgument(f"most: {most}, expected 1 to {MOST_NODES}")
     refuse_unmeasured(scenario, goal.measure)
     workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
     most = min(MOST_NODES, workers) if most is None else most
     price = with_added_nodes(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
+
+    def added(nodes: int) -> ReplayVariant:
+        return ReplayVariant(str(nodes), with_added_nodes(scenario, node_type, nodes), scheduling)
+
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
-        search = _GoalSearch(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
+        search = _GoalSearch(lambda numbers: replays.points(runs, [added(nodes) for nodes in numbers]), runs)
         search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
         points = tuple(search.points[nodes] for nodes in sorted(search.points))
         found = search.found
         below = [nodes for nodes, point in search.points.items() if not point.met and (found is None or nodes < found)]
-        return ReplaySeries(
+        return replays.series(
+            runs,
+            points,
             question="add",
             replayed=f"nodes:{node_type}",
             scenario=scenario.name,
             policy=scheduling.name,
-            measure=goal.measure,
-            unit=unit_of(goal.measure),
-            goal=goal.text,
-            draws=tuple(draws),
-            spots=points,
             found=found,
             missed=max(below, default=None),
             monotone=_monotone(points, goal),
             price_milli_per_hour=price,
-            kept=runs.num_known,
             left=int(runs.over),
-            seconds=time.monotonic() - began,
         )
 
 
+class _Replays:
+    """The points of a measure: every setting is simulated with every draw."""
+
+    def __init__(self, draws: Sequence[int], params: SolveParams, measure: str, goal: Goal | None) -> None:
+        if len(set(draws)) == 1:
+            raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
+        self._began = time.monotonic()
+        self._draws, self._params, self._measure, self._goal = tuple(draws), params, measure, goal
+
+    def points(self, runs: RunCampaign, variants: Sequence[ReplayVariant]) -> list[tuple[ReplayPoint, float] | None]:
+        """Return for each setting its point and the longest wait of any job; None where a run was interrupted."""
+        draws = self._draws or (None,)
+        setups = [
+            RunSetup(variant.scenario, variant.scheduling, draw, self._params) for variant in variants for draw in draws
+        ]
+        rows = iter(runs.rows_of(setups))
+        return [point_of(variant.name, [next(rows) for _ in draws], self._measure, self._goal) for variant in variants]
+
+    def series(self, runs: RunCampaign, points: Sequence[ReplayPoint], **fields: object) -> ReplaySeries:
+        """Return the answer; ``fields`` beside measure, goal and points."""
+        common = {
+            "measure": self._measure,
+            "unit": unit_of(self._measure),
+            "goal": None if self._goal is None else self._goal.text,
+            "draws": self._draws,
+            "spots": tuple(points),
+            "kept": runs.num_known,
+            "seconds": time.monotonic() - self._began,
+        }
+        return ReplaySeries.model_validate({**common, **fields})
+
+
 class _GoalSearch:
-    """The numbers that were tried, and the choice of the next ones."""
+    """The numbers of nodes that were tried, and the choice of the next ones; ``play`` simulates some numbers."""
 
     def __init__(
-        self,
-        scenario: Scenario,
-        scheduling: Scheduling,
-        node_type: str,
-        goal: Goal,
-        draws: tuple[int, ...],
-        limits: ReplayLimits,
-        runs: RunCampaign,
+        self, play: Callable[[Sequence[int]], list[tuple[ReplayPoint, float] | None]], runs: RunCampaign
     ) -> None:
-        self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
-        self._goal, self._draws, self._limits, self._runs = goal, draws, limits, runs
+        self._play, self._runs = play, runs
         self.points: dict[int, ReplayPoint] = {}
         self._longest: dict[int, float] = {}
         """Number of nodes -> the longest wait of any job."""
@@ -165,21 +187,9 @@ class _GoalSearch:
 
     def _try(self, numbers: Sequence[int]) -> None:
         new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.points]
-        setups = {
-            nodes: [
-                RunSetup(with_added_nodes(self._scenario, self._type, nodes), self._scheduling, draw, self._limits)
-                for draw in self._draws or (None,)
-            ]
-            for nodes in new
-        }
-        rows = iter(self._runs.rows_of([setup for of_one in setups.values() for setup in of_one]))
-        for nodes, of_one in setups.items():
-            mine = [next(rows) for _ in of_one]
-            point = point_of(str(nodes), mine, self._goal.measure, self._goal)
-            if point is not None:
-                self.points[nodes] = point
-                waits = [row.measures["max_wait"] for row in mine if row is not None]
-                self._longest[nodes] = max((float("inf") if one is None else one for one in waits), default=0.0)
+        for nodes, played in zip(new, self._play(new), strict=True):
+            if played is not None:
+                self.points[nodes], self._longest[nodes] = played
 
 
 def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
@@ -187,3 +197,55 @@ def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
     sign = 1 if goal.sign == "<=" else -1
     values = [float("inf") if point.mean is None else sign * point.mean for point in points]
     return all(b <= a for a, b in pairwise(values))
+
+
+def sweep(
+    varied: str,
+    settings: Sequence[ReplayVariant],
+    measure: str,
+    *,
+    goal: Goal | None = None,
+    draws: Sequence[int] = (),
+    limits: SolveParams | None = None,
+    rows: Path | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: OnRun | None = None,
+) -> ReplaySeries:
+    """
+    Simulate every setting with every draw, and return a measure of each.
+
+    Parameters
+    ----------
+    varied, settings
+        As `parse_settings` returns them.
+    measure
+        One of `placeopt.simulation.replay.goals.measures`.
+    goal
+        Of that measure; None: settings are not compared with a goal.
+    draws, limits, rows, jobs, cancel, on_news
+        As of `placeopt.simulation.replay.add`; all runs are carried out side by side.
+
+    Raises
+    ------
+    BadInput
+        If there is no setting or no such measure, or no job has what is measured.
+    """
+    if measure not in measures():
+        raise BadArgument(f"measure {measure!r}: expected one of {', '.join(measures())}")
+    replays = _Replays(draws, limits or PARAMS, measure, goal)
+    if not settings:
+        raise BadInput("settings: none")
+    for variant in settings:
+        refuse_unmeasured(variant.scenario, measure)
+    with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+        points = [played[0] for played in replays.points(runs, settings) if played is not None]
+        return replays.series(
+            runs,
+            points,
+            question="sweep",
+            replayed=varied,
+            scenario=settings[0].scenario.name,
+            policy=settings[0].scheduling.name if varied != "policy" else "several",
+            left=len(settings) - len(points),
+        )

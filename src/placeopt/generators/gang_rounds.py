@@ -1,0 +1,112 @@
+"""The specs ``gangs`` and ``parity``: jobs over several nodes and racks, with constraints on their placements."""
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.generators.busy import Columns
+from placeopt.generators.shared import (
+    Size,
+    assemble,
+    draw_profiles,
+    in_proportion,
+    two_socket_machine,
+    value_policy,
+    worth,
+)
+from placeopt.model import Instance, Split
+
+GANGS_PER_RACK = 8
+"""Small racks, so that gangs span several."""
+
+GANGS_BUSY_SHARE = 0.2
+WORKERS = {1: 0.3, 2: 0.2, 4: 0.2, 8: 0.15, 16: 0.1, 32: 0.05}
+"""Shares of jobs by number of workers; ours."""
+
+CONDITIONS = {"free": 0.4, "one_rack": 0.25, "two_racks": 0.15, "spread": 0.2}
+"""Shares of the gangs by condition; ours."""
+
+_ONE_RACK = (Split(level="rack", domains=1),)
+_TWO_RACKS = {count: (Split(level="rack", domains=2, workers=count // 2),) for count in WORKERS if count > 1}
+PARITY_PER_RACK = 5
+"""Odd, so that halves of racks are no whole nodes."""
+PARITY_WORKERS = {1: 0.6, 2: 0.2, 4: 0.2}
+"""Shares of jobs by number of workers; ours."""
+HALVES = 0.5
+"""Share of the gangs that must be split into halves over two racks; ours."""
+
+
+def gangs(size: Size) -> Instance:
+    """
+    Gangs of up to 32 workers over nodes and racks, with communication: some in one rack, split exactly, or kept apart.
+
+    Nodes as in ``uniform``, in racks of 8; 20 % of the GPUs are busy. Workers have 1, half of a node's or all of a
+    node's GPUs, each as likely. A gang of several workers is
+
+    - ``free`` (40 %): anywhere;
+    - ``one_rack`` (25 %): all workers in one rack;
+    - ``two_racks`` (15 %): exactly half of the workers in each of two racks;
+    - ``spread`` (20 %): at most one worker a node.
+
+    Conditions that this cluster could never meet, even empty, are dropped (``two_racks`` with one rack, ``spread`` with
+    fewer nodes than workers, ``one_rack`` for more GPUs than a full rack has), and a job that requests more GPUs than
+    the cluster has becomes one of a single worker. Profiles and communication weights as in ``uniform``.
+    """
+
+    def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
+        workers = rng.choice(list(WORKERS), num_jobs, p=list(WORKERS.values()))
+        gpus = rng.choice([1, max(size.gpus // 2, 1), size.gpus], num_jobs)
+        workers = np.where(workers * gpus > size.num_gpus, 1, workers)
+        condition = rng.choice(list(CONDITIONS), num_jobs, p=list(CONDITIONS.values())).tolist()
+        columns = in_proportion(workers=workers, gpus=gpus)
+        lies = [_lie(size, *job) for job in zip(condition, columns["workers"], columns["gpus"], strict=True)]
+        columns["splits"] = [splits for splits, _ in lies]
+        columns["workers_per_node_max"] = [most for _, most in lies]
+        return columns | draw_profiles(rng, (workers * gpus).tolist()) | worth(rng, 1000 * workers * gpus)
+
+    machine = two_socket_machine("gangs", size.gpus)
+    return assemble(
+        "gangs", size, machine, draw, profiles=True, busy_share=GANGS_BUSY_SHARE, nodes_per_rack=GANGS_PER_RACK
+    )
+
+
+def parity(size: Size) -> Instance:
+    """
+    Workers of one GPU more than half a node: each node takes one, whatever the count of free GPUs says.
+
+    Nodes as in ``uniform``, in racks of five, all free. Jobs have 1, 2 or 4 such workers (60, 20, 20 %), half of the
+    gangs split into equal halves over two racks. With 5 jobs on 6 nodes of 8 GPUs there are GPUs for all, and nodes for
+    two thirds; relaxations that see GPUs alone do not see that.
+    """
+    if size.gpus < 3:
+        raise BadInput(f"gpus: {size.gpus}, expected 3 or more with spec 'parity'")
+    each = size.gpus // 2 + 1
+
+    def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
+        workers = rng.choice(list(PARITY_WORKERS), num_jobs, p=list(PARITY_WORKERS.values()))
+        workers = np.where(workers > size.nodes, 1, workers)
+        halves = (rng.random(num_jobs) < HALVES) & (workers > 1) & (size.nodes > PARITY_PER_RACK)
+        columns = in_proportion(workers=workers, gpus=np.full(num_jobs, each))
+        columns["splits"] = [
+            (Split(level="rack", domains=2, workers=count // 2),) if half else ()
+            for count, half in zip(workers.tolist(), halves.tolist(), strict=True)
+        ]
+        return columns | worth(rng, 1000 * workers * each)
+
+    machine = two_socket_machine("parity", size.gpus)
+    return assemble(
+        "parity", size, machine, draw, policy=value_policy(), busy_share=0.0, nodes_per_rack=PARITY_PER_RACK
+    )
+
+
+def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Split, ...], int | None]:
+    """Return splits and workers per node of a job, as far as the empty cluster could satisfy them."""
+    first = min(size.nodes, GANGS_PER_RACK)  # nodes of the two largest racks
+    second = min(size.nodes - first, GANGS_PER_RACK)
+    per_node = size.gpus // gpus
+    if workers == 1:
+        return (), None
+    if condition == "one_rack" and first * per_node >= workers:
+        return _ONE_RACK, None
+    if condition == "two_racks" and second * per_node >= workers // 2:
+        return _TWO_RACKS[workers], None
+    return (), 1 if condition == "spread" and workers <= size.nodes else None

@@ -1,0 +1,223 @@
+"""Endpoints: replicas that arrive and leave by the policy's rule for the load, and how late they answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from placeopt.errors import BadInput
+from placeopt.model import Job, Option
+from placeopt.model.endpoint import Endpoint, Replica
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Scheduling
+
+Wanted = tuple[int, int]
+"""Replicas with GPUs, and on CPU cores alone."""
+
+
+LATE_SHARE = 0.05
+"""Above it the 95th percentile of latency is late by an unknown time."""
+
+
+def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
+    """Return the scenario with the replicas that the policy wants for its endpoints; the same if there are none."""
+    if not scenario.endpoints:
+        return scenario
+    added = [arrival for endpoint in scenario.endpoints for arrival in replicas(endpoint, scheduling)]
+    taken = {arrival.job.id for arrival in scenario.arrivals}
+    for arrival in added:
+        if arrival.job.id in taken:
+            raise BadInput(
+                f"arrivals: job {arrival.job.id!r} has the name of a replica of an endpoint; rename one of them"
+            )
+        taken.add(arrival.job.id)
+    return scenario.model_copy(update={"arrivals": (*scenario.arrivals, *added)})
+
+
+def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
+    """
+    Yield an arrival for every stay of a replica, those of the first replica first.
+
+    The last to arrive is the first to leave: replica r is there while r or more are wanted. The utilisation of its GPUs
+    is the mean part of its capacity that the load needs, rounded up to ten percent so that few kinds of jobs arise.
+    """
+    steps = _wanted_over_time(endpoint, scheduling)
+    for kind, replica in enumerate((endpoint.gpu, endpoint.cpu)):
+        if replica is None:
+            continue
+        name = ("gpu", "cpu")[kind]
+        for number in range(max(wanted[kind] for _, wanted in steps)):
+            stays = _stays([(at, wanted[kind] > number) for at, wanted in steps], endpoint.until_ms)
+            for i, (begin, end) in enumerate(stays):
+                used = _used(endpoint, replica, [(at, wanted[kind]) for at, wanted in steps], begin, end)
+                yield _arrival(endpoint, replica, f"{endpoint.id}.{name}{number}.{i}", begin, end, used)
+
+
+def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
+    """
+    Return the replicas that a policy wants under a load.
+
+    At least one, and as many as it takes that none serves more than ``replica_load_percent`` of its capacity. With
+    ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU would suffice (SODA V-D 2).
+    """
+    percent = scheduling.replica_load_percent
+    with_gpus = _number(endpoint.gpu, rate_milli, percent)
+    if scheduling.cpu_replicas and endpoint.cpu is not None and with_gpus == 1:
+        return 0, min(endpoint.replicas_max, _number(endpoint.cpu, rate_milli, percent))
+    return min(endpoint.replicas_max, with_gpus), 0
+
+
+def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[int, Wanted]]:
+    steps = [(step.from_ms, wanted_replicas(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
+    if scheduling.replicas == "follow":
+        return steps
+    if scheduling.replicas == "first":
+        return steps[:1]
+    return [(steps[0][0], max(number for _, number in steps))]
+
+
+def _number(replica: Replica, rate_milli: int, percent: int) -> int:
+    return max(1, -(-rate_milli * 100 // (replica.rate_milli * percent)))
+
+
+def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:
+    """Return the spans in which a replica is wanted, joined where they touch."""
+    changes = [next(steps) for _, steps in groupby(there, key=lambda step: step[1])]
+    ends = [at for at, _ in changes[1:]] + [until_ms]
+    return [(at, end) for (at, wanted), end in zip(changes, ends, strict=True) if wanted]
+
+
+def _used(endpoint: Endpoint, replica: Replica, numbers: list[tuple[int, int]], begin: int, end: int) -> int:
+    """Return the utilisation of a replica in percent; ``numbers``: (time, replicas that share the load since)."""
+    served = 0.0
+    moments = sorted({begin, end, *(at for at, _ in numbers), *(step.from_ms for step in endpoint.load)})
+    rate, number = 0, 1
+    rates, sizes = {step.from_ms: step.rate_milli for step in endpoint.load}, dict(numbers)
+    for at, following in pairwise(moments):
+        rate, number = rates.get(at, rate), sizes.get(at, number)
+        if begin <= at < end:
+            served += (following - at) * min(1.0, rate / (max(1, number) * replica.rate_milli))
+    return min(100, 10 * math.ceil(10 * served / (end - begin) - 1e-9))
+
+
+def _arrival(endpoint: Endpoint, replica: Replica, name: str, begin: int, end: int, used_percent: int) -> Arrival:
+    demand = replica.demand
+    percent = demand.gpu_utilisation_percent * used_percent // 100
+    job = Job(
+        id=name,
+        kind="inference",
+        user=endpoint.user or endpoint.id,
+        priority=endpoint.priority,
+        arrival_ms=begin,
+        options=(
+            Option(
+                demand=demand.model_copy(update={"gpu_utilisation_percent": percent}), value=1000 * max(1, demand.gpus)
+            ),
+        ),
+        profile=endpoint.id,
+    )
+    return Arrival(job=job, service=True, leaves_ms=end)
+
+
+Stay = tuple[Replica, int, int]
+"""A replica that ran from one moment to another, in ms."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """
+    Requests and answers, all endpoints together.
+
+    Requests are divided among an endpoint's replicas. At load r, a part of its capacity, an answer takes
+    ``latency_ms`` and waits before that ``r / (2 (1 - r))`` times the time between two answers at full load: the mean
+    of a queue with Poisson arrivals and constant service (M/D/1). Requests beyond the load at which that reaches the
+    target are late; all are where no replica runs.
+    """
+
+    requests: float
+    late: float
+    """Requests answered late, or not at all: violations of the service level."""
+    late_s: float
+    """Time with late requests, summed over endpoints."""
+    latency_p95_ms: float | None
+    """None: late, or no requests."""
+
+    @property
+    def late_share(self) -> float:
+        """Part of the requests that was late."""
+        return self.late / self.requests if self.requests else 0.0
+
+
+def latency_ms(replica: Replica, load: float) -> float:
+    """Return the mean latency at a load of the part ``load``, below 1, of what replicas can serve."""
+    return replica.latency_ms + _between_ms(replica) * load / (2 * (1 - load))
+
+
+def most_load(replica: Replica, target_ms: int) -> float:
+    """Return the highest load, as a part of the capacity, at which answers are in time on average."""
+    slack = (target_ms - replica.latency_ms) / _between_ms(replica)
+    return 2 * slack / (2 * slack + 1)
+
+
+def _between_ms(replica: Replica) -> float:
+    """Return the time between two answers of a replica that serves all it can."""
+    return 1_000_000 / replica.rate_milli
+
+
+def serving(endpoints: Iterable[tuple[Endpoint, list[Stay]]], until_ms: int) -> Serving | None:
+    """
+    Return the service of all endpoints by the replicas that ran, up to a moment; None if no request arrived.
+
+    Where an endpoint has replicas of both kinds at a time, each serves the same part of its timely capacity.
+    """
+    requests = late = late_s = 0.0
+    answers: list[tuple[float, float]] = []  # latency, requests
+    for endpoint, stays in endpoints:
+        for span_s, rate, running in _spans(endpoint, stays, until_ms):
+            if not rate:
+                continue
+            requests += rate * span_s
+            target = endpoint.latency_target_ms
+            in_time = [replica.rate_milli / 1000 * most_load(replica, target) * count for replica, count in running]
+            part = min(1.0, rate / sum(in_time)) if sum(in_time) else 0.0
+            for (replica, _), most in zip(running, in_time, strict=True):
+                answers.append((latency_ms(replica, part * most_load(replica, target)), part * most * span_s))
+            missed = max(0.0, rate - sum(in_time))
+            late += missed * span_s
+            late_s += span_s if missed else 0.0
+    if not requests:
+        return None
+    return Serving(requests, late, late_s, _p95(answers, requests) if late <= LATE_SHARE * requests else None)
+
+
+def _p95(answers: list[tuple[float, float]], requests: float) -> float:
+    count = 0.0
+    for latency, number in sorted(answers):
+        count += number
+        if count >= (1 - LATE_SHARE) * requests * (1 - 1e-12):
+            return latency
+    return max(latency for latency, _ in answers)
+
+
+def _spans(
+    endpoint: Endpoint, stays: list[Stay], until_ms: int
+) -> Iterable[tuple[float, float, list[tuple[Replica, int]]]]:
+    """Yield seconds, requests per second, and numbers of running replicas, for each span without change."""
+    end = min(endpoint.until_ms, until_ms)
+    changes: list[tuple[int, int, int, int]] = [(step.from_ms, 0, step.rate_milli, 0) for step in endpoint.load]
+    kinds = [endpoint.gpu] + ([endpoint.cpu] if endpoint.cpu is not None else [])
+    for replica, begin, leave in stays:
+        kind = kinds.index(replica)
+        changes += [(begin, 1, kind, 1), (leave, 1, kind, -1)]
+    changes.sort()
+    counts, rate, now = [0] * len(kinds), 0, 0
+    for at, what, value, sign in [*changes, (end, 2, 0, 0)]:
+        if min(at, end) > now:
+            yield (min(at, end) - now) / 1000, rate / 1000, [(k, n) for k, n in zip(kinds, counts, strict=True) if n]
+            now = min(at, end)
+        if what == 0:
+            rate = value
+        elif what == 1:
+            counts[value] += sign
