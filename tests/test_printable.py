@@ -12,7 +12,7 @@ from placeopt import BadInput, read_instance
 from placeopt.cli.output import write_error, write_out
 from placeopt.cli.run import run
 from placeopt.errors import PlaceoptError, printable
-from placeopt.formats.csv_text import csv_text
+from placeopt.formats.csv_table import csv_text
 from placeopt.formats.openb import read_openb
 from placeopt.formats.table import Table
 from placeopt.model.job import Job

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placeopt.cli.exits import UsageError
-from placeopt.cli.output import write_bytes_out, write_error, write_out
+from placeopt.cli.output import UsageError, write_bytes_out, write_error, write_out
 from placeopt.errors import BadInput
-from placeopt.report.text.text import plain
+from placeopt.readable import plain
 
 if TYPE_CHECKING:
     from placeopt.model import Policy

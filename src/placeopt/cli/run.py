@@ -12,10 +12,9 @@ import typer
 
 from placeopt import __version__
 from placeopt.cli.app import GROUPS, build_app
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.importers.importer import Importer
 from placeopt.cli.importers.registry import IMPORTERS
-from placeopt.cli.output import write_error
+from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
 
 DEBUG = "PLACEOPT_DEBUG"

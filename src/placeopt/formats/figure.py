@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import Unsupported
-from placeopt.formats.csv_text import csv_text
+from placeopt.formats.csv_table import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

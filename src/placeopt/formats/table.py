@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placeopt.formats.csv_text import csv_text
+from placeopt.formats.csv_table import csv_text
 from placeopt.readable import amount
 
 Value = str | int | float | None

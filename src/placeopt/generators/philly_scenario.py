@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.formats.philly import PhillyJob
+from placeopt.formats.traces import PhillyJob
 from placeopt.generators.profiles import PROFILES, WEIGHTS, slowdowns
 from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_NODES

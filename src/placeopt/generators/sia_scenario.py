@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.formats.sia import SiaJob
+from placeopt.formats.traces import SiaJob
 from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box

@@ -19,8 +19,7 @@ from placeopt.model.base import (
     Thousandths,
 )
 from placeopt.model.cluster import Cluster
-from placeopt.model.endpoint import Endpoint
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve, Endpoint
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running

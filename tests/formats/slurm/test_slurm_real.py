@@ -22,10 +22,9 @@ from placeopt.errors import Unsupported
 from placeopt.formats.import_notes import KEPT, LEFT_OUT, ImportNotes
 from placeopt.formats.json_entry import read_json
 from placeopt.formats.observed_round import ObservedJob
-from placeopt.formats.slurm.hostlist import expand_hosts
-from placeopt.formats.slurm.jobs import JobListReader
+from placeopt.formats.slurm.fields import expand_hosts, parse_memory
 from placeopt.formats.slurm.nodes import read_nodes
-from placeopt.formats.slurm.tres import parse_memory
+from placeopt.formats.slurm.snapshot import JobListReader
 from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.tres import (
+from placeopt.formats.slurm.fields import (
     GresHolding,
     GresRequest,
     is_mig,

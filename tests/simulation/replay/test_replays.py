@@ -11,7 +11,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Cluster, Demand, Gpu, Job, Machine, Node, Option
 from placeopt.model.scenario import Arrival, Scenario
-from placeopt.report.text.replay import curve_page
+from placeopt.report.text.whatif_rounds import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
 from placeopt.simulation.replay.drawn_arrivals import with_drawn_arrivals

@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.output import show, write_out
-from placeopt.cli.progress import Ticker
-from placeopt.cli.question_options import On
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import On, check_jobs
+from placeopt.cli.output import ExitCode, UsageError, show, write_out
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
 
@@ -175,7 +172,7 @@ def statistics(
     from placeopt.benchmark.sets import known_sets, read_sets
     from placeopt.benchmark.statistics import statistics_page
     from placeopt.formats.solu import read_solu
-    from placeopt.report.text.text import plural
+    from placeopt.readable import plural
 
     folder = Path(instances)
     named = sorted(known_sets(folder), key=lambda name: (name in SELECTIONS, name))

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.commands.bench import INSTANCES, parse_seeds
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import write_document
-from placeopt.cli.output import write_out
-from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import check_jobs
+from placeopt.cli.output import ExitCode, UsageError, write_out
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.environment import find_papers
 
 if TYPE_CHECKING:

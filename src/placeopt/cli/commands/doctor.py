@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.exits import ExitCode
-from placeopt.cli.output import show, write_out
+from placeopt.cli.output import ExitCode, show, write_out
 
 
 def doctor(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from placeopt.cli.commands.bench_papers import require_papers
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import BadInput
-from placeopt.report.text.text import plural
+from placeopt.readable import plural
 
 
 def generate(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import BadInput
-from placeopt.readable import duration
-from placeopt.report.text.text import plural
+from placeopt.readable import duration, plural
 
 if TYPE_CHECKING:
     from placeopt.formats.figure import Figure

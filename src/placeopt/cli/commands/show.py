@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_sources
-from placeopt.cli.output import can_unicode, output_width, write_out
+from placeopt.cli.output import ExitCode, UsageError, can_unicode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.errors import BadInput
 

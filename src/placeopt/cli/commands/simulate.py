@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
-from placeopt.cli.output import show, write_error
-from placeopt.cli.progress import Ticker
-from placeopt.cli.signals import Interruption
+from placeopt.cli.output import ExitCode, UsageError, show, write_error
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.readable import duration
 
 if TYPE_CHECKING:
@@ -193,7 +191,7 @@ def _folder(out: str | None) -> Path | None:
 
 
 def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from placeopt.report.text.simulations import simulation_facts, simulation_table
+    from placeopt.report.text.scenario import simulation_facts, simulation_table
 
     data = (json.dumps(simulation_facts(summaries), indent=2) + "\n").encode()
     if folder is not None:

@@ -14,9 +14,8 @@ from placeopt.cli.commands.whatif_replay import (
     apply_to_scenario,
     is_scenario,
 )
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.question_options import (
+from placeopt.cli.options import (
     InstanceFile,
     ParallelQuestion,
     PatchFiles,
@@ -25,6 +24,7 @@ from placeopt.cli.question_options import (
     SolverQuestion,
     read_base,
 )
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.parallel import HERE
 
 if TYPE_CHECKING:

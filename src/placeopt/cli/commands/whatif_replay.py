@@ -12,12 +12,10 @@ import typer
 
 from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.commands.simulate import warn_of_estimates
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
-from placeopt.cli.progress import Ticker
-from placeopt.cli.question_options import KEEPS, ParallelQuestion, limits_of, read_patch, rows_path
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import KEEPS, ParallelQuestion, check_jobs, limits_of, read_patch, rows_path
+from placeopt.cli.output import ExitCode, UsageError
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.parallel import workers
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def is_scenario(path: str) -> bool | None:
 
 def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) -> int:
     """Answer ``add --until GOAL``; exit code 1 if no number that was tried meets it."""
-    from placeopt.report.text.replay import curve_page
+    from placeopt.report.text.whatif_rounds import curve_page
     from placeopt.simulation.replay import add, parse_goal
 
     goal = parse_goal(until)
@@ -83,7 +81,7 @@ def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) 
 
 def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | None) -> int:
     """Answer ``sweep`` on a scenario."""
-    from placeopt.report.text.replay import curve_csv, curve_page
+    from placeopt.report.text.whatif_rounds import curve_csv, curve_page
     from placeopt.simulation.replay import parse_goal, parse_settings, sweep
 
     wanted = measure or DEFAULT_MEASURE
@@ -103,7 +101,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     if plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
     from placeopt.formats.documents import dumps, read_scenario
-    from placeopt.report.text.text import plural
+    from placeopt.readable import plural
     from placeopt.simulation.replay.scenario_patch import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from placeopt.cli.exits import ExitCode
 from placeopt.cli.files import check_sources, check_target, say, write_document
-from placeopt.cli.output import write_error
+from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
@@ -121,7 +120,7 @@ def imported_snapshot(round_: Instance) -> Imported:
 def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:
     """Return a scenario with its summary."""
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.text import plural
+    from placeopt.readable import plural
 
     jobs, nodes = len(scenario.arrivals), len(scenario.cluster.nodes)
     return Imported(dumps(scenario), f"{scenario.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}", notes)

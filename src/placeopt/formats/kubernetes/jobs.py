@@ -7,15 +7,13 @@ from collections.abc import Iterable, Mapping
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.kubernetes.gangs import GangBuilder, unreadable_job
+from placeopt.formats.kubernetes.gangs import GangBuilder, JobDraft, unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
-from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, tolerated_taints
 from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
-from placeopt.formats.kubernetes.other_resources import OtherResources
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
-from placeopt.formats.kubernetes.volumes import Volumes
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option
 

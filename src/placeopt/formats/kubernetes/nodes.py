@@ -13,9 +13,8 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
-from placeopt.formats.kubernetes.pod_resources import kind_of
 from placeopt.formats.kubernetes.pods import unreadable_field
-from placeopt.formats.kubernetes.quantities import MIB, quantity
+from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node
 from placeopt.model.cluster import RESERVED_LEVELS
 

@@ -10,8 +10,8 @@ from placeopt.errors import BadInput
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import unreadable_job
+from placeopt.formats.kubernetes.inter_pod_rules import PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pod_affinity import PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, unreadable_field
 from placeopt.formats.observed_round import ObservedJob

@@ -13,8 +13,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
-from placeopt.formats.kubernetes.pod_resources import kind_of, requested_amounts
-from placeopt.formats.kubernetes.quantities import MIB
+from placeopt.formats.kubernetes.resources import MIB, kind_of, requested_amounts
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")

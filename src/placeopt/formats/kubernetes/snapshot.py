@@ -11,13 +11,11 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.kubernetes.jobs import build_jobs
+from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
-from placeopt.formats.kubernetes.other_resources import OtherResources
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.pod_resources import MIG, kind_of
 from placeopt.formats.kubernetes.pods import Pod
-from placeopt.formats.kubernetes.quantities import MIB
-from placeopt.formats.kubernetes.volumes import Volumes
+from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS, MAX_NODES

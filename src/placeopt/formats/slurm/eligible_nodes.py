@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.slurm.hostlist import expand_hosts
+from placeopt.formats.slurm.fields import expand_hosts, parse_constraint
 from placeopt.formats.slurm.job_requests import JobLeftOut
 from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
-from placeopt.formats.slurm.tres import parse_constraint
 
 
 class EligibleNodes:

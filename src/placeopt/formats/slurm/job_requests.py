@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.tres import GresRequest, Tres, parse_gres_request, parse_tres
+from placeopt.formats.slurm.fields import GresRequest, Tres, parse_gres, parse_gres_request, parse_tres
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE

@@ -12,6 +12,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.formats.slurm.eligible_nodes import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.fields import SHARES_OF_GPUS, GresHolding, parse_gres_detail
 from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
     gres_field,
@@ -22,7 +23,6 @@ from placeopt.formats.slurm.job_requests import (
     unreadable_field,
 )
 from placeopt.formats.slurm.nodes import SlurmNode
-from placeopt.formats.slurm.tres import SHARES_OF_GPUS, GresHolding, parse_gres_detail
 from placeopt.model import Demand, Job, Option
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."

@@ -6,7 +6,7 @@ topograph writes the same.
 
 import re
 
-from placeopt.formats.slurm.hostlist import MAX_HOSTS, expand_hosts
+from placeopt.formats.slurm.fields import MAX_HOSTS, expand_hosts
 from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.fabric import Fabric, make_fabric
 

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placeopt.formats.source_file import SourceFile
-from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
-from placeopt.formats.topo.pci import (
+from placeopt.formats.topo.host import (
     GPU_CLASSES,
     GPU_VENDORS,
     MODELS,
+    Host,
+    HostGpu,
+    HostPart,
     bus_address,
+    cpu_words,
     switches_of,
 )
 from placeopt.model import Link

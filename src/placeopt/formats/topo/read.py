@@ -9,14 +9,13 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.node_list import is_json, read_slurm_nodes
+from placeopt.formats.slurm.nodes import is_json, read_slurm_nodes
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import SourceFile, read_source
-from placeopt.formats.topo.build import build_machine
-from placeopt.formats.topo.combine import combine
+from placeopt.formats.topo.build import build_machine, combine
 from placeopt.formats.topo.fabric import Fabric, Inventory
 from placeopt.formats.topo.host import Host
-from placeopt.formats.topo.host_text import is_host_text, read_host_text
+from placeopt.formats.topo.host_text import is_host_text, is_numactl, read_host_text, read_numactl
 from placeopt.formats.topo.hwloc import read_hwloc
 from placeopt.formats.topo.ibnetdiscover import (
     is_hostfile,
@@ -26,9 +25,7 @@ from placeopt.formats.topo.ibnetdiscover import (
     read_ibnetdiscover,
 )
 from placeopt.formats.topo.nccl import read_nccl
-from placeopt.formats.topo.numactl import is_numactl, read_numactl
-from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
-from placeopt.formats.topo.rocm_smi import is_rocm_smi, read_rocm_smi
+from placeopt.formats.topo.smi import is_nvidia_smi, is_rocm_smi, read_nvidia_smi, read_rocm_smi
 from placeopt.model import Cluster, Machine
 
 __all__ = [

@@ -12,7 +12,7 @@ from placeopt.benchmark.records import Row, Verdict
 from placeopt.benchmark.scored_cases import NO_ANSWER
 from placeopt.formats.figure import can_draw
 from placeopt.formats.table import readable
-from placeopt.report.text.text import number, plain, plural
+from placeopt.readable import number, plain, plural
 from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:

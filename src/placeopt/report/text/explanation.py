@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import duration
-from placeopt.report.text.text import number, plain
+from placeopt.readable import duration, number, plain
 from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.formats.topo.read import Fabric, Inventory
 from placeopt.model import Cluster, Machine
-from placeopt.readable import amount
-from placeopt.report.text.text import plain, plural
+from placeopt.readable import amount, plain, plural
 
 if TYPE_CHECKING:
     from placeopt.model.base import Record

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from rich.text import Text
 
-from placeopt.readable import amount
-from placeopt.report.text.text import gpus, number, percent, plain, plural
+from placeopt.readable import amount, gpus, number, percent, plain, plural
 from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from rich.text import Text
 
+from placeopt.readable import gpus, number
 from placeopt.report.text.links import PairLink, job_links
-from placeopt.report.text.text import gpus, number
 from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:

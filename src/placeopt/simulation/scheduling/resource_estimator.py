@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placeopt.model import Job, Option
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.predict.cores import best_fit_cores, first_cores

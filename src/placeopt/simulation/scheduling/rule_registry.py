@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
 from placeopt.errors import BadArgument
-from placeopt.model.rule_names import RuleNames
+from placeopt.model.scheduling import RuleNames
 
 R = TypeVar("R")
 
