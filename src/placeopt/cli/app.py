@@ -145,16 +145,8 @@ def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
     """
     Return a command whose dataclass parameter is replaced by one option for each field of the dataclass.
 
-    Parameters
-    ----------
-    command
-        A function with typer's annotations. At most one parameter is a dataclass, whose fields have such annotations
-        too; its options follow the command's own.
-
-    Returns
-    -------
-    callable
-        The command itself if it has no such parameter.
+    At most one parameter is a dataclass, whose fields have typer's annotations; its options follow the command's own. A
+    command without such a parameter is returned as it is.
     """
     parameters = inspect.signature(command, eval_str=True).parameters
     shared = next((name for name, one in parameters.items() if is_dataclass(one.annotation)), None)

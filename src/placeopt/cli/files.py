@@ -29,16 +29,7 @@ def check_sources(paths: Mapping[str, str | None]) -> None:
 
 
 def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
-    """
-    Refuse a target that cannot be written, before any work is done.
-
-    Raises
-    ------
-    UsageError
-        If it is one of the files that are read.
-    BadInput
-        If the folder is missing, or target or folder must not be written. Writing itself may still fail.
-    """
+    """Refuse a target that cannot be written, before any work is done."""
     if path is None or path == STREAM:
         return
     try:
@@ -66,16 +57,7 @@ def write_document(path: str, data: bytes) -> None:
 
 
 def read_policy(text: str | None) -> Policy | None:
-    """
-    Return the policy of that name, or the one in that file; None for None.
-
-    Raises
-    ------
-    UsageError
-        If it is neither; lists the names.
-    BadInput
-        If the file is no policy.
-    """
+    """Return the policy of that name, or the one in that file; None for None."""
     if text is None:
         return None
     from placeopt.formats.documents import read_document
@@ -90,16 +72,7 @@ def read_policy(text: str | None) -> Policy | None:
 
 
 def read_scheduling(text: str) -> Scheduling:
-    """
-    Return the scheduling policy of that name, or the one in that file.
-
-    Raises
-    ------
-    UsageError
-        If it is neither; lists the names.
-    BadInput
-        If the file is no such policy.
-    """
+    """Return the scheduling policy of that name, or the one in that file."""
     from placeopt.formats.documents import read_document
     from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import named_policy, policy_names

@@ -33,14 +33,7 @@ MAX_JOBS = 4096
 
 
 def check_params(params: SolveParams) -> None:
-    """
-    Refuse options of a solve that are out of range.
-
-    Raises
-    ------
-    UsageError
-        Names the option, the value and what is expected.
-    """
+    """Refuse options of a solve that are out of range."""
     from placeopt.solving.methods import METHODS  # only here: it loads every stage
 
     _expect(params.method in METHODS, "--method", params.method, f"one of {', '.join(METHODS)}")
@@ -72,14 +65,7 @@ def parse_solver_options(texts: list[str]) -> dict[str, str]:
 
 
 def check_previous(plan: Plan, instance: Instance, source: str) -> None:
-    """
-    Refuse an earlier plan of another round: with another instance's name, or with unknown jobs.
-
-    Raises
-    ------
-    BadInput
-        Names the file, the path inside it, the value and what is expected.
-    """
+    """Refuse an earlier plan of another round: with another instance's name, or with unknown jobs."""
     if plan.instance.name != instance.name:
         raise BadInput(
             f"{source}: instance.name: {plan.instance.name!r}, expected {instance.name!r}: a plan of the same instance"

@@ -29,12 +29,7 @@ class Ticker:
     """
     Shows the latest progress; a context manager. Its thread only reads the state that the caller sets.
 
-    Parameters
-    ----------
-    started
-        ``time.monotonic()`` of the command's start.
-    quiet
-        Show nothing.
+    ``started``: ``time.monotonic()`` of the command's start.
     """
 
     def __init__(self, started: float, *, quiet: bool) -> None:
@@ -115,17 +110,8 @@ class Interruption:
     """
     Turns signals into an event; a context manager that puts the former handlers back.
 
-    Attributes
-    ----------
-    event
-        Set at the first signal; what ``Engine.solve`` takes as ``cancel``.
-    code
-        Exit code for the signal, None while there was none.
-
-    Parameters
-    ----------
-    keeps
-        Names what is kept, in the message at the first signal.
+    ``event`` is set at the first signal; ``Engine.solve`` takes it as ``cancel``. ``code`` is the exit code for the
+    signal, None while there was none. ``keeps`` names what is kept, in the message at the first signal.
     """
 
     def __init__(self, keeps: str = "the best plan so far") -> None:

@@ -22,14 +22,7 @@ SIGNS: tuple[tuple[str, type[Instance] | type[Plan] | type[Machine] | type[Scena
 
 
 def read_any(path: str) -> Instance | Plan | Machine | Scenario:
-    """
-    Read an instance, a plan, a machine or a scenario.
-
-    Raises
-    ------
-    BadInput
-        If the file is none of them, or not a valid one.
-    """
+    """Read an instance, a plan, a machine or a scenario."""
     data, source = read_bytes(path), label(path)
     keys = top_keys(data, source)
     if keys is None:

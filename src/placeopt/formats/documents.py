@@ -211,20 +211,7 @@ def fail_fast_validator(kind: type[Record]) -> SchemaValidator:
 
 
 def first_faults(kind: type[Record], text: str, error: ValidationError, source: str) -> BadInput:
-    """
-    Return the first faults of a document as one error.
-
-    Parameters
-    ----------
-    kind
-        What the document should be.
-    text
-        The document, JSON.
-    error
-        What `fail_fast_validator` found: at most one wrong element of every list.
-    source
-        What the message calls the document.
-    """
+    """Return the first faults of a document; ``error`` has at most one wrong element of every list."""
     errors: list[Any] = error.errors(include_url=False)
     document = json.loads(text)
     shown = 0

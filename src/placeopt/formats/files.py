@@ -98,14 +98,7 @@ def compress(data: bytes) -> bytes:
 
 
 def file_name(path: object) -> str:
-    """
-    Return a path as text.
-
-    Raises
-    ------
-    BadInput
-        If it is neither text nor a path.
-    """
+    """Return a path as text; raises `BadInput` if it is neither text nor a path."""
     if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
         raise BadInput(f"path: {type(path).__name__}, expected the name of a file, or '-'")
     return name
@@ -184,14 +177,7 @@ def _bomb(name: str, packed: int, most: int) -> BadInput:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """
-    Return the folder, made with all above it where it is not there.
-
-    Raises
-    ------
-    BadInput
-        If it cannot be made, or a file is in its place.
-    """
+    """Return the folder, made with all above it where it is not there."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

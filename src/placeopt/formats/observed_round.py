@@ -150,16 +150,7 @@ def observed_instance(
 
 
 class _GpuLedger:
-    """
-    Thousandths held of each GPU of each node; finds GPUs for workers whose own are not listed.
-
-    Parameters
-    ----------
-    sizes
-        Node -> number of GPUs.
-    notes
-        Counts jobs that contradict the nodes or each other.
-    """
+    """Thousandths held of each GPU of each node; finds GPUs for workers whose GPUs are not listed."""
 
     def __init__(self, sizes: dict[str, int], notes: ImportNotes) -> None:
         self._sizes, self._notes = sizes, notes

@@ -100,17 +100,9 @@ def read_sc17(
 @checked
 def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], list[Slowdown]]:
     """
-    Return the times in the artifact's profile file, by kind of job, ``<network>-<batch>-<GPUs>``.
+    Return run times in a socket (ms), excess across sockets (thousandths) where measured, and excess beside others.
 
-    Returns
-    -------
-    tuple of dict, dict and list
-        Run times in a socket in ms; excess across sockets in thousandths, where it was measured; excess beside others.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read or is not of that form.
+    Kinds of jobs are called ``<network>-<batch>-<GPUs>``.
     """
     times = _json(str(path))
     with _form(path, "profile"):

@@ -35,14 +35,7 @@ class SourceFile:
 
     @cached_property
     def text(self) -> str:
-        """
-        The file as text, without terminal colours.
-
-        Raises
-        ------
-        BadInput
-            If it is not UTF-8, or has NUL bytes.
-        """
+        """The file as text, without terminal colours; raises `BadInput` if it is not UTF-8, or has NUL bytes."""
         try:
             text = self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -65,16 +58,7 @@ class SourceFile:
 
     @cached_property
     def xml(self) -> Element:
-        """
-        The root element. DTDs are not fetched, entities are refused (lstopo writes a DOCTYPE, so it may stand).
-
-        Raises
-        ------
-        BadInput
-            If it is no well-formed XML, declares entities, or is too large or too deep.
-        Unsupported
-            If the package defusedxml is not installed.
-        """
+        """The root element. DTDs are not fetched, entities are refused (lstopo writes a DOCTYPE, so it may stand)."""
         try:
             from defusedxml.ElementTree import DefusedXMLParser
         except ImportError as error:

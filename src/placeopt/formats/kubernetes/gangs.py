@@ -62,14 +62,8 @@ class GangBuilder:
     """
     Groups pods into job drafts.
 
-    Attributes
-    ----------
-    rules
-        Rules of the listed PodGroups.
-    places
-        Waiting pod -> where its volumes can be used, as text.
-    left_out
-        Waiting pod -> why it is left out.
+    ``rules``: Rules of the listed PodGroups. ``places``: Waiting pod -> where its volumes can be used, as text.
+    ``left_out``: Waiting pod -> why it is left out.
     """
 
     rules: Mapping[str, PodGroupRules]

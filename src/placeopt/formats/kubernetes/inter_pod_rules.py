@@ -50,14 +50,7 @@ class PodAffinity:
 
 
 def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
-    """
-    Return the required terms of a pod.
-
-    Raises
-    ------
-    BadInput
-        If a term is not of Kubernetes' form.
-    """
+    """Return the required terms of a pod."""
     chosen = pod.entry.entry("spec").entry("affinity")
     near, apart = (
         tuple(
@@ -126,18 +119,8 @@ class InterPodRules:
     all. Between jobs that wait the round has no rule: of those that exclude each other the first is taken, and one that
     needs another to be there is left out.
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    levels
-        Labels of nodes that are levels of the round's domains -> those levels.
-    running
-        Pods on nodes.
-    waiting
-        Jobs that wait.
-    terms
-        Required terms by pod; pods without any may be missing.
+    ``levels``: Labels of nodes that are levels of the round's domains -> those levels. ``running``: Pods on nodes.
+    ``waiting``: Jobs that wait. ``terms``: Required terms by pod; pods without any may be missing.
     """
 
     def __init__(

@@ -25,18 +25,8 @@ class JobBuilder:
     """
     Builds the jobs of the round.
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    levels
-        Node label that defines domains -> level.
-    rules, other_resources
-        Rules between pods, and resources of nodes other than CPU, memory and GPUs.
-    volumes
-        Waiting pod -> conditions of its volumes on nodes.
-    notes
-        Counts the jobs that are left out.
+    ``levels``: Node label that defines domains -> level. ``volumes``: Waiting pod -> conditions of its volumes on
+    nodes.
     """
 
     def __init__(
@@ -190,18 +180,7 @@ def build_jobs(
     notes: ImportNotes,
 ) -> list[ObservedJob]:
     """
-    Return the jobs of the listed pods; waiting jobs that are left out are counted.
-
-    Parameters
-    ----------
-    pods, nodes
-        As listed; nodes by name.
-    levels
-        Node label that defines domains -> level.
-    volumes, other_resources
-        Volumes, and resources other than CPU, memory and GPUs.
-    notes
-        Counts the jobs that are left out.
+    Return the jobs of the listed pods; ``levels``: node label that defines domains -> level. Jobs left out are counted.
     """
     places: dict[str, str] = {}
     left: dict[str, str] = {}

@@ -30,12 +30,8 @@ class Volumes:
     """
     Volume claims and volumes as they were listed.
 
-    Parameters
-    ----------
-    claims, volumes
-        PersistentVolumeClaims and PersistentVolumes.
-    pods
-        All of them: a claim that only one pod may use is full if another names it.
+    ``claims``, ``volumes``: PersistentVolumeClaims and PersistentVolumes. ``pods``: All of them: a claim that only one
+    pod may use is full if another names it.
     """
 
     def __init__(self, claims: Iterable[JsonEntry], volumes: Iterable[JsonEntry], pods: Iterable[Pod]) -> None:
@@ -110,14 +106,7 @@ class OtherResources:
     out. The load of a node is at most the sum of all requests; and, where each job also requests a resource that plans
     count (GPUs, CPU, memory), at most what the node's capacity of that resource admits.
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    running
-        Pods on nodes, daemons included.
-    shut
-        Nodes that take no new pods.
+    ``running``: Pods on nodes, daemons included. ``shut``: Nodes that take no new pods.
     """
 
     def __init__(self, nodes: Mapping[str, NodeCapacity], running: Sequence[Pod], shut: Collection[str]) -> None:

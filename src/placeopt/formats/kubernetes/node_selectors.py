@@ -14,27 +14,13 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def node_affinity(pod: JsonEntry) -> Accepts | None:
-    """
-    Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none.
-
-    Raises
-    ------
-    BadInput
-        If an expression is not of Kubernetes' form.
-    """
+    """Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none."""
     required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
     return node_selector_terms(required) if "nodeSelectorTerms" in required else None
 
 
 def node_selector_terms(selector: JsonEntry) -> Accepts:
-    """
-    Return whether a node meets one of the terms of a node selector, all expressions of it; an empty term meets none.
-
-    Raises
-    ------
-    BadInput
-        If an expression is not of Kubernetes' form.
-    """
+    """Return whether a node meets a term of a selector, with all its expressions; an empty term meets none."""
     found = [
         [
             *(_expression(one, name=False) for one in term.entries("matchExpressions")),
@@ -74,14 +60,7 @@ def taint_id(taint: JsonEntry) -> str | None:
 
 
 def tolerations(pod: JsonEntry) -> list[tuple[str, str, str, str]]:
-    """
-    Return a pod's tolerations: key, operator, value and effect of each.
-
-    Raises
-    ------
-    BadInput
-        If one is not of Kubernetes' form.
-    """
+    """Return a pod's tolerations: key, operator, value and effect of each."""
     found = []
     for one in pod.entries("tolerations"):
         operator, value = one.text("operator", "") or "Equal", one.text("value", "")
@@ -120,14 +99,7 @@ def _meets(named: bool, operator: str, own: str, value: str) -> bool:
 
 
 def label_selector(entry: JsonEntry) -> Callable[[Mapping[str, str]], bool]:
-    """
-    Return whether labels meet a selector; an empty one meets all.
-
-    Raises
-    ------
-    BadInput
-        If an expression is not of Kubernetes' form.
-    """
+    """Return whether labels meet a selector; an empty one meets all."""
     wanted = entry.texts("matchLabels")
     expressions = [_expression(one, name=False) for one in entry.entries("matchExpressions")]
     return lambda labels: (

@@ -59,14 +59,7 @@ class NodeCapacity:
 
 
 def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapacity:
-    """
-    Return one node. An unreadable node, or one whose GPUs may be counted twice, is drained and counted.
-
-    Raises
-    ------
-    BadInput
-        If it has no name.
-    """
+    """Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted."""
     name = entry.entry("metadata").text("name")
     try:
         found = _read_node(entry, name, resource)
@@ -116,19 +109,9 @@ def make_cluster(
     """
     Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
-    Parameters
-    ----------
-    nodes
-        As `read_node` returns them, with the resources of daemons.
-    levels
-        Labels that define domains, top level first; None: those of `LEVEL_LABELS` that nodes have.
-    where
-        Name of the file, for messages.
-
-    Raises
-    ------
-    BadInput
-        If no node has one of the labels.
+    ``nodes``: As `read_node` returns them, with the resources of daemons. ``levels``: Labels that define domains, top
+    level first; None: those of `LEVEL_LABELS` that nodes have. ``where``: Name of the file, for messages. Raises
+    `BadInput` if no node has one of the labels.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}

@@ -75,11 +75,6 @@ def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> Gan
     Return the gang of a pod, None if it is alone.
 
     A PodGroup comes first, of whichever scheduler, then the labels of controllers whose pods work together.
-
-    Raises
-    ------
-    BadInput
-        If a field or a number is not of Kubernetes' form.
     """
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     named = spec.entry("schedulingGroup").text("podGroupName", "")

@@ -21,29 +21,9 @@ class PodList:
     """
     The listed pods, with their affinity terms and PodGroups.
 
-    Parameters
-    ----------
-    listed
-        Objects by kind.
-    nodes
-        By name.
-    resource
-        The resource that counts GPUs.
-    notes
-        Counts pods that cannot be read.
-
-    Attributes
-    ----------
-    running, waiting
-        Readable pods. Daemons are among the running ones.
-    work
-        Those of them that become jobs.
-    unread
-        Jobs of one running pod that may hold GPUs of its node, in unknown number.
-    terms
-        Required affinity and anti-affinity of pods that have any, by pod.
-    rules
-        Rules of PodGroups.
+    ``running``, ``waiting``: Readable pods, daemons among the running ones. ``job_pods``: Those of them that become
+    jobs. ``unsupported``: Jobs of one running pod that may hold GPUs of its node, in unknown number. ``terms``:
+    Required affinity and anti-affinity by pod, of pods that have any. ``rules``: Rules of PodGroups.
     """
 
     def __init__(

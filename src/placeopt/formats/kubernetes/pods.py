@@ -77,19 +77,8 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
     """
     Return a pod; None if it has ended, or is terminating without a node.
 
-    Parameters
-    ----------
-    entry
-        The pod.
-    resource
-        The extended resource that counts GPUs.
-    drivers
-        Of ResourceClaims that are allocated, by namespace and name: the drivers of their devices.
-
-    Raises
-    ------
-    BadInput
-        If a field is not of Kubernetes' form.
+    ``resource``: The extended resource that counts GPUs. ``drivers``: Of ResourceClaims that are allocated, by
+    namespace and name: the drivers of their devices.
     """
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     node = spec.text("nodeName", "") or None

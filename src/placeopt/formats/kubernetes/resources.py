@@ -28,14 +28,7 @@ def parse_quantity(text: str) -> Fraction:
 
 
 def quantity(entry: JsonEntry, key: str) -> Fraction:
-    """
-    Return the quantity of a field, 0 where it is left out; whole numbers may stand without quotes.
-
-    Raises
-    ------
-    BadInput
-        If it is no quantity, or beyond what a cluster has.
-    """
+    """Return the quantity of a field, 0 where it is left out; whole numbers may stand without quotes."""
     value = entry.raw(key)
     if value is None:
         return Fraction(0)
@@ -73,21 +66,13 @@ Kind = Literal["counter", "device", "share"]
 
 def kind_of(name: str, counted: str) -> Kind:
     """
-    Return the class of a resource other than CPU, memory and the one that counts GPUs.
+    Return the class of a resource other than CPU, memory and the one that counts GPUs (``counted``).
 
-    Parameters
-    ----------
-    name, counted
-        The resource, and the one that counts GPUs.
-
-    Returns
-    -------
-    str
-        ``device``: an accelerator that is certainly none of the counted GPUs: of another maker, or a MIG instance
-        (a GPU is a whole one or cut into instances, never both). ``share``: what may be, or be a part of, one of
-        the counted GPUs (``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``,
-        ``aliyun.com/gpu-mem``). ``counter``: anything else, of which a node has an amount: ephemeral storage, huge
-        pages, network cards. A name that looks like a GPU's and is not known is a share: in doubt the same GPU.
+    ``device``: an accelerator that is certainly none of the counted GPUs: of another maker, or a MIG instance (a GPU is
+    a whole one or cut into instances, never both). ``share``: what may be, or be a part of, one of the counted GPUs
+    (``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``, ``aliyun.com/gpu-mem``). ``counter``:
+    anything else, of which a node has an amount: ephemeral storage, huge pages, network cards. An unknown name that
+    looks like a GPU's is a share: in doubt the same GPU.
     """
     maker, slash, local = name.lower().partition("/")
     if not slash or maker.endswith("kubernetes.io") or (_NETWORK.search(f"/{local}") and "gpu" not in local):
@@ -105,13 +90,8 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
 
     The larger of what its containers, with the sidecars (init containers that are restarted always), hold together, and
     what one init container needs beside the sidecars begun before it; or what the pod as a whole states
-    (``spec.resources``); and the overhead of its runtime. A container that was resized counts with what its node
-    still keeps for it, where that is more.
-
-    Raises
-    ------
-    BadInput
-        If a field is not of Kubernetes' form.
+    (``spec.resources``); and the overhead of its runtime. A container that was resized counts with what its node still
+    keeps for it, where that is more.
     """
     whole, overhead = spec.entry("resources"), spec.entry("overhead")
     kept = {one.text("name", ""): one.entry("allocatedResources") for one in status.entries("containerStatuses")}

@@ -23,21 +23,9 @@ class EligibleNodes:
         """
         Return the fields of a job that restrict its nodes.
 
-        Parameters
-        ----------
-        entry
-            The job.
-        one_node
-            Whether it runs on one node, so that a constraint about all its nodes together is about this one.
-        nodes
-            Numbers of nodes on which it may run; None: unknown.
-
-        Raises
-        ------
-        LeftOut
-            If it has a condition on several nodes together, or on nodes that are not listed.
-        BadInput
-            If a list of nodes cannot be read.
+        ``one_node``: Whether it runs on one node, so that a constraint about all its nodes together is about this one.
+        ``nodes``: Numbers of nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on
+        several nodes together, or on nodes that are not listed.
         """
         partitions = tuple(filter(None, entry.text("partition", "").split(",")))
         text, reservation = entry.text("features", ""), entry.text("resv_name", "")

@@ -14,14 +14,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
 
 
 def expand_hosts(text: str) -> list[str]:
-    """
-    Names of a list, in its order; ``n[08-10]`` keeps the width: n08, n09, n10.
-
-    Raises
-    ------
-    ValueError
-        If a bracket is malformed, or there are more than ``MAX_HOSTS`` names.
-    """
+    """Names of a list, in its order; ``n[08-10]`` keeps the width: n08, n09, n10."""
     names: list[str] = []
     for item in _items(text):
         pieces: list[list[str]] = []
@@ -101,11 +94,6 @@ def parse_gres(text: str) -> list[Gres]:
     one of them). Slurm 22.05 writes ``gpu:a100:4(S:0-1)``, ``gres:gpu:4``, ``gpu:a100:2(IDX:0,3)``, ``shard:t4:8``,
     ``gpu:0``; later versions ``gres/gpu:a100:4``, ``shard:a100:1(1/8,-/8)``, ``(CNT:2)``; nothing is an empty text or
     ``(null)``.
-
-    Raises
-    ------
-    ValueError
-        If an item cannot be read.
     """
     if text.strip() in _NOTHING:
         return []
@@ -161,12 +149,8 @@ def parse_tres(text: str) -> Tres:
     """
     Read cpu, mem, node and GPUs, and the names of other resources.
 
-    GPUs are the count without a model where it stands, the sum over models elsewhere.
-
-    Raises
-    ------
-    ValueError
-        If a count is none.
+    GPUs are the count without a model where it stands, the sum over models elsewhere. Raises `ValueError` if a count is
+    none.
     """
     counts = {"cpu": 0, "mem": 0, "node": 0}
     rest = []
@@ -199,14 +183,7 @@ class GresRequest:
 @lru_cache(maxsize=4096)
 def parse_gres_request(text: str) -> GresRequest:
     """
-    Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``.
-
-    Where a count without a type stands beside counts with one, it is their sum (so Slurm accounts).
-
-    Raises
-    ------
-    ValueError
-        If an item cannot be read.
+    Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``; an untyped count is the sum.
     """
     typed: dict[str, int] = {}
     plain = 0
@@ -255,14 +232,7 @@ class GresHolding:
 
 
 def parse_gres_detail(text: str) -> GresHolding:
-    """
-    Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``, ``shard:2``.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, or indices and count do not agree.
-    """
+    """Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``."""
     count, indices, listed, shared = 0, [], True, None
     for gres in parse_gres(text):
         if gres.name in SHARES_OF_GPUS and gres.count:

@@ -96,14 +96,8 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
 
     A job on one node is one worker with all of it. ``--gres`` and ``--gpus-per-node`` make a worker a node,
     ``--gpus-per-task`` and CPU jobs one a task, ``--gpus`` with ``--cpus-per-gpu`` one a GPU. CPUs of a task are the
-    job's divided by its tasks, where Slurm (22.05) does not list them.
-
-    Raises
-    ------
-    LeftOut
-        If the request is none of these: workers would have to differ, or the model lacks the rule.
-    BadInput
-        If a field is none that Slurm writes.
+    job's divided by its tasks, where Slurm (22.05) does not list them. Raises `JobLeftOut` if the request is none of
+    these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none that Slurm writes.
     """
     _refuse(entry)
     total = tres_field(entry, "tres_req_str")
@@ -257,11 +251,6 @@ def _worker_anywhere(
 def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
-
-    Raises
-    ------
-    LeftOut
-        If the number of nodes is unknown, or a node has less than the request.
     """
     found = []
     for shape in shapes:

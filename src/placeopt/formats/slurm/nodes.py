@@ -48,14 +48,7 @@ def is_json(source: SourceFile) -> bool:
 
 def node_entries(source: SourceFile) -> list[JsonEntry]:
     """
-    Return the nodes of a reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or of ``sinfo --json`` of Slurm 22.05.
-
-    Raises
-    ------
-    BadInput
-        If the file is no such reply, or has no node or too many.
-    Unsupported
-        If it is a reply about jobs or partitions.
+    Return the nodes of a reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or of Slurm 22.05's ``sinfo --json``.
     """
     reply = parse_json(source.text, source.name)
     if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
@@ -77,27 +70,15 @@ def read_slurm_nodes(source: SourceFile) -> Inventory:
 
 def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] | None = None) -> Inventory:
     """
-    Return nodes and their machine types.
+    Return nodes and their machine types; raises `BadInput` if a value is malformed or a name repeats.
 
     ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` lists the
     GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node is ``drained`` if a word
-    of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`). Partitions become labels
-    ``partition:NAME`` = ``yes``. Slurm reports no GPU memory, links or network.
+    of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`). Partitions become labels ``partition:NAME``
+    = ``yes``. Slurm reports no GPU memory, links or network.
 
-    Parameters
-    ----------
-    source
-        Name of the file.
-    entries
-        The nodes.
-    unreadable
-        None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory and GPUs,
-        ``drained``, and its name is added to the set.
-
-    Raises
-    ------
-    BadInput
-        If a value is malformed, or a name repeats.
+    ``unreadable`` None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory
+    and GPUs, ``drained``, and its name is added to the set.
     """
     machines: dict[NodeShape, Machine] = {}
     nodes: dict[str, Node] = {}
@@ -183,14 +164,7 @@ class SlurmNode:
 def read_nodes(
     path: str | Path, topology: str | Path | None, notes: ImportNotes
 ) -> tuple[Cluster, Mapping[str, SlurmNode]]:
-    """
-    Read the list of nodes, and the switches above them; nodes that take no new work are entered in ``notes``.
-
-    Raises
-    ------
-    BadInput, Unsupported
-        As `read_slurm`.
-    """
+    """Read the list of nodes, and the switches above them; nodes that take no new work are entered in ``notes``."""
     source = read_source(path)
     unreadable: set[str] = set()
     try:

@@ -47,14 +47,7 @@ class RunningJobReader:
         self._nodes, self._where, self._notes = nodes, where, notes
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
-        """
-        Return a running job; several, if it holds different amounts on its nodes; none, if it names no node.
-
-        Raises
-        ------
-        BadInput
-            If its list of nodes is malformed: it may hold anything.
-        """
+        """Return a running job; several, if it holds different amounts on its nodes; none, if it names no node."""
         nodes = list(dict.fromkeys(expand_node_list(entry, "nodes")))
         if not nodes:
             self._notes.leave_out("runs on no node", name)

@@ -197,7 +197,7 @@ def read_slurm(
 
         What has its nodes, suspended or completing included, runs, with what it holds on each node; a job that holds
         more on one node than on another is a job for each kind. What waits is read exactly as it asked
-        (`asked_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
+        (`requested_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
         as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do not stop the
         import (see `placeopt.formats.observed_round`).
 

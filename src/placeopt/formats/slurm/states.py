@@ -41,12 +41,8 @@ def why_not_started(reason: str, description: str) -> str | None:
     """
     Return why a pending job might not start even on free nodes; None if it only waits for capacity.
 
-    Parameters
-    ----------
-    reason
-        ``state_reason``: one word.
-    description
-        ``state_description``: Slurm's text beside it, such as ``launch failed requeued held``; may be empty.
+    ``reason``: ``state_reason``, one word. ``description``: Slurm's text beside it, such as ``launch failed requeued
+    held``.
     """
     if re.search(r"\bheld\b", description):
         return f"waiting, {description[:60]}"

@@ -21,12 +21,7 @@ def combine(hosts: Sequence[Host]) -> Host:
     GPUs are matched by PCI address if both files state it, else by number. Sockets and NUMA domains come from the first
     file that states sockets; switches from the first with the PCIe tree; links from the first with their bandwidth;
     everything else from the first file that states it. The number of CPUs is the largest one (``nvidia-smi`` lists only
-    those near GPUs).
-
-    Raises
-    ------
-    BadInput
-        If the files disagree about the number of GPUs.
+    those near GPUs). Raises `BadInput` if the files disagree about the number of GPUs.
     """
     with_gpus = [host for host in hosts if host.gpus]
     for host in with_gpus[1:]:
@@ -110,12 +105,8 @@ def build_machine(
     Sockets contain NUMA domains, which contain switches, which contain GPUs. If no file states sockets, a NUMA domain
     becomes a socket; a socket with a single domain is one part. A GPU with fewer PCIe switches above it than others
     gets switches of its own, so that a farther pair never becomes nearer. 1 logical CPU = 1000 millicores. What no file
-    states is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths).
-
-    Raises
-    ------
-    BadInput
-        If the files contradict each other, or the result is no valid machine.
+    states is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths). Raises `BadInput` if the files contradict each
+    other, or the result is no valid machine.
     """
     if len(host.places) > MAX_PLACES:
         raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")

@@ -70,19 +70,9 @@ def switches_of(
     """
     Reduce every GPU's chain of bridges to those at which paths to GPUs separate.
 
-    Parameters
-    ----------
-    chains
-        Per GPU: (id, uplink MB/s or None) of each bridge above it, the highest first, then of the GPU itself.
-
-    Returns
-    -------
-    switches
-        Per GPU: ids of the kept bridges, the highest first.
-    gpu_mbps
-        Per GPU: smallest known speed between it and the next kept bridge above.
-    switch_mbps
-        Per kept bridge: the same for it.
+    ``chains``: Per GPU, (id, uplink MB/s or None) of each bridge above it, the highest first, then of the GPU itself.
+    Returns per GPU the ids of the kept bridges, the highest first; per GPU the smallest known speed between it and the
+    next kept bridge above; and the same per kept bridge.
     """
     ways: dict[str, set[str]] = {}
     for chain in chains:

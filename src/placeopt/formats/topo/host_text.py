@@ -36,11 +36,7 @@ def read_numactl(source: SourceFile) -> Host:
     Return the host: one part for each domain with CPUs, under sockets if the distances show them. It lists no GPUs.
 
     Memory is the sum over domains with CPUs; memory without CPUs (a GPU's own, on some machines) is not the host's.
-
-    Raises
-    ------
-    BadInput
-        If a line is malformed, or the domains announced are not there.
+    Raises `BadInput` if a line is malformed, or the domains announced are not there.
     """
     cpus: dict[int, int] = {}
     sizes: dict[int, int] = {}
@@ -137,11 +133,6 @@ def read_host_text(source: SourceFile) -> Host:
     machines and odd firmware), sockets are CPUs / (threads x cores). GPUs come from the table of ``nvidia-smi``, their
     PCIe switches and sockets from ``lspci``: a socket starts at each bus that has a CBDMA engine, of which Intel puts
     one on every socket's first bus. If that does not fit, GPUs are attached to the machine.
-
-    Raises
-    ------
-    BadInput
-        If ``lscpu``'s numbers are missing or make no sense.
     """
     fields: dict[str, str] = {}
     for line in source.lines:

@@ -66,11 +66,6 @@ def read_hwloc(source: SourceFile) -> Host:
     or OpenCL device; the VGA chip of a service processor is none. They are numbered by those devices, else by PCI
     address. Bridges at which paths to GPUs separate become switches; a host bridge does not. Memory is that of the NUMA
     domains with CPUs. Groups are left out.
-
-    Raises
-    ------
-    BadInput
-        If a CPU set or another number that is needed is malformed.
     """
     seen = _walk(source)
     _order(seen.gpus)

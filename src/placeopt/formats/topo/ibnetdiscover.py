@@ -57,12 +57,7 @@ def read_ibnetdiscover(
     Networks are often no trees (several spines above each leaf). The domains are: the switches that a host's adapters
     hang on (switches that share a host are one domain); then, layer by layer away from the hosts, what hangs together
     using only switches up to that layer. In a tree that is the tree; in a fat tree it gives leaf, pod, core. This is
-    ours: no standard defines the domains of a network.
-
-    Raises
-    ------
-    BadInput
-        If no host is found, or the text is damaged.
+    ours: no standard defines the domains of a network. Raises `BadInput` if no host is found, or the text is damaged.
     """
     found = _read_network(network)
     hosts = _hosts(found, ibstat)

@@ -53,12 +53,8 @@ def read_nccl(source: SourceFile) -> Host:
     Return the host. A ``cpu`` element is a NUMA domain; bridges at which paths to GPUs separate become switches.
 
     GPUs are numbered by ``dev`` where all have one, else by PCI address, as CUDA does. The file states no memory. Links
-    to NVSwitches join all GPUs that have some; links to a CPU (Power) make the GPU's uplink.
-
-    Raises
-    ------
-    BadInput
-        If an attribute that is needed is missing or malformed, or a link leads nowhere.
+    to NVSwitches join all GPUs that have some; links to a CPU (Power) make the GPU's uplink. Raises `BadInput` if an
+    attribute that is needed is missing or malformed, or a link leads nowhere.
     """
     root = source.xml
     places, found, network = [], [], 0

@@ -50,11 +50,7 @@ def read_nvidia_smi(source: SourceFile) -> Host:
     Return the host. The matrix states neither models nor memory; CPUs are those of the affinities.
 
     Where the affinities contradict the matrix (as in some virtual machines), the matrix alone defines the sockets.
-
-    Raises
-    ------
-    BadInput
-        If the matrix is incomplete, not symmetric, or contradicts itself.
+    Raises `BadInput` if the matrix is incomplete, not symmetric, or contradicts itself.
     """
     matrix = _read_matrix(source)
     gpus = [i for i, name in enumerate(matrix.names) if name.startswith("GPU")]
@@ -228,11 +224,6 @@ def read_rocm_smi(source: SourceFile) -> Host:
 
     The tool lists neither lanes nor switches, so a link has one lane, and GPUs without a NUMA domain are attached to
     the machine. It lists no CPUs and no memory.
-
-    Raises
-    ------
-    BadInput
-        If the table is missing, incomplete or not symmetric.
     """
     start = next((n for n, line in enumerate(source.lines) if _TITLE.match(line)), None)
     if start is None:

@@ -61,16 +61,8 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
     """
     Read the log of a simulation.
 
-    Parameters
-    ----------
-    running
-        Jobs that the scenario lets run from its beginning, which the log does not contain. They hold their GPUs from 0
-        and have not waited; left out, they are missing until they are placed again.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read or is no such log; an incomplete last line is ignored.
+    ``running``: Jobs that the scenario lets run from its beginning, which the log does not contain. They hold their
+    GPUs from 0 and have not waited; left out, they are missing until they are placed again.
     """
     source = Path(path)
     try:
@@ -132,12 +124,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
     Return the figures of logs: bars by GPU for each small log, GPUs held and waiting for all together.
 
     With the scenario, which holds the cluster and run times, also idle GPUs on nodes partly in use, slots for jobs to
-    come, and slowdowns.
-
-    Raises
-    ------
-    BadInput
-        If a log has nodes that the scenario lacks.
+    come, and slowdowns. Raises `BadInput` if a log has nodes that the scenario lacks.
     """
     figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
     held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
@@ -305,12 +292,7 @@ def step_figure(
     """
     Return a figure of step curves, one per log; fewer than two hours are drawn as minutes.
 
-    Parameters
-    ----------
-    curves
-        Points (x, y) by label, x ascending.
-    labels
-        Of the axes: what x is in, what y counts.
+    ``curves``: Points (x, y) by label, x ascending. ``labels``: Of the axes: what x is in, what y counts.
     """
     longest = max([x for points in curves.values() for x, _ in points], default=0.0)
     short = labels[0] == "hours" and longest < SHORT_H

@@ -71,12 +71,8 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
     """
     Return the nodes of an instance in file order, with what the placements hold on them.
 
-    Nodes and GPUs that running jobs hold but the instance does not list follow as drained ones.
-
-    Raises
-    ------
-    BadInput
-        If a placement names a node or GPU that does not exist; ``source`` is the name of the list in the message.
+    Nodes and GPUs that running jobs hold but the instance does not list follow as drained ones. Raises `BadInput` if a
+    placement names a node or GPU that does not exist; ``source`` is the name of the list in the message.
     """
     lost = find_lost(instance)
     cluster = instance.cluster if lost is None else lost.instance.cluster

@@ -34,20 +34,7 @@ DRAINED = "!"
 
 
 def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
-    """
-    Draw the GPUs of all nodes.
-
-    Parameters
-    ----------
-    uses
-        The nodes with what jobs hold on them.
-    painter
-        Draws a GPU.
-    glyphs
-        Characters of the folded form.
-    width
-        Columns of the page.
-    """
+    """Draw the GPUs of all nodes on a page of ``width`` columns; ``glyphs`` are the characters of the folded form."""
     with_gpus = [use for use in uses if use.gpus]
     parts: list[RenderableType] = []
     if with_gpus:

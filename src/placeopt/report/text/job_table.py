@@ -88,16 +88,7 @@ def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
 
 
 def job_table(facts: list[JobPlace], marks: Mapping[str, Text]) -> list[RenderableType]:
-    """
-    Return a row per job and node.
-
-    Parameters
-    ----------
-    facts
-        As ``job_facts`` returns them.
-    marks
-        Job -> how the map draws it, for jobs that are drawn.
-    """
+    """Return a row per job and node; ``marks``: job -> how the map draws it, for jobs that are drawn."""
     rows: list[list[str | Text]] = []
     for job in facts[:MAX_JOBS]:
         first: list[str | Text] = [marks.get(job["job"], Text("")), job["job"], "ran" if job["ran_before"] else "new"]

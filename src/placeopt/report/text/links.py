@@ -52,26 +52,7 @@ class PairLink(NamedTuple):
 
 
 def job_links(machine: Machine, gpus: Iterable[int]) -> list[PairLink]:
-    """
-    Connections between all pairs of the given GPUs.
-
-    Parameters
-    ----------
-    machine
-        The machine type of the node.
-    gpus
-        Distinct GPU indices, any order.
-
-    Returns
-    -------
-    list of PairLink
-        One per unordered pair, by index.
-
-    Raises
-    ------
-    BadInput
-        If an index repeats or is not in the machine.
-    """
+    """Return the connection of every unordered pair of the given GPUs, by index; indices are distinct."""
     indices = sorted(gpus)
     for gpu in indices:
         if not 0 <= gpu < len(machine.gpus) or indices.count(gpu) > 1:
@@ -95,23 +76,9 @@ def machine_picture(machine: Machine, held: Mapping[int, str]) -> Text:
     """
     Draw a machine: its GPUs by socket and switch, the matrix of connections, and what each job got.
 
-    Parameters
-    ----------
-    machine
-        The machine type of the node.
-    held
-        GPU index -> id of the job that holds it; a shared GPU may name several in one string. GPUs left out are free.
-
-    Returns
-    -------
-    rich.text.Text
-        At most ``WIDTH`` columns. Jobs have letters as well as colours, and a connection inside a job is in brackets,
-        so ``.plain`` holds the same information.
-
-    Raises
-    ------
-    BadInput
-        If ``held`` names a GPU that the machine does not have.
+    ``held``: GPU index -> id of the job that holds it; a shared GPU may name several in one string, free GPUs are left
+    out. The text has at most ``WIDTH`` columns. Jobs have letters as well as colours, and a connection inside a job is
+    in brackets, so ``.plain`` holds the same information.
     """
     drawn = range(len(machine.gpus)) if len(machine.gpus) <= MAX_MATRIX_GPUS else sorted(held)
     pairs = {(pair.a, pair.b): pair for pair in job_links(machine, sorted({*drawn, *held}))}

@@ -23,16 +23,7 @@ BLANK = Text("")
 
 
 def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[RenderableType]:
-    """
-    Return the whole summary.
-
-    Parameters
-    ----------
-    plan
-        Any valid plan.
-    total_s
-        Seconds of the whole command, for plans that state none (deterministic ones).
-    """
+    """Return the whole summary; ``total_s``: seconds of the command, for plans that state none (deterministic ones)."""
     sections: list[list[RenderableType]] = [
         headline(plan),
         [_jobs(plan)],

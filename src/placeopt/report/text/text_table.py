@@ -24,17 +24,10 @@ class TextTable:
     """
     Rows under dim headers, indented; a rich renderable.
 
-    Parameters
-    ----------
-    columns
-        Headers; one that starts with ``>`` is aligned to the right.
-    rows
-        Cells; plain strings are made printable.
-    wrap
-        The column that is narrowed in a narrow terminal; its text is folded into lines.
-    drop
-        Columns that a narrow terminal shows in a table below, beside the first column again; they move in this order.
-        No column is left out.
+    ``columns``: Headers; one that starts with ``>`` is aligned to the right. ``rows``: Cells; plain strings are made
+    printable. ``wrap``: The column that is narrowed in a narrow terminal; its text is folded into lines. ``drop``:
+    Columns that a narrow terminal shows in a table below, beside the first column again; they move in this order. No
+    column is left out.
     """
 
     def __init__(
