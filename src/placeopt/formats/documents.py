@@ -27,6 +27,15 @@ from placeopt.model.scenario import Scenario
 Document = TypeVar("Document", bound=Record)
 MAX_KEYS = 20_000
 """Keys of one object: labels of a node, GPUs of an assignment."""
+LARGE = 1 << 18
+"""
+Bytes from which on a document is validated with lists that stop at the first wrong element.
+
+The validator collects all errors before it reports one, some kilobytes of memory each, so a list of a million wrong
+jobs would take gigabytes. The neighbours of a wrong element are then validated alone.
+"""
+EXCERPT = LARGE
+"""Bytes of such neighbours up to which they are validated."""
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -200,10 +209,6 @@ def _field(record: Record, name: str, *, sparse: bool) -> str:
     return dumped[dumped.index(":") + 1 : -1] if dumped != "{}" else "{}"
 
 
-LARGE = 1 << 18
-"""Bytes from which on a document is read so: 90,000 errors fit into less."""
-
-
 @cache
 def fail_fast_validator(kind: type[Record]) -> SchemaValidator:
     """Return the validator of a record whose lists stop at the first wrong element."""
@@ -228,7 +233,7 @@ def first_faults(kind: type[Record], text: str, error: ValidationError, source: 
         begins[loc[:depth]] = loc[depth]
         holder[last] = holder[last][loc[depth] : loc[depth] + SHOWN]
         shown += len(json.dumps(holder[last]))
-    if begins and shown <= LARGE:
+    if begins and shown <= EXCERPT:
         try:
             kind.model_validate_json(json.dumps(document))
         except ValidationError as several:

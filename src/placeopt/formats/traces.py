@@ -1,4 +1,10 @@
-"""Traces with one job a line: Microsoft's Philly trace, and the sample workloads of Sia's simulator."""
+"""
+Traces with one job a line: Microsoft's Philly trace, and the sample workloads of Sia's simulator.
+
+Source of both: siasosp23/artifacts. Its sia-simulator/traces/philly.csv is msr-fiddle/philly-traces (CC-BY-4.0; Jeon et
+al., ATC'19) with the columns ``timestamp`` (submission), ``duration`` (s), ``num_gpus``, ``gpu_time``, ``cluster`` (the
+virtual cluster). It has no CPU, memory or user column, and nothing about what the jobs computed.
+"""
 
 from __future__ import annotations
 

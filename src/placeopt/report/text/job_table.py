@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -24,34 +24,7 @@ MAX_JOBS = 40
 """Rows of the table before the rest is counted."""
 
 
-class Pair(TypedDict):
-    """Two GPUs of a job on one node, and their connection."""
-
-    gpus: tuple[int, int]
-    link: str
-    bandwidth_mbps: int | None
-    distance: int
-
-
-class JobAssignment(TypedDict):
-    """What a job holds on one node."""
-
-    node: str
-    gpus: dict[str, int]
-    workers: int
-    links: list[Pair]
-
-
-class JobPlace(TypedDict):
-    """The placement of a job, node by node."""
-
-    job: str
-    option: str
-    ran_before: bool
-    places: list[JobAssignment]
-
-
-def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
+def job_facts(instance: Instance, plan: Plan) -> list[dict[str, Any]]:
     """Return every placed job with its GPUs and the links between those of one node; of hardware that is listed."""
     machines = {machine.id: machine for machine in instance.cluster.machines}
     machine_of = {node.id: machines[node.machine] for node in instance.cluster.nodes}
@@ -66,28 +39,33 @@ def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
         )
 
     return [
-        JobPlace(
-            job=placement.job,
-            option=placement.option,
-            ran_before=placement.job in running,
-            places=[
-                JobAssignment(
-                    node=assignment.node,
-                    gpus=dict(assignment.gpus),
-                    workers=len(assignment.workers),
-                    links=[
-                        Pair(gpus=(p.a, p.b), link=p.label, bandwidth_mbps=p.bandwidth_mbps, distance=p.distance)
+        {
+            "job": placement.job,
+            "option": placement.option,
+            "ran_before": placement.job in running,
+            "places": [
+                {
+                    "node": assignment.node,
+                    "gpus": dict(assignment.gpus),
+                    "workers": len(assignment.workers),
+                    "links": [
+                        {
+                            "gpus": (p.a, p.b),
+                            "link": p.label,
+                            "bandwidth_mbps": p.bandwidth_mbps,
+                            "distance": p.distance,
+                        }
                         for p in links(assignment)
                     ],
-                )
+                }
                 for assignment in placement.assignments
             ],
-        )
+        }
         for placement in plan.placements
     ]
 
 
-def job_table(facts: list[JobPlace], marks: Mapping[str, Text]) -> list[RenderableType]:
+def job_table(facts: list[dict[str, Any]], marks: Mapping[str, Text]) -> list[RenderableType]:
     """Return a row per job and node; ``marks``: job -> how the map draws it, for jobs that are drawn."""
     rows: list[list[str | Text]] = []
     for job in facts[:MAX_JOBS]:
@@ -109,13 +87,13 @@ def job_key(plan: Plan, marks: Mapping[str, Text]) -> list[RenderableType]:
     return [heading("Jobs with GPUs"), TextTable(["", "job", ">GPUs", ">nodes"], rows, wrap="job")]
 
 
-def _gpus(place: JobAssignment) -> str:
+def _gpus(place: dict[str, Any]) -> str:
     if not place["gpus"]:
         return "none"
     return " ".join(index if milli >= 1000 else f"{index} ({gpus(milli)})" for index, milli in place["gpus"].items())
 
 
-def _links(place: JobAssignment) -> str:
+def _links(place: dict[str, Any]) -> str:
     if not place["links"]:
         return ""
     kinds = Counter(pair["link"] for pair in place["links"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
 from rich.text import Text
@@ -164,31 +164,19 @@ MEANING = {
 }
 
 
-class Term(TypedDict):
-    """The cost of a term: raw, times its weight, as a share of the level and of the term's own worst case."""
-
-    term: str
-    raw: int
-    unit: str
-    weight: int
-    cost: int
-    share: float | None
-    of_worst: float | None
-
-
-def cost_facts(plan: Plan) -> list[Term]:
+def cost_facts(plan: Plan) -> list[dict[str, Any]]:
     """Return the terms of the cost level in the policy's order."""
     total = sum(cost.raw * cost.weight for cost in plan.costs.values())
     return [
-        Term(
-            term=name,
-            raw=cost.raw,
-            unit=cost.unit,
-            weight=cost.weight,
-            cost=cost.raw * cost.weight,
-            share=cost.raw * cost.weight / total if total else None,
-            of_worst=cost.raw / cost.worst if cost.worst else None,
-        )
+        {
+            "term": name,
+            "raw": cost.raw,
+            "unit": cost.unit,
+            "weight": cost.weight,
+            "cost": cost.raw * cost.weight,
+            "share": cost.raw * cost.weight / total if total else None,
+            "of_worst": cost.raw / cost.worst if cost.worst else None,
+        }
         for name, cost in plan.costs.items()
     ]
 
@@ -224,34 +212,18 @@ def standing_table(plan: Plan) -> list[RenderableType]:
     return [title, TextTable(["limit", "by how much"], rows, wrap="by how much")]
 
 
-class Detail(TypedDict):
-    """A sentence of the referee or a stage, the number of jobs that share it, and one of them."""
-
-    detail: str
-    jobs: int
-    for_example: str
-
-
-class Reason(TypedDict):
-    """A reason to wait, its number of jobs, and their details, most frequent first."""
-
-    reason: str
-    jobs: int
-    details: list[Detail]
-
-
-def waiting_facts(plan: Plan) -> list[Reason]:
+def waiting_facts(plan: Plan) -> list[dict[str, Any]]:
     """Return the reasons of a plan's waiting jobs, most frequent first."""
-    by_reason: dict[str, dict[str, Detail]] = {}
+    by_reason: dict[str, dict[str, dict[str, Any]]] = {}
     for job in plan.unplaced:
         details = by_reason.setdefault(job.reason, {})
-        details.setdefault(job.detail, Detail(detail=job.detail, jobs=0, for_example=job.job))["jobs"] += 1
+        details.setdefault(job.detail, {"detail": job.detail, "jobs": 0, "for_example": job.job})["jobs"] += 1
     reasons = [
-        Reason(
-            reason=reason,
-            jobs=sum(detail["jobs"] for detail in details.values()),
-            details=sorted(details.values(), key=lambda detail: -detail["jobs"]),
-        )
+        {
+            "reason": reason,
+            "jobs": sum(detail["jobs"] for detail in details.values()),
+            "details": sorted(details.values(), key=lambda detail: -detail["jobs"]),
+        }
         for reason, details in by_reason.items()
     ]
     return sorted(reasons, key=lambda reason: (-reason["jobs"], reason["reason"]))
