@@ -13,8 +13,7 @@ from placeopt import __version__
 from placeopt.cli.commands import bench, whatif, whatif_rounds
 from placeopt.cli.commands.bench_papers import papers
 from placeopt.cli.commands.doctor import doctor
-from placeopt.cli.commands.export import export
-from placeopt.cli.commands.generate import generate
+from placeopt.cli.commands.make import export, generate
 from placeopt.cli.commands.report import report
 from placeopt.cli.commands.review import audit, check, explain
 from placeopt.cli.commands.show import show

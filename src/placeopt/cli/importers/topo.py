@@ -34,7 +34,7 @@ def topo(
     NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
     from placeopt.formats.topo.read import read_machine
-    from placeopt.report.text.hardware import hardware_document, hardware_summary
+    from placeopt.report.text.documents import hardware_document, hardware_summary
 
     found: Machine | Fabric | Inventory | Cluster
     if any(stated is not None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):

@@ -195,11 +195,11 @@ def read_slurm(
         ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate.
         Nodes are ``drained`` by their flags (`TAKES_WORK`), and where more is in use than the listed jobs hold.
 
-        What has its nodes, suspended or completing included, runs, with what it holds on each node; a job that holds
-        more on one node than on another is a job for each kind. What waits is read exactly as it asked
-        (`requested_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
-        as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do not stop the
-        import (see `placeopt.formats.observed_round`).
+        A job that has its nodes, suspended or completing included, runs, with what it holds on each node; a job that
+        holds more on one node than on another is a job for each kind. A waiting job is read exactly as it asked
+        (`requested_shapes`) or left out, as are jobs that free nodes alone would not start (`why_not_started`). An
+        array waits as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do
+        not stop the import (see `placeopt.formats.observed_round`).
 
         A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's.
 

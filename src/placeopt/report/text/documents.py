@@ -1,7 +1,9 @@
-"""The output of ``show`` for an instance, a plan or a machine: as text, and as plain data for JSON."""
+"""The output of ``show`` and ``import``: instances, plans and hardware as text, and as plain data for JSON."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.text import Text
 
 from placeopt.errors import BadInput
+from placeopt.formats.topo.read import Fabric, Inventory
+from placeopt.model import Cluster, Machine
 from placeopt.problem.lost import find_lost
-from placeopt.readable import gpus, plural
+from placeopt.readable import amount, gpus, plain, plural
 from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.instance_summary import instance_facts, instance_tables
-from placeopt.report.text.job_table import MAX_NODES, job_facts, job_key, job_table
-from placeopt.report.text.links import job_links, machine_picture
+from placeopt.report.text.links import MAX_NODES, job_facts, job_key, job_table, link_facts, machine_picture
 from placeopt.report.text.palette import JobPainter, UsePainter, plan_painter
 from placeopt.report.text.plan_summary import (
     cost_facts,
@@ -29,7 +32,8 @@ from placeopt.report.text.text_table import heading
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.model import Instance, Machine, Node, Placement, Plan
+    from placeopt.model import Instance, Node, Placement, Plan
+    from placeopt.model.base import Record
     from placeopt.report.text.palette import Glyphs
 
 
@@ -177,10 +181,7 @@ def machine_data(machine: Machine) -> dict[str, Any]:
         "cpu_millicores": machine.cpu_millicores,
         "memory_mib": machine.memory_mib,
         "gpus": [gpu.model_dump() for gpu in machine.gpus],
-        "links": [
-            {"gpus": [p.a, p.b], "link": p.label, "bandwidth_mbps": p.bandwidth_mbps, "distance": p.distance}
-            for p in job_links(machine, range(len(machine.gpus)))
-        ],
+        "links": link_facts(machine, range(len(machine.gpus))),
     }
 
 
@@ -201,3 +202,69 @@ def _use_data(uses: Sequence[NodeUse]) -> list[dict[str, Any]]:
         }
         for use in uses
     ]
+
+
+Hardware = Machine | Fabric | Inventory | Cluster
+
+MAX_UNRESOLVED = 5
+
+
+def hardware_document(found: Hardware) -> bytes:
+    """
+    Return hardware as JSON, one line per element.
+
+    A machine or cluster has the keys of the model. A network alone has ``domains`` and ``node_domains`` (node ->
+    domain); a list of nodes alone has ``machines`` and ``nodes``. Each can be pasted into an instance's ``cluster``.
+    """
+    if isinstance(found, Fabric):
+        lists: dict[str, Any] = {"domains": _dump(found.domains), "node_domains": dict(found.node_domains)}
+    elif isinstance(found, Inventory):
+        lists = {"machines": _dump(found.machines), "nodes": _dump(found.nodes)}
+    else:
+        lists = found.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    lines = [f"  {json.dumps(key)}: {_value(value)}" for key, value in lists.items()]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def hardware_summary(found: Hardware) -> str:
+    """Return a few lines about what was recognised and what is unknown."""
+    if isinstance(found, Machine):
+        return _machine_text(found)
+    if isinstance(found, Fabric):
+        levels = Counter(domain.level for domain in found.domains)
+        tree = ", ".join(plural(count, level) for level, count in levels.items())
+        return "\n".join([f"network of {plural(len(found.node_domains), 'node')} in {tree}", *_unresolved(found)])
+    types = Counter(node.machine for node in found.nodes)
+    tree = f" in {plural(len(found.domains), 'domain')}" if isinstance(found, Cluster) and found.domains else ""
+    lines = [f"{plural(len(found.nodes), 'node')} of {plural(len(found.machines), 'machine type')}{tree}"]
+    lines += [f"  {types[machine.id]:>6,} x {_machine_text(machine)}" for machine in found.machines]
+    return "\n".join(lines + (_unresolved(found) if isinstance(found, Inventory) else []))
+
+
+def _machine_text(machine: Machine) -> str:
+    models = Counter(gpu.model for gpu in machine.gpus)
+    parts = Counter(part.level for part in machine.parts)
+    kinds = Counter(link.kind for link in machine.links)
+    facts = [f"{count} GPUs of model {plain(model)}" for model, count in models.items()] or ["no GPUs"]
+    facts += [f"{count} {level}{'es' if level == 'switch' else 's'}" for level, count in parts.items()]
+    facts += [f"{count} {kind} links" for kind, count in kinds.items()]
+    facts.append(f"{amount(machine.cpu_millicores / 1000, 6)} cores" if machine.cpu_millicores else "cores not told")
+    facts.append(f"{machine.memory_mib / 1024:,.0f} GiB" if machine.memory_mib else "memory not told")
+    return f"{plain(machine.id)}: {', '.join(facts)}"
+
+
+def _unresolved(found: Fabric | Inventory) -> list[str]:
+    lines = [f"  not placed: {plain(text)}" for text in found.unresolved[:MAX_UNRESOLVED]]
+    rest = len(found.unresolved) - MAX_UNRESOLVED
+    return [*lines, f"  ... and {rest:,} more"] if rest > 0 else lines
+
+
+def _dump(records: tuple[Record, ...]) -> list[Any]:
+    return [record.model_dump(mode="json", by_alias=True, exclude_defaults=True) for record in records]
+
+
+def _value(value: Any) -> str:
+    """Return a list of objects with one line per element, anything else on one line."""
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"
+    return json.dumps(value)

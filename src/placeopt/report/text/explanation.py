@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from placeopt.readable import duration, number, plain
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,26 +46,25 @@ def _waiting(found: Explanation) -> list[RenderableType]:
     if found.conflict:
         beside = "beside the running jobs that must stay" if found.beside == "running" else "beside the plan"
         rows = [[one.name, one.asks] for one in found.conflict]
-        parts += [Text(""), heading("Conflict", f"{beside}; without any one of these it fits")]
-        parts.append(TextTable(["constraint", "asks"], rows, wrap="asks"))
+        note = f"{beside}; without any one of these it fits"
+        parts += [Text(""), *section("Conflict", ["constraint", "asks"], rows, note=note, wrap="asks")]
     if found.outvoted_by is not None:
         rows = [[one.job, number(one.value)] for one in found.outvoted_by.jobs[:SHOWN]]
-        more = len(found.outvoted_by.jobs) - SHOWN
-        if more > 0:
-            rows.append([f"and {more:,} more", number(sum(one.value for one in found.outvoted_by.jobs[SHOWN:]))])
+        if rest := found.outvoted_by.jobs[SHOWN:]:
+            rows.append([f"and {len(rest):,} more", number(sum(one.value for one in rest))])
         least = "the cheapest that hold" if found.outvoted_by.proven else "some that hold"
         worth = number(found.outvoted_by.job_value)
-        parts += [Text(""), heading("In its place", f"{least} its room; it would be worth {worth}")]
-        parts.append(TextTable(["job", ">value"], rows))
+        note = f"{least} its room; it would be worth {worth}"
+        parts += [Text(""), *section("In its place", ["job", ">value"], rows, note=note)]
     does, fails = (
         [[REMEDY.get(name, name), said] for name, said in remedies.items()]
         for remedies in (found.remedies.said, found.remedies.none)
     )
     if does:
-        parts += [Text(""), heading("What would do", "each by itself, and no less")]
-        parts.append(TextTable(["remedy", "the least"], does, wrap="the least"))
+        note = "each by itself, and no less"
+        parts += [Text(""), *section("What would do", ["remedy", "the least"], does, note=note, wrap="the least")]
     if fails and (does or found.conflict):
-        parts += [Text(""), heading("What would not"), TextTable(["remedy", "because"], fails, wrap="because")]
+        parts += [Text(""), *section("What would not", ["remedy", "because"], fails, wrap="because")]
     return parts
 
 
@@ -85,8 +84,8 @@ def _placed(found: Explanation) -> list[RenderableType]:
             parts.append(Text(f"  {name}: {plain(change.detail)}", style="dim"))
     if found.spot is not None and found.spot.terms:
         rows = [[term.term, number(term.raw), term.unit, number(term.cost)] for term in found.spot.terms]
-        parts += [Text(""), heading("Its cost", "what each term would fall by without it")]
-        parts.append(TextTable(["term", ">raw", "unit", ">cost"], rows, wrap="unit"))
+        note, columns = "what each term would fall by without it", ["term", ">raw", "unit", ">cost"]
+        parts += [Text(""), *section("Its cost", columns, rows, note=note, wrap="unit")]
     return parts
 
 

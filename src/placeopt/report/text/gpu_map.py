@@ -185,22 +185,14 @@ def density_rows(uses: Sequence[NodeUse], glyphs: Glyphs, *, width: int) -> list
                 number(sum(use.is_idle for use in members)),
             ]
         )
-    columns = [
-        "machine",
-        ">nodes",
-        "held, in order of nodes",
-        ">held",
-        ">of GPUs",
-        ">",
-        ">free",
-        ">empty",
-    ]
+    columns = ["machine", ">nodes", "held, in order of nodes", ">held", ">of GPUs", ">", ">free", ">empty"]
     parts: list[RenderableType] = [heading("GPUs by machine type"), TextTable(columns, rows, drop=["empty", "free"])]
     if len(ordered) > MAX_TYPES:
         parts.append(Text(f"  and {len(ordered) - MAX_TYPES:,} smaller types", style="dim"))
+    per_cell = max(-(-len(members) // cells) for _, members in ordered)
     legend = Text("  ").append(glyphs.free, style=FREE).append(" free   ", style="dim")
     legend.append(glyphs.parts[3], style=SHARED).append(" half held   ", style="dim")
-    legend.append(glyphs.busy, style=BUSY).append(f" full   a cell stands for up to {_per_cell(ordered, cells)}", "dim")
+    legend.append(glyphs.busy, style=BUSY).append(f" full   a cell stands for up to {plural(per_cell, 'node')}", "dim")
     return [*parts, legend]
 
 
@@ -215,8 +207,3 @@ def _density_strip(members: Sequence[NodeUse], glyphs: Glyphs, cells: int) -> Te
         glyph = glyphs.free if level == 0 else glyphs.busy if level == 8 else glyphs.parts[level - 1]
         strip.append(glyph, style=FREE if level == 0 else BUSY if level == 8 else SHARED)
     return strip
-
-
-def _per_cell(types: Sequence[tuple[str, list[NodeUse]]], cells: int) -> str:
-    most = max(-(-len(members) // cells) for _, members in types)
-    return "1 node" if most == 1 else f"{most:,} nodes"

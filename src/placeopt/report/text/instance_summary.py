@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from placeopt.readable import amount, gpus, number, percent, plain, plural
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -72,7 +72,7 @@ def instance_tables(facts: dict[str, Any]) -> list[RenderableType]:
         for row in facts["job_classes"]
     ]
     columns = ["kind", "each", ">waiting", ">running", ">GPUs each"]
-    parts += [Text(""), *_table("Jobs", columns, job_rows, "each", [])]
+    parts += [Text(""), *section("Jobs", columns, job_rows, wrap="each", most=MAX_ROWS)]
     demand_rows = [
         [
             row["resource"],
@@ -107,7 +107,7 @@ def node_table(facts: dict[str, Any]) -> list[RenderableType]:
         for row in facts["node_classes"]
     ]
     columns = ["machine", ">nodes", ">GPUs each", "GPU model", ">cores", ">memory"]
-    return [Text(""), *_table("Nodes", columns, node_rows, "machine", ["memory", "cores"])]
+    return [Text(""), *section("Nodes", columns, node_rows, wrap="machine", drop=["memory", "cores"], most=MAX_ROWS)]
 
 
 def summary_line(facts: dict[str, Any]) -> str:
@@ -119,15 +119,6 @@ def summary_line(facts: dict[str, Any]) -> str:
         f"{plural(facts['nodes'], 'node')}{f' in {domains}' if domains else ''}, "
         f"{plural(facts['gpus'], 'GPU')}{f' ({models})' if models else ''}"
     )
-
-
-def _table(title: str, columns: list[str], rows: list[list[str]], wrap: str, drop: list[str]) -> list[RenderableType]:
-    if not rows:
-        return []
-    parts: list[RenderableType] = [heading(title), TextTable(columns, rows[:MAX_ROWS], wrap=wrap, drop=drop)]
-    if len(rows) > MAX_ROWS:
-        parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
-    return parts
 
 
 def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[dict[str, Any]]:

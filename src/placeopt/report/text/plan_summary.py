@@ -9,7 +9,7 @@ from rich.text import Text
 
 from placeopt.readable import duration, gpus, number, percent, plain, plural
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.text_table import TextTable, section
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 
 OUTCOMES = {"improved": GOOD, "proved": GOOD, "failed": BAD}
-BLANK = Text("")
 
 
 def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[RenderableType]:
     """Return the whole summary; ``total_s``: seconds of the command, for plans that state none (deterministic ones)."""
-    sections: list[list[RenderableType]] = [
+    blocks: list[list[RenderableType]] = [
         headline(plan),
         [_jobs(plan)],
         waiting_table(plan),
@@ -33,9 +32,8 @@ def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[Renderable
         _stages(plan),
     ]
     parts: list[RenderableType] = []
-    for section in sections:
-        if section:
-            parts.extend([*section, BLANK])
+    for block in filter(None, blocks):
+        parts += [*block, Text("")]
     return [*parts, _times(plan, total_s)]
 
 
@@ -63,11 +61,7 @@ def _stages(plan: Plan) -> list[RenderableType]:
         for stage in plan.stages
     ]
     columns = ["stage", "outcome", ">objective", ">bound", ">time", "what it did"]
-    return (
-        [heading("Stages"), TextTable(columns, rows, wrap="what it did", drop=["what it did", "bound", "objective"])]
-        if rows
-        else []
-    )
+    return section("Stages", columns, rows, wrap="what it did", drop=["what it did", "bound", "objective"])
 
 
 def _times(plan: Plan, total_s: float | None) -> Text:
@@ -196,20 +190,16 @@ def cost_table(plan: Plan) -> list[RenderableType]:
         for term in cost_facts(plan)
     ]
     columns = ["term", ">raw", "unit", ">of worst", ">x weight", ">= cost", ">share"]
-    return (
-        [heading("Cost"), TextTable(columns, rows, wrap="unit", drop=["x weight", "of worst", "unit"])] if rows else []
-    )
+    return section("Cost", columns, rows, wrap="unit", drop=["x weight", "of worst", "unit"])
 
 
 def standing_table(plan: Plan) -> list[RenderableType]:
     """Return one line per limit that running jobs exceed; nothing if there is none."""
-    if not plan.standing:
-        return []
     rows = [[entry.rule, entry.detail] for entry in plan.standing[:STANDING_SHOWN]]
     if len(plan.standing) > STANDING_SHOWN:
         rows.append(["", f"and {plural(len(plan.standing) - STANDING_SHOWN, 'other')}"])
-    title = heading("Exceeded by running jobs", "as before the round; nothing starts that would add to it")
-    return [title, TextTable(["limit", "by how much"], rows, wrap="by how much")]
+    note = "as before the round; nothing starts that would add to it"
+    return section("Exceeded by running jobs", ["limit", "by how much"], rows, note=note, wrap="by how much")
 
 
 def waiting_facts(plan: Plan) -> list[dict[str, Any]]:
@@ -243,4 +233,4 @@ def waiting_table(plan: Plan) -> list[RenderableType]:
         if rest := reason["details"][shown:]:
             jobs = sum(detail["jobs"] for detail in rest)
             rows.append(["", f"{jobs:>7,}", f"{plural(len(rest), 'other detail')}"])
-    return [heading("Waiting jobs"), TextTable([">jobs", "reason", "why"], rows, wrap="why")] if rows else []
+    return section("Waiting jobs", [">jobs", "reason", "why"], rows, wrap="why")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from placeopt.readable import duration, gpus, number, percent, plain, plural
 from placeopt.report.text.instance_summary import MAX_ROWS, instance_facts, job_shape, node_table, note_lines
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -86,10 +86,7 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
         [row["kind"], row["shape"], number(row["jobs"]), gpus(row["gpu_milli_each"])] for row in facts["job_classes"]
     ]
     if rows:
-        columns = ["kind", "each", ">jobs", ">GPUs each"]
-        parts += [Text(""), heading("Jobs"), TextTable(columns, rows[:MAX_ROWS], wrap="each")]
-    if len(rows) > MAX_ROWS:
-        parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
+        parts += [Text(""), *section("Jobs", ["kind", "each", ">jobs", ">GPUs each"], rows, wrap="each", most=MAX_ROWS)]
     return parts
 
 
@@ -154,7 +151,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
         )
     notes = [[summary.policy, note] for summary in summaries for note in _notes(summary)]
     if notes:
-        parts += [Text(""), heading("Beware"), TextTable(["policy", "what"], notes, wrap="what")]
+        parts += [Text(""), *section("Beware", ["policy", "what"], notes, wrap="what")]
     return parts
 
 

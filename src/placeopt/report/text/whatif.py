@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import amount, duration, gpus, number, plain, plural
+from placeopt.readable import amount, gpus, number, plain, plural
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.text_table import TextTable, heading, listed, section, took
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Cheapest,
         Defrag,
         EmptiedDomains,
-        Failure,
         Failures,
         Fit,
         NodesNeeded,
@@ -44,9 +43,10 @@ def fit_page(found: Fit, asked: str) -> list[RenderableType]:
     parts.append(heading("Largest gang", "of such workers in one domain; proven"))
     parts.append(TextTable(["level", ">workers", ">GPUs"], rows))
     if found.binds:
-        parts += [Text(""), heading("What binds", "for one more; without any one of these it fits")]
-        parts.append(TextTable(["constraint", "asks"], [[one.name, one.asks] for one in found.binds], wrap="asks"))
-    return [*parts, _took(found.seconds)]
+        rows = [[one.name, one.asks] for one in found.binds]
+        note = "for one more; without any one of these it fits"
+        parts += [Text(""), *section("What binds", ["constraint", "asks"], rows, note=note, wrap="asks")]
+    return [*parts, took(found.seconds)]
 
 
 def slots_page(found: Slots) -> list[RenderableType]:
@@ -80,7 +80,9 @@ def failures_page(found: Failures) -> list[RenderableType]:
     title.append(f"  {plain(said)}", style="not bold dim")
     alone = f"about {len(found.asked):,} of {found.domains:,} of level {plain(found.level)}; " if found.asked else ""
     stay = "what still runs may be changed as the policy lets it" if found.changes else "what still runs stays"
-    lossy = sorted((one for one in found.scenarios if one.lost), key=_badness)
+    lossy = sorted(
+        (one for one in found.scenarios if one.lost), key=lambda one: (-one.lost, -one.lost_gpu_milli, one.domains)
+    )
     done = f"{plural(len(found.scenarios), 'scenario')}, {len(lossy):,} with losses"
     parts: list[RenderableType] = [
         title,
@@ -106,7 +108,7 @@ def failures_page(found: Failures) -> list[RenderableType]:
         parts.append(TextTable(columns, rows, wrap="fails"))
         if len(worst) > SHOWN:
             parts.append(Text(f"  ... and {len(worst) - SHOWN:,} more"))
-    return [*parts, _took(found.seconds)]
+    return [*parts, took(found.seconds)]
 
 
 def added_page(found: NodesNeeded) -> list[RenderableType]:
@@ -114,19 +116,19 @@ def added_page(found: NodesNeeded) -> list[RenderableType]:
     kind = plain(found.node_type)
     if found.never:
         names = ", ".join(map(plain, found.never[:SHOWN]))
-        return [Text(f"no number of {kind} places {names}", style="bold"), _took(found.seconds)]
+        return [Text(f"no number of {kind} places {names}", style="bold"), took(found.seconds)]
     if found.impossible:
         title = Text(f"no number of {kind} places all jobs together", style="bold").append(
             "  proven", style="not bold dim"
         )
-        return [title, Text(""), heading("Tried"), _tried(found.tried), _took(found.seconds)]
+        return [title, Text(""), heading("Tried"), _tried(found.tried), took(found.seconds)]
     if found.found is None or found.at_least is None:
         title = Text(f"at least {number(found.at_least)} of {kind}; none found that do", style="bold")
     else:
         title = Text(f"{_span(found.at_least, found.found)} of {kind} place all jobs", style="bold")
         price = found.found * found.price_milli_per_hour / 1000
         title.append(f"  {_proof(found.proven)}; {amount(price)} an hour", style="not bold dim")
-    return [title, Text(""), heading("Tried"), _tried(found.tried), _took(found.seconds)]
+    return [title, Text(""), heading("Tried"), _tried(found.tried), took(found.seconds)]
 
 
 def cheapest_page(found: Cheapest) -> list[RenderableType]:
@@ -155,7 +157,7 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
     parts.append(TextTable(["type", ">nodes", ">an hour"], rows, wrap="type"))
     if found.tried:
         parts.append(Text(f"  {plural(len(found.tried), 'mixture')} tried", style="dim"))
-    return [*parts, _took(found.seconds)]
+    return [*parts, took(found.seconds)]
 
 
 def _tried(tried: Sequence[NodeTrial]) -> TextTable:
@@ -164,20 +166,12 @@ def _tried(tried: Sequence[NodeTrial]) -> TextTable:
     return TextTable([">nodes", "", ">jobs waiting", ">GPUs"], rows)
 
 
-def _badness(one: Failure) -> tuple[int, int, tuple[str, ...]]:
-    return -one.lost, -one.lost_gpu_milli, one.domains
-
-
 def _span(low: int, high: int) -> str:
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
 def _proof(proven: bool) -> str:
     return "proven" if proven else "between what is found and what is proven"
-
-
-def _took(spent: float) -> Text:
-    return Text(f"\n{duration(spent)}", style="dim")
 
 
 MOVES_SHOWN = 20
@@ -202,7 +196,7 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
         why = "exempt, or not marked as movable (--all-movable moves those too)"
         parts.append(Text(f"{stuck} with jobs that must not be moved: {why}", style="dim"))
     if not found.front:
-        return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
+        return [*parts, took(found.seconds)]
     rows = [
         [
             number(point.freed),
@@ -223,13 +217,13 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
     )
     parts += [Text(""), heading("Moves", f"of the last point, {order}")]
     table_rows = [
-        [move.job, _listed(move.from_nodes), _listed(move.to_nodes), gpus(move.gpu_milli)]
+        [move.job, listed(move.from_nodes, NODES), listed(move.to_nodes, NODES), gpus(move.gpu_milli)]
         for move in last.moves[:MOVES_SHOWN]
     ]
     parts.append(TextTable(["job", "from", "to", ">GPUs"], table_rows, wrap="to"))
     if len(last.moves) > MOVES_SHOWN:
         parts.append(Text(f"  ... and {len(last.moves) - MOVES_SHOWN:,} more"))
-    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
+    return [*parts, took(found.seconds)]
 
 
 def _thinned(front: Sequence[EmptiedDomains]) -> Sequence[EmptiedDomains]:
@@ -237,8 +231,3 @@ def _thinned(front: Sequence[EmptiedDomains]) -> Sequence[EmptiedDomains]:
     if len(front) <= MOVES_SHOWN:
         return front
     return [front[i * (len(front) - 1) // (MOVES_SHOWN - 1)] for i in range(MOVES_SHOWN)]
-
-
-def _listed(nodes: Sequence[str]) -> str:
-    shown = ", ".join(map(plain, nodes[:NODES]))
-    return shown + (f", {len(nodes) - NODES:,} more" if len(nodes) > NODES else "")

@@ -9,14 +9,16 @@ from rich.text import Text
 from placeopt.formats.csv_table import csv_text
 from placeopt.readable import amount, duration, gpus, number, percent, plain, plural
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.text_table import TextTable, heading, listed, took
 from placeopt.whatif.answers import RoundOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import RenderableType
 
     from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-    from placeopt.whatif.answers import Prices, Review, SingleMove, Swap, Sweep
+    from placeopt.whatif.answers import Prices, Review, Swap, Sweep
 
 
 ANSWER = {"better": GOOD, "worse": BAD, "equal": SO_SO, "unknown": SO_SO}
@@ -31,7 +33,7 @@ def sweep_page(found: Sweep) -> list[RenderableType]:
     parts: list[RenderableType] = [heading(f"Varied: {plain(found.varied)}"), TextTable([f">{unit}", *COLUMNS], rows)]
     if found.left:
         parts.append(Text(f"  {plural(found.left, 'setting')} not looked at"))
-    return [*parts, _took(found.seconds)]
+    return [*parts, took(found.seconds)]
 
 
 def sweep_csv(found: Sweep) -> str:
@@ -50,7 +52,7 @@ def swap_page(found: Swap) -> list[RenderableType]:
     parts: list[RenderableType] = [title, TextTable(["", *COLUMNS], rows)]
     if found.after.displaced:
         parts.append(Text(f"  {plural(found.after.displaced, 'job')} ran there and had to be placed again"))
-    return [*parts, _took(found.seconds)]
+    return [*parts, took(found.seconds)]
 
 
 def prices_page(found: Prices) -> list[RenderableType]:
@@ -74,7 +76,7 @@ def prices_page(found: Prices) -> list[RenderableType]:
         parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
     if found.left:
         parts.append(Text(f"  {found.left:,} not looked at"))
-    return [*parts, _took(found.seconds)]
+    return [*parts, took(found.seconds)]
 
 
 def _cells(outcome: RoundOutcome) -> list[str]:
@@ -98,10 +100,6 @@ def _span(low: int | None, high: int | None) -> str:
 
 def _signed(value: int | None) -> str:
     return "-" if value is None else f"{value:+,}" if value else "0"
-
-
-def _took(spent: float) -> Text:
-    return Text(f"\n{duration(spent)}", style="dim")
 
 
 MET = {True: "yes", False: "no", None: "not told"}
@@ -130,7 +128,7 @@ def curve_page(found: ReplaySeries) -> list[RenderableType]:
         parts.append(Text(f"  {plural(found.kept, 'run')} stood in the file of rows", style="dim"))
     if found.left:
         parts.append(Text("  stopped before its end", style=SO_SO))
-    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
+    return [*parts, took(found.seconds)]
 
 
 def curve_csv(found: ReplaySeries) -> str:
@@ -190,7 +188,7 @@ def review_page(found: Review) -> list[RenderableType]:
         title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
         rows = [[text] for text in found.violations[:SHOWN]]
         more = [Text(f"  ... and {found.count - len(rows):,} more")] if found.count > len(rows) else []
-        return [title, TextTable([""], rows, wrap=""), *more, Text(f"\n{duration(found.seconds)}", style="dim")]
+        return [title, TextTable([""], rows, wrap=""), *more, took(found.seconds)]
     parts: list[RenderableType] = [Text("keeps every rule", style=GOOD), Text("")]
     rows = [
         ["value", number(found.value), number(found.best_value), number(found.value_bound), percent(found.value_gap)]
@@ -209,12 +207,12 @@ def review_page(found: Review) -> list[RenderableType]:
     parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
     if found.moves:
         table_rows = [
-            [one.kind, one.job, _where(one), number(one.gain_value), number(one.gain_cost)] for one in found.moves
+            [one.kind, one.job, _nodes(one.nodes), number(one.gain_value), number(one.gain_cost)] for one in found.moves
         ]
         parts.append(TextTable(["", "job", "to", ">value gained", ">cost saved"], table_rows, wrap="to"))
     else:
         parts.append(Text("  none"))
-    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
+    return [*parts, took(found.seconds)]
 
 
 def _cost_gap(found: Review) -> str:
@@ -224,6 +222,5 @@ def _cost_gap(found: Review) -> str:
     return percent(abs(found.cost - found.cost_bound) / max(1, abs(found.cost)))
 
 
-def _where(one: SingleMove) -> str:
-    names = [plain(node) if workers == 1 else f"{plain(node)} x {workers}" for node, workers in one.nodes.items()]
-    return ", ".join(names[:NODES]) + (f", {len(names) - NODES:,} more" if len(names) > NODES else "")
+def _nodes(workers_on: Mapping[str, int]) -> str:
+    return listed([node if workers == 1 else f"{node} x {workers}" for node, workers in workers_on.items()], NODES)
