@@ -20,6 +20,7 @@ from placeopt.cli.commands.show import show
 from placeopt.cli.commands.simulate import simulate
 from placeopt.cli.commands.solve import solve
 from placeopt.cli.importers.importer import Importer
+from placeopt.cli.options import with_signature
 from placeopt.cli.output import ExitCode, write_out
 
 
@@ -137,9 +138,6 @@ def _add(group: typer.Typer, name: str, command: Callable[..., int], example: st
     group.command(name=name.replace("_", "-"), help=text, epilog=f"Example: {example}")(with_shared_options(command))
 
 
-KEYWORD = inspect.Parameter.KEYWORD_ONLY
-
-
 def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
     """
     Return a command whose dataclass parameter is replaced by one option for each field of the dataclass.
@@ -158,14 +156,10 @@ def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
     def run(**options: Any) -> int:
         return command(**{shared: group(**{name: options.pop(name) for name in names})}, **options)
 
-    own = [one.replace(kind=KEYWORD) for name, one in parameters.items() if name != shared]
     defaults = [inspect.Parameter.empty if one.default is MISSING else one.default for one in fields(group)]
     added = [
-        inspect.Parameter(name, KEYWORD, default=default, annotation=hints[name])
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
         for name, default in zip(names, defaults, strict=True)
     ]
-    signature = inspect.Signature([*own, *added], return_annotation=int)
-    run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
-    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    with_signature(run, command, [*(one for name, one in parameters.items() if name != shared), *added])
     return run

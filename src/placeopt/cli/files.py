@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ from placeopt.errors import BadInput
 from placeopt.readable import plain
 
 if TYPE_CHECKING:
-    from placeopt.model import Policy
+    from placeopt.model import Instance, Machine, Plan, Policy
+    from placeopt.model.scenario import Scenario
     from placeopt.model.scheduling import Scheduling
 
 STREAM = "-"
@@ -66,8 +67,8 @@ def read_policy(text: str | None) -> Policy | None:
     known = {"placeopt": Policy()}
     if text in known:
         return known[text]
-    if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
-        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
+    if text != STREAM:
+        _check_policy_file(text, known)
     return read_document(Policy, text)
 
 
@@ -79,9 +80,13 @@ def read_scheduling(text: str) -> Scheduling:
 
     if text in policy_names():
         return named_policy(text)
-    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
-        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
+    _check_policy_file(text, policy_names())
     return read_document(Scheduling, text)
+
+
+def _check_policy_file(text: str, known: Iterable[str]) -> None:
+    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
+        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
 
 
 def say(text: str, out: str) -> None:
@@ -90,3 +95,36 @@ def say(text: str, out: str) -> None:
         write_error(text)
     else:
         write_out(f"{text}\nwritten to {plain(out)}\n")
+
+
+def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:
+    """Return a file's content, its name for messages, and the keys at its top, as `top_keys` does."""
+    from placeopt.formats.bounds import top_keys
+    from placeopt.formats.files import label, read_bytes
+
+    data, source = read_bytes(path), label(path)
+    return data, source, top_keys(data, source)
+
+
+def read_any(path: str) -> Instance | Plan | Machine | Scenario:
+    """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
+    from placeopt.formats.documents import loads
+    from placeopt.model import Instance, Machine, Plan
+    from placeopt.model.scenario import Scenario
+
+    data, source, keys = peek(path)
+    if keys is None:
+        return loads(Instance, data, source=source)  # its error states where the JSON is malformed
+    if keys & {"arrivals", "physics"}:
+        return loads(Scenario, data, source=source)
+    if "cluster" in keys:
+        return loads(Instance, data, source=source)
+    if keys & {"placements", "levels"}:
+        return loads(Plan, data, source=source)
+    if keys & {"cpu_millicores", "gpus"}:
+        return loads(Machine, data, source=source)
+    held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"
+    raise BadInput(
+        f"{source}: {held}; expected an instance (cluster), a plan (placements), a machine (gpus) or a scenario "
+        "(arrivals)"
+    )

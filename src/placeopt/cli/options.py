@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -13,7 +14,7 @@ import typer
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.files import STREAM, check_sources
-from placeopt.cli.output import UsageError, show, write_out
+from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
@@ -36,21 +37,36 @@ def check_params(params: SolveParams) -> None:
     """Refuse options of a solve that are out of range."""
     from placeopt.solving.methods import METHODS  # only here: it loads every stage
 
-    _expect(params.method in METHODS, "--method", params.method, f"one of {', '.join(METHODS)}")
-    most = f"seconds above 0 and up to {MAX_TIME_LIMIT_S}"
-    _expect(0 < params.time_limit_s <= MAX_TIME_LIMIT_S, "--time-limit", params.time_limit_s, most)
-    _expect(0 <= params.gap < 1, "--gap", params.gap, "a fraction from 0 up to 1, such as 0.01 for one percent")
-    _expect(params.threads is None or params.threads >= 1, "--threads", params.threads, "1 or more")
-    _expect(0 <= params.seed <= MAX_SEED, "--seed", params.seed, f"0 to {MAX_SEED}")
+    expect(params.method in METHODS, "--method", params.method, f"one of {', '.join(METHODS)}")
+    check_time_limit(params.time_limit_s)
+    expect(0 <= params.gap < 1, "--gap", params.gap, "a fraction from 0 up to 1, such as 0.01 for one percent")
+    expect(params.threads is None or params.threads >= 1, "--threads", params.threads, "1 or more")
+    check_seed(params.seed)
     if params.solver_options and not METHODS[params.method].exact:
         raise UsageError(f"--solver-option: method {params.method!r} runs no exact solver; use another --method")
     memory = params.memory_limit_mib
-    _expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
+    expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
+
+
+def check_time_limit(seconds: float) -> None:
+    """Refuse a time limit that is out of range."""
+    most = f"seconds above 0 and up to {MAX_TIME_LIMIT_S}"
+    expect(0 < seconds <= MAX_TIME_LIMIT_S, "--time-limit", seconds, most)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is out of range."""
+    expect(0 <= seed <= MAX_SEED, "--seed", seed, f"0 to {MAX_SEED}")
+
+
+def check_seconds(option: str, value: float) -> None:
+    """Refuse seconds that are not above 0, or infinite."""
+    expect(0 < value < float("inf"), option, value, "seconds above 0")
 
 
 def check_jobs(jobs: int) -> None:
     """Refuse a number of parallel processes that is out of range."""
-    _expect(1 <= jobs <= MAX_JOBS, "--jobs", jobs, f"1 to {MAX_JOBS}")
+    expect(1 <= jobs <= MAX_JOBS, "--jobs", jobs, f"1 to {MAX_JOBS}")
 
 
 def parse_solver_options(texts: list[str]) -> dict[str, str]:
@@ -58,8 +74,8 @@ def parse_solver_options(texts: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
-        _expect(bool(name and sign and value), "--solver-option", text, "NAME=VALUE, such as mip_heuristic_effort=0.2")
-        _expect(name not in found, "--solver-option", text, "each name once")
+        expect(bool(name and sign and value), "--solver-option", text, "NAME=VALUE, such as mip_heuristic_effort=0.2")
+        expect(name not in found, "--solver-option", text, "each name once")
         found[name] = value
     return found
 
@@ -78,11 +94,20 @@ def check_previous(plan: Plan, instance: Instance, source: str) -> None:
             raise BadInput(f"{source}: {where}.job: no job {job!r} in the instance")
 
 
-def _expect(holds: bool, option: str, value: object, expected: str) -> None:
+def expect(holds: bool, option: str, value: object, expected: str) -> None:
+    """Raise `UsageError` about the value of an option unless it holds."""
     if not holds:
         raise UsageError(f"{option}: {value!r}, expected {expected}")
 
 
+RoundFile = Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")]
+PolicyChoice = Annotated[
+    str | None, typer.Option("--policy", metavar="NAME|FILE", help="Policy instead of the instance's own.")
+]
+Plots = Annotated[
+    bool | None,
+    typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+]
 InstanceFile = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="The cluster and its running jobs: .json, .json.gz or -.")
 ]
@@ -146,9 +171,12 @@ class Question:
         with Ticker(time.monotonic(), quiet=self.quiet) as ticker, Interruption(KEEPS) as interruption:
             yield Answering(read_base(self.instance, self.plan, self.patch, ticker), ticker, interruption)
 
-    def deliver(self, found: Record, page: Callable[[], list[RenderableType]]) -> None:
-        """Print the answer."""
+    def deliver(
+        self, found: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
+    ) -> int:
+        """Print the answer, and return the exit code; ``no``: the answer is no."""
         deliver(found, page, self.as_json)
+        return interruption.code or (ExitCode.NO if no else ExitCode.DONE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,12 +253,9 @@ def read_patch(path: str) -> Patch:
 
 def limits_of(time_limit: float, threads: int | None, seed: int) -> Limits:
     """Return the limits of a question's rounds; raises `UsageError` where one is out of range."""
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    if threads is not None and threads < 1:
-        raise UsageError(f"--threads: {threads}, expected 1 or more")
-    if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
+    check_time_limit(time_limit)
+    expect(threads is None or threads >= 1, "--threads", threads, "1 or more")
+    check_seed(seed)
     from placeopt.whatif.round_solving import Limits
 
     return Limits(time_limit_s=time_limit, threads=threads, seed=seed)
@@ -249,3 +274,11 @@ def deliver(found: Record, page: Callable[[], list[RenderableType]], as_json: bo
         write_out(found.model_dump_json(indent=2) + "\n")
     else:
         show(*page())
+
+
+def with_signature(run: Callable[..., int], like: Callable[..., object], parameters: list[Parameter]) -> None:
+    """Give ``run(**options)`` the parameters that typer reads, and name and help of ``like``."""
+    signature = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters], return_annotation=int)
+    run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    run.__doc__, run.__name__ = like.__doc__, like.__name__

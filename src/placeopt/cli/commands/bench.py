@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.arguments import MAX_SEED
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.options import On, check_jobs
+from placeopt.cli.options import On, Plots, check_jobs, check_seconds, check_time_limit, expect
 from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
@@ -195,10 +195,7 @@ def report(
         str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first by name.")
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
-    plots: Annotated[
-        bool | None,
-        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
-    ] = None,
+    plots: Plots = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")
     ] = False,
@@ -214,8 +211,7 @@ def report(
     profiles, and paired comparisons with bootstrap intervals. Gaps are to the values that the run knew, unless
     --instances or --solu names others.
     """
-    if not 0 < shift < float("inf"):
-        raise UsageError(f"--shift: {shift!r}, expected seconds above 0")
+    check_seconds("--shift", shift)
     from placeopt.benchmark.report import make_report, write_report
     from placeopt.formats.solu import read_solu
     from placeopt.report.text.benchmark import report_page, tables_json
@@ -331,9 +327,7 @@ def _words(text: str, option: str) -> tuple[str, ...]:
 
 
 def _check(time_limit: float, threads: int, jobs: int, memory_limit: int | None) -> None:
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
+    check_time_limit(time_limit)
     check_jobs(jobs)
     for option, value in (("--threads", threads), ("--memory-limit", memory_limit)):
-        if value is not None and value < 1:
-            raise UsageError(f"{option}: {value}, expected 1 or more")
+        expect(value is None or value >= 1, option, value, "1 or more")

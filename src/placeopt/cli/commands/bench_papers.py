@@ -14,7 +14,7 @@ import typer
 
 from placeopt.cli.commands.bench import INSTANCES, parse_seeds
 from placeopt.cli.files import write_document
-from placeopt.cli.options import check_jobs
+from placeopt.cli.options import Plots, check_jobs
 from placeopt.cli.output import ExitCode, UsageError, write_out
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.environment import find_papers
@@ -34,10 +34,7 @@ def papers(
     jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,
     full: Annotated[bool, typer.Option("--full", help="The papers' sizes, where they are reduced otherwise.")] = False,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
-    plots: Annotated[
-        bool | None,
-        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
-    ] = None,
+    plots: Plots = None,
     instances: Annotated[
         str, typer.Option("--instances", metavar="DIR", help="Folder that holds papers/, the stored scenarios.")
     ] = INSTANCES,

@@ -9,13 +9,12 @@ import typer
 
 from placeopt.cli.commands.bench_papers import require_papers
 from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document
+from placeopt.cli.options import PolicyChoice, RoundFile, check_seconds, expect
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import BadInput, Unsupported
 from placeopt.readable import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from placeopt.model import Instance, Policy
 
 
@@ -94,7 +93,7 @@ DEFAULT_TIME_LIMIT_S = 10.0
 
 
 def export(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
+    instance: RoundFile,
     out: Annotated[str, typer.Option(metavar="FILE", help="Write the model; - for standard output.")],
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="One of mps, lp, cp-sat.")] = "mps",
     level: Annotated[
@@ -103,9 +102,7 @@ def export(
     formulation: Annotated[
         str, typer.Option(metavar="NAME", help="counts, or assignment with a variable for each job and GPU.")
     ] = "counts",
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Policy instead of the instance's own.")
-    ] = None,
+    policy: PolicyChoice = None,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Seconds to prove the value, which is fixed at the level cost.")
     ] = DEFAULT_TIME_LIMIT_S,
@@ -122,11 +119,13 @@ def export(
     from placeopt.solvers.export import FORMATS
     from placeopt.solving.level_model import MAX_PRODUCT, level_model
 
-    _one_of("--format", form, FORMATS)
-    _one_of("--level", level, LEVELS)
-    _one_of("--formulation", formulation, MAX_PRODUCT)
-    if not 0 < time_limit < float("inf"):
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0")
+    for option, value, known in (
+        ("--format", form, FORMATS),
+        ("--level", level, LEVELS),
+        ("--formulation", formulation, MAX_PRODUCT),
+    ):
+        expect(value in known, option, value, f"one of {', '.join(known)}")
+    check_seconds("--time-limit", time_limit)
     chosen = read_policy(policy)
     round_ = read_instance(instance)
     optimum = _optimal_value(round_, chosen, time_limit) if level == "cost" else None
@@ -148,9 +147,3 @@ def _optimal_value(instance: Instance, policy: Policy | None, time_limit_s: floa
             f"placed, at most {first.bound}); raise --time-limit, or export the level 'value'"
         )
     return first.objective
-
-
-def _one_of(option: str, value: str, known: Iterable[str]) -> None:
-    names = tuple(known)
-    if value not in names:
-        raise UsageError(f"{option}: {value!r}, expected one of {', '.join(names)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.cli.files import STREAM, check_sources, check_target, peek, say, write_document
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import BadInput
 from placeopt.readable import duration, plural
@@ -112,15 +112,13 @@ class _Found:
         self.logs = [read_log(log, running) for log in self._log_files]
 
     def _read_document(self, path: str) -> None:
-        from placeopt.formats.bounds import top_keys
         from placeopt.formats.documents import loads
-        from placeopt.formats.files import label, read_bytes
         from placeopt.model import Instance, Plan
         from placeopt.model.scenario import Scenario
         from placeopt.report.html import answer_type
 
-        data, source = read_bytes(path), label(path)
-        keys = set(top_keys(data, source) or ())
+        data, source, top = peek(path)
+        keys = set(top or ())
         if "cluster" in keys and keys & {"arrivals", "physics"}:
             self.scenarios.append(loads(Scenario, data, source=source))
         elif "cluster" in keys:

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.files import check_sources
-from placeopt.cli.options import KEEPS, AsJson, Quiet, Seed, Threads, deliver, limits_of
-from placeopt.cli.output import ExitCode, UsageError, output_width, write_out
+from placeopt.cli.files import check_sources, peek
+from placeopt.cli.options import (
+    KEEPS,
+    AsJson,
+    Quiet,
+    RoundFile,
+    Seed,
+    Threads,
+    check_seconds,
+    deliver,
+    expect,
+    limits_of,
+)
+from placeopt.cli.output import ExitCode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.cli.progress import Interruption, Ticker
 
@@ -22,7 +33,7 @@ SHOWN = 20
 
 
 def check(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
+    instance: RoundFile,
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan to judge: .json, .json.gz or -.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON.")] = False,
 ) -> int:
@@ -79,7 +90,7 @@ def _write_json(
 
 
 def audit(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
+    instance: RoundFile,
     plan: Annotated[
         str | None,
         typer.Argument(
@@ -104,8 +115,7 @@ def audit(
     rule.
     """
     limits = limits_of(time_limit, threads, seed)
-    if moves < 0:
-        raise UsageError(f"--moves: {moves}, expected 0 or more")
+    expect(moves >= 0, "--moves", moves, "0 or more")
     check_sources({"INSTANCE": instance, "PLAN": plan})
     started = time.monotonic()
     from placeopt.formats.documents import read_instance
@@ -127,21 +137,18 @@ def audit(
 
 def _read(path: str, instance: Instance) -> Plan:
     """Read a plan, or placements alone."""
-    from placeopt.formats.bounds import top_keys
     from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
     from placeopt.model import Plan
     from placeopt.whatif.plan_review import Placements, plan_of
 
-    data = read_bytes(path)
-    keys = top_keys(data, label(path))  # if there are none, the reader of plans raises the error
+    data, source, keys = peek(path)  # if there are no keys, the reader of plans raises the error
     if keys and set(keys) <= {"format_version", "placements"}:
-        return plan_of(instance, loads(Placements, data, source=label(path)).placements)
-    return loads(Plan, data, source=label(path))
+        return plan_of(instance, loads(Placements, data, source=source).placements)
+    return loads(Plan, data, source=source)
 
 
 def explain(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
+    instance: RoundFile,
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan of it: .json, .json.gz or -.")],
     job: Annotated[str, typer.Option(metavar="ID", help="The job.")],
     time_limit: Annotated[
@@ -156,8 +163,7 @@ def explain(
     the smallest change that would let it start. A placed job: its costs, term by term, and the best alternative
     placement while all other jobs stay.
     """
-    if not 0 < time_limit < float("inf"):
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0")
+    check_seconds("--time-limit", time_limit)
     check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.explain import explain as explain_job
     from placeopt.formats.documents import read_instance, read_plan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.files import check_sources
+from placeopt.cli.files import check_sources, read_any
 from placeopt.cli.output import ExitCode, UsageError, can_unicode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.errors import BadInput
@@ -48,7 +48,6 @@ def show(
     if width is not None and not WIDTHS[0] <= width <= WIDTHS[1]:
         raise UsageError(f"--width: {width}, expected {WIDTHS[0]} to {WIDTHS[1]}")
     check_sources({"FILE": document, "--instance": instance})
-    from placeopt.cli.recognise import read_any
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
     from placeopt.report.text import documents

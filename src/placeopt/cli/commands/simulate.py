@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
+from placeopt.cli.options import check_seed, check_time_limit, expect
 from placeopt.cli.output import ExitCode, UsageError, show, write_error
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.readable import duration
@@ -77,14 +77,10 @@ def simulate(
     warning names a policy that needs run time estimates which jobs do not state.
     """
     started = time.monotonic()
-    if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    if rule not in (None, "rate", "sc17"):
-        raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
-    if estimates not in ("stated", "actual"):
-        raise UsageError(f"--estimates: {estimates!r}, expected stated or actual")
+    check_seed(seed)
+    check_time_limit(time_limit)
+    expect(rule in (None, "rate", "sc17"), "--rule", rule, "rate or sc17")
+    expect(estimates in ("stated", "actual"), "--estimates", estimates, "stated or actual")
     if round_ is not None and "," in policy:
         raise UsageError("--round: a moment is one of one policy; name one with --policy")
     if at is not None and (round_ is None or not at >= 0):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Self, TextIO
 import typer
 
 from placeopt.cli.files import STREAM, check_sources, check_target, read_policy, write_document
-from placeopt.cli.options import check_params, check_previous, parse_solver_options
+from placeopt.cli.options import PolicyChoice, RoundFile, check_params, check_previous, parse_solver_options
 from placeopt.cli.output import ExitCode, show, write_error
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
@@ -116,11 +116,9 @@ DEFAULT_TIME_LIMIT_S = 10.0
 
 
 def solve(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
+    instance: RoundFile,
     method: Annotated[str, typer.Option(metavar="NAME", help="auto, or a method by name.")] = "auto",
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Policy instead of the instance's own.")
-    ] = None,
+    policy: PolicyChoice = None,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Time limit in seconds, reading included.")
     ] = DEFAULT_TIME_LIMIT_S,

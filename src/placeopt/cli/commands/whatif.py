@@ -63,8 +63,7 @@ def fit(
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
     words = job + (f" with {' and '.join(each)} a worker" if each else "")
     words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
-    question.deliver(found, lambda: fit_page(found, words))
-    return answering.interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
+    return question.deliver(found, lambda: fit_page(found, words), answering.interruption, no=found.most == 0)
 
 
 def slots(
@@ -84,8 +83,7 @@ def slots(
 
     with question.answering() as answering:
         found = answer(answering.base, numbers, model)
-    question.deliver(found, lambda: slots_page(found))
-    return answering.interruption.code or ExitCode.DONE
+    return question.deliver(found, lambda: slots_page(found), answering.interruption)
 
 
 def fail(
@@ -124,8 +122,7 @@ def fail(
             limits=limits,
             **question.parallel(answering, "scenarios"),
         )
-    question.deliver(found, lambda: failures_page(found))
-    return answering.interruption.code or (ExitCode.NO if found.answer == "no" else ExitCode.DONE)
+    return question.deliver(found, lambda: failures_page(found), answering.interruption, no=found.answer == "no")
 
 
 def add(
@@ -181,11 +178,11 @@ def add(
                 on_news=news,
                 on_mixture=mixed,
             )
-            question.deliver(choice, lambda: cheapest_page(choice))
-            return answering.interruption.code or (ExitCode.NO if choice.mixture is None else ExitCode.DONE)
+            return question.deliver(
+                choice, lambda: cheapest_page(choice), answering.interruption, no=choice.mixture is None
+            )
         found = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
-    question.deliver(found, lambda: added_page(found))
-    return answering.interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
+    return question.deliver(found, lambda: added_page(found), answering.interruption, no=found.impossible)
 
 
 def apply(

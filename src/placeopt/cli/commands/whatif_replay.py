@@ -12,7 +12,7 @@ import typer
 
 from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.commands.simulate import warn_of_estimates
-from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
+from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, say, write_document
 from placeopt.cli.options import KEEPS, ParallelQuestion, check_jobs, limits_of, read_patch, rows_path
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
@@ -55,10 +55,7 @@ def is_scenario(path: str) -> bool | None:
     """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
     if path == STREAM:
         return None
-    from placeopt.formats.bounds import top_keys
-    from placeopt.formats.files import label, read_bytes
-
-    keys = set(top_keys(read_bytes(path), label(path)) or ())
+    keys = set(peek(path)[2] or ())
     return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
 
 
@@ -75,8 +72,7 @@ def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) 
     with _replaying(replay) as (world, scheduling, shared, interruption):
         warn_of_estimates([(world, scheduling)], STATE)
         found = add(world, scheduling, node_type, goal, most=most, **shared)
-    replay.question.deliver(found, lambda: curve_page(found))
-    return interruption.code or (ExitCode.NO if found.found is None else ExitCode.DONE)
+    return replay.question.deliver(found, lambda: curve_page(found), interruption, no=found.found is None)
 
 
 def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | None) -> int:
@@ -92,8 +88,7 @@ def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | N
         found = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
         if csv is not None:
             write_document(csv, curve_csv(found).encode())
-    replay.question.deliver(found, lambda: curve_page(found))
-    return interruption.code or ExitCode.DONE
+    return replay.question.deliver(found, lambda: curve_page(found), interruption)
 
 
 def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out: str) -> int:

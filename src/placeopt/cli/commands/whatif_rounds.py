@@ -8,8 +8,8 @@ import typer
 
 from placeopt.cli.commands.whatif_replay import Draws, Replay, ReplayPolicy, is_scenario, sweep_by_replay
 from placeopt.cli.files import check_target, write_document
-from placeopt.cli.options import ParallelQuestion, SolverQuestion
-from placeopt.cli.output import ExitCode, UsageError
+from placeopt.cli.options import ParallelQuestion, SolverQuestion, expect
+from placeopt.cli.output import UsageError
 
 if TYPE_CHECKING:
     from placeopt.whatif.answers import EmptiedDomains
@@ -62,8 +62,7 @@ def sweep(
         )
         if csv is not None:
             write_document(csv, sweep_csv(found).encode())
-    question.deliver(found, lambda: sweep_page(found))
-    return answering.interruption.code or ExitCode.DONE
+    return question.deliver(found, lambda: sweep_page(found), answering.interruption)
 
 
 def swap(
@@ -88,8 +87,7 @@ def swap(
     with question.answering() as answering:
         chosen = () if nodes is None else tuple(nodes.split(","))
         found = answer(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
-    question.deliver(found, lambda: swap_page(found))
-    return answering.interruption.code or (ExitCode.NO if found.answer == "worse" else ExitCode.DONE)
+    return question.deliver(found, lambda: swap_page(found), answering.interruption, no=found.answer == "worse")
 
 
 def price(
@@ -114,8 +112,7 @@ def price(
             limits=limits,
             **question.parallel(answering, "rounds"),
         )
-    question.deliver(found, lambda: prices_page(found))
-    return answering.interruption.code or ExitCode.DONE
+    return question.deliver(found, lambda: prices_page(found), answering.interruption)
 
 
 def defrag(
@@ -135,8 +132,7 @@ def defrag(
     Exit code 1: no tried set of moves empties more than are empty now.
     """
     limits = question.limits(time_limit)
-    if moves is not None and moves < 0:
-        raise UsageError(f"--moves: {moves}, expected 0 or more")
+    expect(moves is None or moves >= 0, "--moves", moves, "0 or more")
     from placeopt.report.text.whatif import defrag_page
     from placeopt.whatif.defragmentation import defrag as answer
 
@@ -155,5 +151,4 @@ def defrag(
             cancel=answering.interruption.event,
             on_news=news,
         )
-    question.deliver(found, lambda: defrag_page(found))
-    return answering.interruption.code or (ExitCode.DONE if found.front else ExitCode.NO)
+    return question.deliver(found, lambda: defrag_page(found), answering.interruption, no=not found.front)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from placeopt.cli.files import check_sources, check_target, say, write_document
+from placeopt.cli.options import with_signature
 from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
@@ -92,15 +93,10 @@ class Importer:
             return ExitCode.DONE
 
         metavar, text = OUTPUTS[self.output]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        target = inspect.Parameter("out", keyword, annotation=Annotated[str, typer.Option(metavar=metavar, help=text)])
+        option = Annotated[str, typer.Option(metavar=metavar, help=text)]
+        target = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=option)
         num_required = sum(one.default is inspect.Parameter.empty for one in parameters)
-        own = [one.replace(kind=keyword) for one in parameters]
-        signature = inspect.Signature([*own[:num_required], target, *own[num_required:]], return_annotation=int)
-        run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
-        run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-        run.__doc__ = self.read.__doc__
-        run.__name__ = self.name
+        with_signature(run, self.read, [*parameters[:num_required], target, *parameters[num_required:]])
         return run
 
 
