@@ -103,4 +103,4 @@ def test_all_csv_is_written_by_one_function() -> None:
     """A writer beside it would write formulas."""
     source = Path(__file__).parents[1] / "src" / "placeopt"
     writers = [path.name for path in source.rglob("*.py") if "csv.writer(" in path.read_text(encoding="utf-8")]
-    assert writers == ["csv_text.py"]
+    assert writers == ["csv_table.py"]

@@ -18,18 +18,7 @@ MAX_INTEGER_DIGITS = 15
 
 
 class CsvRow:
-    """
-    One row of a table, by column names.
-
-    Parameters
-    ----------
-    source
-        Name of the file, for messages.
-    line
-        Line in the file, from 1.
-    fields
-        Column -> text.
-    """
+    """One row of a table, by column names; ``line`` is its line in the file, from 1."""
 
     def __init__(self, source: str, line: int, fields: dict[str, str]) -> None:
         self.line, self._source, self._fields = line, source, fields
@@ -87,22 +76,9 @@ def read_csv_table(
     """
     Yield the rows of a table.
 
-    Parameters
-    ----------
-    path
-        CSV in UTF-8 with a header, gzip or not; ``-`` is standard input. Columns may stand in any order.
-    needed, optional
-        Columns to read. Others are ignored.
-    key
-        A column of names that must be unique; None if there is none.
-    max_rows
-        Largest number of rows.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, lacks a needed column, repeats a column, or has no row; or at a row with more or
-        fewer fields than the header, a quote that is not closed on its line, or a repeated name.
+    ``path``: CSV in UTF-8 with a header, gzip or not; ``-`` is standard input. Columns may stand in any order.
+    ``needed``, ``optional``: Columns to read. Others are ignored. ``key``: A column of names that must be unique; None
+    if there is none. ``max_rows``: Largest number of rows.
     """
     source = label(str(path))
     lines = _lines(read_bytes(path), source)

@@ -43,18 +43,9 @@ class Figure:
     """
     A picture and its numbers.
 
-    Attributes
-    ----------
-    name
-        Name of its files without the ending: letters, digits and dashes.
-    title, caption
-        Heading and explanation.
-    inches
-        Width and height.
-    draw
-        Draws into the axes and returns the tips of its elements, by their ``gid``; a gid begins with ``name``.
-    header, rows
-        The numbers, as columns and rows.
+    ``name``: Name of its files without the ending: letters, digits and dashes. ``title``, ``caption``: Heading and
+    explanation. ``inches``: Width and height. ``draw``: Draws into the axes and returns the tips of its elements, by
+    their ``gid``; a gid begins with ``name``. ``header``, ``rows``: The numbers, as columns and rows.
     """
 
     name: str
@@ -81,14 +72,7 @@ def can_draw() -> bool:
 
 
 def render(figure: Figure, form: str) -> bytes:
-    """
-    Return a figure as a file in one of ``FORMATS``; the same figure gives the same SVG, byte for byte.
-
-    Raises
-    ------
-    Unsupported
-        If matplotlib is not installed.
-    """
+    """Return a figure as a file in one of ``FORMATS``; the same figure gives the same SVG, byte for byte."""
     if not can_draw():
         raise Unsupported("figures need matplotlib; install placeopt[plot]")
     import matplotlib as mpl

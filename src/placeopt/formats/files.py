@@ -36,18 +36,8 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> b
     """
     Read a whole file, decompressed if it is gzip.
 
-    Parameters
-    ----------
-    path
-        A file, or ``-`` for the standard input. Gzip is recognised by the first bytes, not by the name.
-    max_bytes
-        Bound on the bytes returned. Nothing beyond is decompressed, so a gzip bomb costs no more than this.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, is larger than ``max_bytes``, is a damaged gzip file, or one that grows to more than
-        1 MiB and ``MAX_RATIO`` times its size, or 256 MiB and ``LARGE_RATIO`` times its size.
+    ``path``: A file, or ``-`` for the standard input. Gzip is recognised by the first bytes, not by the name.
+    ``max_bytes``: Bound on the bytes returned. Nothing beyond is decompressed, so a gzip bomb costs no more than this.
     """
     name = file_name(path)
     try:
@@ -65,14 +55,10 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """
     Write a whole file or none: on any failure, or when interrupted, the target is as it was before.
 
-    A temporary file beside the target is written, synced and renamed over it. An existing target keeps its
-    permissions; a link is followed. Standard output (``-``) and devices such as ``/dev/null`` are written directly.
-    A name that ends in ``.gz`` is compressed, the same bytes to the same file every time.
-
-    Raises
-    ------
-    BadInput
-        If the target cannot be written: no such folder, no permission, no space.
+    A temporary file beside the target is written, synced and renamed over it. An existing target keeps its permissions;
+    a link is followed. Standard output (``-``) and devices such as ``/dev/null`` are written directly. A name that ends
+    in ``.gz`` is compressed, the same bytes to the same file every time. Raises `BadInput` if the target cannot be
+    written: no such folder, no permission, no space.
     """
     name = file_name(path)
     try:

@@ -22,12 +22,7 @@ class ImportNotes:
     """
     Collects notes while an importer reads.
 
-    Attributes
-    ----------
-    names
-        (heading, reason) -> names of the jobs or nodes concerned, each once.
-    assumptions
-        Sentences, each once.
+    ``names``: (heading, reason) -> names of the jobs or nodes concerned. ``assumptions``: Sentences. Each stands once.
     """
 
     names: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))

@@ -24,26 +24,6 @@ DOCUMENTS: dict[str, type[Record]] = {
 """Name of the schema -> record."""
 
 
-def instance_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of an instance."""
-    return document_schema("instance")
-
-
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a plan."""
-    return document_schema("plan")
-
-
-def scenario_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a scenario."""
-    return document_schema("scenario")
-
-
-def scheduling_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a scheduling policy."""
-    return document_schema("scheduling")
-
-
 def document_schema(name: str) -> dict[str, Any]:
     """
     Return the JSON Schema (draft 2020-12) of a document; ``name`` is a key of `DOCUMENTS`.

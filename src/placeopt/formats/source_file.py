@@ -103,12 +103,5 @@ class _BoundedBuilder(TreeBuilder):
 
 
 def read_source(path: str | Path) -> SourceFile:
-    """
-    Read a file, gzip or not, of at most ``MAX_BYTES``; ``-`` is standard input.
-
-    Raises
-    ------
-    BadInput
-        If it cannot be read, is too large, or its gzip data are damaged.
-    """
+    """Read a file, gzip or not, of at most ``MAX_BYTES``; ``-`` is standard input."""
     return SourceFile(label(str(path)), read_bytes(path, max_bytes=MAX_BYTES))

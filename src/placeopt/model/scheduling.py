@@ -19,12 +19,7 @@ class RuleNames:
 
     The JSON Schema lists the built-in names alone, since a registered name is valid in one process only.
 
-    Parameters
-    ----------
-    field
-        Name of the field, for messages.
-    built_in
-        A ``Literal`` of the built-in names.
+    ``field``: Name of the field, for messages. ``built_in``: A ``Literal`` of the built-in names.
     """
 
     def __init__(self, field: str, built_in: object) -> None:

@@ -30,16 +30,7 @@ OUTPUTS = {
 @dataclass(frozen=True)
 class Imported:
     """
-    What a reader returns.
-
-    Attributes
-    ----------
-    data
-        The document to write.
-    summary
-        One line about it.
-    notes
-        Lines for standard error: what was left out or assumed. None: nothing is printed.
+    The document that a reader returns, one line about it, and lines for standard error: what was left out or assumed.
     """
 
     data: bytes

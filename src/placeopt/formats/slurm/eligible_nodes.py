@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.fields import expand_hosts, parse_constraint
 from placeopt.formats.slurm.job_requests import JobLeftOut
@@ -62,11 +61,7 @@ class EligibleNodes:
 
 def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
     """Return the names of a list of nodes; `BadInput` where it cannot be read."""
-    text = entry.text(key, "")
-    try:
-        return expand_hosts("" if text in ("(null)", "N/A", "None assigned") else text)
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
+    return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
 
 
 def _constraint(text: str, *, one_node: bool) -> Callable[[Collection[str]], bool] | None:

@@ -49,20 +49,9 @@ def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     return None if found is None or unit * found > MAX_MS else unit * found
 
 
-def tres_field(entry: JsonEntry, key: str) -> Tres:
-    """Return the trackable resources in a field; raises `BadInput` if it is not in Slurm's format."""
-    try:
-        return parse_tres(entry.text(key, ""))
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
-
-
-def gres_field(entry: JsonEntry, key: str) -> GresRequest:
-    """Return the request in a field; raises `BadInput` if it is not in Slurm's format."""
-    try:
-        return parse_gres_request(entry.text(key, ""))
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
+def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
+    """Return what a job requests per node, task, job or socket, by the name of the part."""
+    return {part: entry.parsed(f"tres_per_{part}", parse_gres_request) for part in parts}
 
 
 def is_exclusive(entry: JsonEntry) -> bool:
@@ -100,8 +89,8 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none that Slurm writes.
     """
     _refuse(entry)
-    total = tres_field(entry, "tres_req_str")
-    requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job")}
+    total = entry.parsed("tres_req_str", parse_tres)
+    requests = gres_requests(entry, "node", "task", "job")
     others = [*total.others, *(name for one in requests.values() for name in one.others)]
     if others:
         raise JobLeftOut(f"asks for {others[0][:60]}")
@@ -205,11 +194,7 @@ class _Sizes:
 
 def _per_gpu(entry: JsonEntry, key: str) -> int:
     """Return the count of ``gres:gpu:4``, per GPU; 0 if the field is empty."""
-    try:
-        found = [gres for item in parse_gres(entry.text(key, "")) for gres in [item] if gres.name == "gpu"]
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
-    return max((gres.count for gres in found), default=0)
+    return max((gres.count for gres in entry.parsed(key, parse_gres) if gres.name == "gpu"), default=0)
 
 
 def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most: int | None) -> list[WorkerShape]:

@@ -103,13 +103,9 @@ def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] |
 
 
 def _shape(entry: JsonEntry) -> NodeShape:
-    text = entry.text("gres", "") if entry.raw("gres") else ""
-    try:
-        gres = [item for item in parse_gres(text) if item.name == "gpu"]
-    except ValueError as error:
-        raise BadInput(f"{entry.path('gres')}: {error}") from None
+    gres = [item for item in entry.parsed("gres", parse_gres) if item.name == "gpu"] if entry.raw("gres") else []
     if sum(item.count for item in gres) > MAX_GPUS:
-        raise BadInput(f"{entry.path('gres')}: {text[:60]!r}; expected at most {MAX_GPUS} GPUs")
+        raise BadInput(f"{entry.path('gres')}: {entry.text('gres')[:60]!r}; expected at most {MAX_GPUS} GPUs")
     gpus = [
         (item.type or "gpu", -1 if item.socket is None else item.socket) for item in gres for _ in range(item.count)
     ]

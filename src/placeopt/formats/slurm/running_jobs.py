@@ -12,14 +12,18 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.formats.slurm.eligible_nodes import EligibleNodes, expand_node_list
-from placeopt.formats.slurm.fields import SHARES_OF_GPUS, GresHolding, parse_gres_detail
+from placeopt.formats.slurm.fields import (
+    SHARES_OF_GPUS,
+    GresHolding,
+    parse_gres_detail,
+    parse_tres,
+)
 from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
-    gres_field,
+    gres_requests,
     is_exclusive,
     milliseconds,
     slurm_number,
-    tres_field,
     unreadable_field,
 )
 from placeopt.formats.slurm.nodes import SlurmNode
@@ -104,7 +108,7 @@ class RunningJobReader:
             listed = here.models if here is not None else ()
             models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
         count = sum(one.workers for one in found)
-        requests = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
+        requests = {model for one in gres_requests(entry, "node", "task", "job").values() for model in one.models}
         if len(requests) > 1:
             self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
         option = make_record(
@@ -146,8 +150,8 @@ class RunningJobReader:
 
     def _gpus(self, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
         """Return the GPUs held on each node; `JobLeftOut` where their number or type is not listed."""
-        allocated = tres_field(entry, "tres_alloc_str")
-        requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
+        allocated = entry.parsed("tres_alloc_str", parse_tres)
+        requests = gres_requests(entry, "node", "task", "job", "socket")
         others = [*allocated.others, *(name for one in requests.values() for name in one.others)]
         details = entry.words("gres_detail")
         try:
@@ -199,7 +203,7 @@ class RunningJobReader:
                     allocated[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
         if all(node in allocated and allocated[node][0] for node in nodes):
             return [allocated[node][0] for node in nodes], [allocated[node][1] for node in nodes]
-        held, count = tres_field(entry, "tres_alloc_str"), len(nodes)
+        held, count = entry.parsed("tres_alloc_str", parse_tres), len(nodes)
         cpus = held.cpus or slurm_number(entry, "cpus") or 0
         if not cpus:
             raise JobLeftOut("how many CPUs it holds is not told")
@@ -237,7 +241,8 @@ def _is_exclusive(entry: JsonEntry) -> bool:
 
 def _by_task(entry: JsonEntry, found: list[NodeHolding]) -> list[NodeHolding]:
     """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
-    size = gres_field(entry, "tres_per_task").gpus or (1 if gres_field(entry, "tres_per_job").gpus else 0)
+    per = gres_requests(entry, "task", "job")
+    size = per["task"].gpus or (1 if per["job"].gpus else 0)
     if not any(one.gpus for one in found):
         unit = gcd(*(one.millicores for one in found)) if len(found) > 1 else 0
         counts = [one.millicores // unit if unit else 1 for one in found]

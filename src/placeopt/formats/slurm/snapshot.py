@@ -102,10 +102,7 @@ class JobListReader:
         text = entry.text("array_task_string", "")
         if not text or task is not None:
             return [name], []
-        try:
-            tasks = parse_tasks(text)
-        except ValueError as error:
-            raise BadInput(f"{entry.path('array_task_string')}: {error}") from None
+        tasks = entry.parsed("array_task_string", parse_tasks)
         if len(tasks) > MAX_JOBS:
             raise entry.bad("array_task_string", f"at most {MAX_JOBS} tasks")
         names = [f"{array}_{one}" for one in tasks]

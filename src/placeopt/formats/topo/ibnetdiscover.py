@@ -1,8 +1,9 @@
 """``ibnetdiscover``: an InfiniBand network; with a host file and ``ibstat`` for the names that a cluster uses."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from networkx.utils import UnionFind
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.source_file import SourceFile
@@ -153,42 +154,32 @@ def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str
     """Domain -> parent, and leaf switch -> domain."""
     leaves = set().union(*hosts.values())
     rank = _ranks(found, leaves)
-    leader = {switch: switch for switch in sorted(rank)}
-
-    def find(switch: int) -> int:
-        while leader[switch] != switch:
-            leader[switch] = leader[leader[switch]]
-            switch = leader[switch]
-        return switch
-
-    def join(switches: Iterable[int]) -> None:
-        roots = sorted({find(switch) for switch in switches})
-        for root in roots[1:]:
-            leader[root] = roots[0]
-
+    joined = UnionFind(rank)
     for mine in hosts.values():
-        join(mine)
+        joined.union(*mine)
     used: set[str] = set()
     parents: dict[str, str | None] = {}
     leaf_of: dict[int, str] = {}
     current: dict[int, str] = {}  # root of a group -> its domain
     for leaf in sorted(leaves):
-        if find(leaf) not in current:
-            current[find(leaf)] = _domain_name(found, find(leaf), used)
-            parents[current[find(leaf)]] = None
-        leaf_of[leaf] = current[find(leaf)]
+        root = joined[leaf]
+        if root not in current:
+            current[root] = _domain_name(found, leaf, used)
+            parents[current[root]] = None
+        leaf_of[leaf] = current[root]
     layers: dict[int, list[int]] = {}
     for switch in sorted(rank):
         layers.setdefault(rank[switch], []).append(switch)
     for layer, switches in sorted(layers.items()):
         for switch in switches:
-            join([switch, *(other for other in found.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)])
+            near = (other for other in found.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)
+            joined.union(switch, *near)
         first: dict[int, int] = {}
         for switch in switches:
-            first.setdefault(find(switch), switch)
+            first.setdefault(joined[switch], switch)
         groups: dict[int, list[int]] = {}
         for root in current:
-            groups.setdefault(find(root), []).append(root)
+            groups.setdefault(joined[root], []).append(root)
         merged: dict[int, str] = {}
         for root, members in groups.items():
             if len(members) == 1:

@@ -19,6 +19,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from networkx.utils import UnionFind
+
 from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.model import Link
@@ -145,29 +147,19 @@ def _check_codes(source: SourceFile, matrix: _Matrix) -> None:
 def _classes(source: SourceFile, matrix: _Matrix) -> dict[str, list[int]]:
     """Per level, the class of each device: those connected by entries of that level or a nearer one."""
     size = len(matrix.names)
-    leader = list(range(size))
-
-    def find(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = leader[leader[i]]
-            i = leader[i]
-        return i
-
+    joined = UnionFind(range(size))
     classes: dict[str, list[int]] = {}
     for level in NEAR_TO_FAR:
-        # Devices at this distance must not be connected by a nearer entry.
-        for a in range(size):
-            for b in range(a):
-                if matrix.codes[a][b] == level and find(a) == find(b):
-                    raise source.bad(
-                        matrix.lines[a],
-                        f"{matrix.names[a]} to {matrix.names[b]}: {level}, but other entries put them nearer together",
-                    )
-        for a in range(size):
-            for b in range(a):
-                if matrix.codes[a][b] == level and level != "SYS":
-                    leader[max(find(a), find(b))] = min(find(a), find(b))
-        classes[level] = [find(i) for i in range(size)]
+        pairs = [(a, b) for a in range(size) for b in range(a) if matrix.codes[a][b] == level]
+        for a, b in pairs:  # they must not be connected by a nearer entry
+            if joined[a] == joined[b]:
+                raise source.bad(
+                    matrix.lines[a],
+                    f"{matrix.names[a]} to {matrix.names[b]}: {level}, but other entries put them nearer together",
+                )
+        for a, b in pairs if level != "SYS" else ():
+            joined.union(a, b)
+        classes[level] = [joined[i] for i in range(size)]
     return classes
 
 
