@@ -135,7 +135,7 @@ class _GpuLedger:
             if times > 1 or self._held_milli[node][gpu] + share > WHOLE_GPU_MILLI
         }
         if conflicts:
-            self._notes.keep("GPUs are told to be held twice; others counted as used instead", observed.job.id)
+            self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
             workers = tuple(
                 replace(worker, gpus=None) if worker.gpus and worker.node in conflicts else worker
                 for worker in observed.workers

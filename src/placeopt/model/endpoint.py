@@ -13,7 +13,7 @@ RateMilli = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class LoadStep(Record):
-    """So many requests a second from a moment on."""
+    """Requests a second from a moment on."""
 
     from_ms: Milliseconds
     """Start of the step."""
@@ -29,15 +29,15 @@ class Replica(Record):
     rate_milli: Annotated[RateMilli, Field(ge=1)]
     """The most requests that it serves a second, in thousandths."""
     latency_ms: Annotated[Milliseconds, Field(ge=1)]
-    """How long an answer takes where nobody waits."""
+    """Time of an answer without waiting."""
 
 
 class Endpoint(Record):
     """
     A service that answers requests with replicas of a model, whose number a policy lets follow the load.
 
-    Every replica is a job of kind ``inference``, without an end of its own: it comes when it is wanted, and leaves when
-    it is wanted no more.
+    Every replica is a job of kind ``inference``, without an end of its own: it arrives when the load needs it, and
+    leaves when the load no longer does.
     """
 
     id: Id

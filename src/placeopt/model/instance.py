@@ -9,7 +9,17 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_JOBS, FormatVersion, Milliseconds, Name, Record, Revision, Thousandths, trusted
+from placeopt.model.base import (
+    MAX_JOBS,
+    FormatVersion,
+    Milliseconds,
+    Name,
+    Record,
+    Revision,
+    Thousandths,
+    refuse_repeats,
+    trusted,
+)
 from placeopt.model.cluster import Cluster
 from placeopt.model.job import Job
 from placeopt.model.placement import Running
@@ -170,12 +180,8 @@ class Instance(Record):
             seen.add(running.job)
             if all(option.id != running.option for option in owner.options):
                 raise ValueError(f"running[{i}].option: job {running.job!r} has no option {running.option!r}")
-        pairs: set[tuple[str, str]] = set()
-        for i, slowdown in enumerate(self.slowdowns):
-            pair = (slowdown.profile, slowdown.beside)
-            if pair in pairs:
-                raise ValueError(f"slowdowns[{i}]: {pair} stands twice; one entry per (profile, beside)")
-            pairs.add(pair)
+        pairs = ((slowdown.profile, slowdown.beside) for slowdown in self.slowdowns)
+        refuse_repeats("slowdowns[]", pairs, "one entry per (profile, beside)")
         self._check_running(jobs)
         return self
 

@@ -105,7 +105,7 @@ def read_kubernetes(
     cluster, level_of = make_cluster(list(nodes.values()), levels, where)
     seen = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
     if any(worker.gpus is None for one in seen for worker in one.workers):
-        notes.assume("The API server does not tell which GPUs a pod holds: the lowest free ones were taken.")
+        notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
     return observed_instance(
         name or "kubernetes",
         f"Kubernetes: {where}.",

@@ -33,7 +33,7 @@ class EligibleNodes:
         if required and set(nodes) != {len(required)}:
             raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
         if reservation and not any(node.reservation == reservation for node in self._nodes.values()):
-            raise JobLeftOut("waits in a reservation whose nodes are not told")
+            raise JobLeftOut("waits in a reservation whose nodes are not listed")
         if meets is None and not required and not excluded and not reservation and len(partitions) < 2:
             return {"node_selector": {f"partition:{one}": "yes" for one in partitions}}
         key = (partitions, text, one_node, tuple(required), tuple(excluded), reservation)

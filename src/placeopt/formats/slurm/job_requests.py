@@ -220,7 +220,7 @@ def _worker_anywhere(
     if sizes.least > max(1, sizes.tasks_per_node) * sizes.cpus(each, gpus, 0):
         raise JobLeftOut("asks for --mincpus")
     if most is None and least > 1:
-        raise JobLeftOut("asks for at least so many nodes")
+        raise JobLeftOut("asks for a minimum number of nodes")
     one = WorkerShape(
         workers,
         gpus,

@@ -164,11 +164,11 @@ class RunningJobReader:
         if not held or not (any(one.gpus for one in held) or allocated.gpus == 0):
             held = self._from_requests(entry, nodes, allocated.gpus, {key: one.gpus for key, one in requests.items()})
         if len(held) != len(nodes):
-            raise JobLeftOut("the GPUs that it holds are told for other nodes than its own")
+            raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
         for node, one in zip(nodes, held, strict=True):
             listed = self._nodes.get(node)
             if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
-                raise JobLeftOut("which GPUs it holds is not told, on a node that has several types")
+                raise JobLeftOut("which GPUs it holds is not listed, on a node that has several types")
         return held
 
     def _from_requests(
@@ -183,8 +183,10 @@ class RunningJobReader:
         else:
             each = requests["node"] if held in (0, requests["node"] * count) else 0
         if not each or (_is_exclusive(entry) and not held):
-            raise JobLeftOut("how many GPUs it holds on which node is not told")
-        self._notes.assume("Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken.")
+            raise JobLeftOut("how many GPUs it holds on which node is not listed")
+        self._notes.assume(
+            "Which GPUs some jobs hold is not listed (operators see it): the lowest free ones were taken."
+        )
         return [GresHolding(each)] * count
 
     def _cpus(self, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -206,9 +208,9 @@ class RunningJobReader:
         held, count = entry.parsed("tres_alloc_str", parse_tres), len(nodes)
         cpus = held.cpus or slurm_number(entry, "cpus") or 0
         if not cpus:
-            raise JobLeftOut("how many CPUs it holds is not told")
+            raise JobLeftOut("how many CPUs it holds is not listed")
         if count > 1:
-            self._notes.assume("CPUs and memory of some jobs are not told node by node: they were divided evenly.")
+            self._notes.assume("CPUs and memory of some jobs are not listed node by node: they were divided evenly.")
         return [-(-cpus // count)] * count, [-(-held.memory_mib // count)] * count
 
 

@@ -126,9 +126,9 @@ class JobListReader:
                 raise JobLeftOut("--exclusive where nodes are of several shapes, or none")
             shapes = whole_nodes(shapes, *nodes.pop())
         if entry.raw("required_switches") is None and max(shape.workers for shape in shapes) > 1:
-            self._notes.assume("This Slurm does not tell --switches: workers of waiting jobs may lie under any.")
+            self._notes.assume("This Slurm does not list --switches: workers of waiting jobs may lie under any.")
         if not all(shape.memory_mib for shape in shapes):
-            self._notes.assume("Waiting jobs of which no memory is told (--mem=0 too) count as asking for none.")
+            self._notes.assume("Waiting jobs for which no memory is stated (--mem=0 too) count as asking for none.")
         minutes = milliseconds(entry, "time_limit", 60_000)
         options = tuple(
             make_record(

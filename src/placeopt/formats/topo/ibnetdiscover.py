@@ -82,7 +82,7 @@ def read_ibnetdiscover(
 
 def no_network_error(source: SourceFile) -> Unsupported:
     """Return the error for a host file or ibstat output without a network."""
-    what = "ibstat tells hosts' adapters" if is_ibstat(source) else "a list of host names"
+    what = "ibstat lists hosts' adapters" if is_ibstat(source) else "a list of host names"
     return Unsupported(f"{source.name}: {what}, no network; give it together with the output of ibnetdiscover")
 
 

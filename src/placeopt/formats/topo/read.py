@@ -206,11 +206,11 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     network = [file for file in files if file[1] in _FABRICS]
     dumps = [file for file in files if file[1] in _HOSTS]
     if (nodes or machine is not None) and dumps:
-        raise Unsupported(f"{dumps[0][0].name}: describes a machine, but machines are told already; leave it out")
+        raise Unsupported(f"{dumps[0][0].name}: describes a machine, but the machines are stated already; leave it out")
     fabric = _fabric(network) if network else None
     if nodes:
         if machine is not None:
-            raise Unsupported(f"{nodes[0][0].name}: a list of nodes tells their machines; leave the machine out")
+            raise Unsupported(f"{nodes[0][0].name}: a list of nodes states their machines; leave the machine out")
         return _inventory(nodes).cluster(fabric)
     if fabric is None or (machine is None and not dumps):
         raise Unsupported(
@@ -241,7 +241,7 @@ def _fabric(files: _Files) -> Fabric:
         found[name] = source
     if "slurm topology" in found:
         if len(found) > 1:
-            raise Unsupported(f"{found['slurm topology'].name}: topology.conf tells the nodes itself; give it alone")
+            raise Unsupported(f"{found['slurm topology'].name}: topology.conf lists the nodes itself; give it alone")
         return read_slurm_topology(found["slurm topology"])
     if "ibnetdiscover" not in found:
         raise no_network_error(next(iter(found.values())))

@@ -198,7 +198,7 @@ def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
         _amounts(
             "fragments",
             "Idle GPUs on nodes partly in use, over time",
-            "GPUs that nobody holds any part of, on nodes of which others are held.",
+            "Idle GPUs on nodes of which other GPUs are held.",
             {name: fragments_over_time(those, gpus_of) for name, those in stays.items()},
             "GPUs",
         ),
@@ -206,7 +206,7 @@ def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
             _amounts(
                 f"idle-slots-{size}",
                 f"Slots of {size} idle {'GPU' if size == 1 else 'GPUs'} on one node, over time",
-                "So many jobs of one worker with as many GPUs would find them at once.",
+                "Number of jobs of one worker with that many GPUs that would fit at once.",
                 {name: slots_over_time(those, gpus_of, size) for name, those in stays.items()},
                 "slots",
             )

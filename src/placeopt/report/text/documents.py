@@ -248,8 +248,8 @@ def _machine_text(machine: Machine) -> str:
     facts = [f"{count} GPUs of model {plain(model)}" for model, count in models.items()] or ["no GPUs"]
     facts += [f"{count} {level}{'es' if level == 'switch' else 's'}" for level, count in parts.items()]
     facts += [f"{count} {kind} links" for kind, count in kinds.items()]
-    facts.append(f"{amount(machine.cpu_millicores / 1000, 6)} cores" if machine.cpu_millicores else "cores not told")
-    facts.append(f"{machine.memory_mib / 1024:,.0f} GiB" if machine.memory_mib else "memory not told")
+    facts.append(f"{amount(machine.cpu_millicores / 1000, 6)} cores" if machine.cpu_millicores else "cores not stated")
+    facts.append(f"{machine.memory_mib / 1024:,.0f} GiB" if machine.memory_mib else "memory not stated")
     return f"{plain(machine.id)}: {', '.join(facts)}"
 
 

@@ -61,7 +61,7 @@ def slots_page(found: Slots) -> list[RenderableType]:
     ]
     return [
         Text(f"{number(found.free_gpus)} of {plural(found.gpus, 'GPU')}{model} free", style="bold"),
-        Text("disjoint slots of so many free GPUs, each in one domain of the level", style="dim"),
+        Text("disjoint slots of that many free GPUs, each in one domain of the level", style="dim"),
         TextTable(["level", ">most free", *(f">{size}" for size in sizes)], rows),
     ]
 

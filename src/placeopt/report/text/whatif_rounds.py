@@ -102,7 +102,7 @@ def _signed(value: int | None) -> str:
     return "-" if value is None else f"{value:+,}" if value else "0"
 
 
-MET = {True: "yes", False: "no", None: "not told"}
+MET = {True: "yes", False: "no", None: "not known"}
 
 
 def curve_page(found: ReplaySeries) -> list[RenderableType]:
@@ -145,7 +145,7 @@ def _answer(found: ReplaySeries) -> Text:
     kind = plain(found.replayed.partition(":")[2])
     goal = plain(found.goal or "")
     if not found.spots:
-        return Text(f"{goal}: not told, stopped before a number of nodes was played", style=SO_SO)
+        return Text(f"{goal}: not known, stopped before a number of nodes was played", style=SO_SO)
     if found.found is None:
         most = max((int(spot.setting) for spot in found.spots), default=0)
         return Text(f"{goal} not met with up to {number(most)} more of {kind}", style=BAD)
