@@ -189,7 +189,8 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
         if not stays and value == field.get_default(call_default_factory=True):
             continue
         if isinstance(value, tuple) and value and isinstance(value[0], Record):
-            items = ",\n".join(f"{inner}  {_compact(item, sparse=sparse)}" for item in value)
+            rows = (item.model_dump_json(by_alias=True, exclude_defaults=sparse) for item in value)
+            items = ",\n".join(f"{inner}  {row}" for row in rows)
             text = f"[\n{items}\n{inner}]"
         elif isinstance(value, Record) and not indent:
             text = _format_record(value, inner, sparse=sparse)
@@ -197,10 +198,6 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
             text = _field(record, name, sparse=sparse and not stays)
         lines.append(f'{inner}"{field.alias or name}": {text}')
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
-
-
-def _compact(record: Record, *, sparse: bool) -> str:
-    return record.model_dump_json(by_alias=True, exclude_defaults=sparse)
 
 
 def _field(record: Record, name: str, *, sparse: bool) -> str:

@@ -203,7 +203,7 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
         message = str(context.get("error", fault["msg"]))
         relative = _RELATIVE_PATH.match(message)
         if relative:
-            return f"{_join(path, relative[1])}: {relative[2]}"
+            return f"{path}.{message}" if path else message
         return f"{path or 'document'}: {message}"
     if fault["type"] == "json_invalid":
         reason = str(context.get("error", fault["msg"]))
@@ -233,10 +233,6 @@ def expectation(fault: Mapping[str, Any]) -> str:
     if kind == "string_pattern_mismatch":
         return _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
     return str(fault["msg"]).removeprefix("Input should be ")
-
-
-def _join(path: str, relative: str) -> str:
-    return f"{path}.{relative}" if path else relative
 
 
 def _suggestion(kind: type[Record], loc: tuple[str | int, ...]) -> str:

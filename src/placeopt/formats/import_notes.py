@@ -66,8 +66,4 @@ class ImportNotes:
         texts = [line for line, _ in lines[:num_fitting]]
         if rest := lines[num_fitting:]:
             texts.append(f"Reasons that do not fit here: {len(rest)}, jobs and nodes: {sum(n for _, n in rest)}.")
-        return "\n".join(_printable(line) for line in texts)
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
+        return "\n".join("".join(sign if sign.isprintable() else "?" for sign in line) for line in texts)

@@ -200,7 +200,7 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert waiting["52"].node_selector == {"partition:cpu": "yes"}
     kept = {(why, name) for (heading, why), names in notes.names.items() if heading == KEPT for name in names}
     assert kept == set()  # the shard job is counted where GPUs are given out
-    assert any("does not tell --switches" in sentence for sentence in notes.assumptions)
+    assert any("does not list --switches" in sentence for sentence in notes.assumptions)
 
 
 def test_squeue_counts_the_same_jobs() -> None:

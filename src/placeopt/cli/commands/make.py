@@ -48,7 +48,8 @@ def generate(
     """Make up a round, or a scenario, to try things on: the same arguments always give the same file."""
     check_target(out)
     if scenario is not None:
-        given = [name for name in ("spec", "jobs", "nodes", "gpus") if _is_stated(context, name)]
+        sources = {name: context.get_parameter_source(name) for name in ("spec", "jobs", "nodes", "gpus")}
+        given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
         if given:
             raise UsageError(f"--scenario: makes a setting of the papers in its full size; leave out --{given[0]}")
         return _scenario(scenario, seed, instances, out)
@@ -63,12 +64,6 @@ def generate(
     write_document(out, dumps(round_))
     say(f"{round_.name}: {summary_line(instance_facts(round_))}", out)
     return ExitCode.DONE
-
-
-def _is_stated(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line, and is not at its default."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
 
 
 def _scenario(name: str, seed: int, instances: str, out: str) -> int:

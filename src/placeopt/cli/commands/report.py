@@ -170,7 +170,10 @@ class _Found:
             if instance.note:
                 facts.append(Fact("its data", instance.note))
         for source, plan in self.plans:
-            levels = "; ".join(f"{level.name} {level.objective:,}, bound {_told(level.bound)}" for level in plan.levels)
+            levels = "; ".join(
+                f"{level.name} {level.objective:,}, bound {'unknown' if level.bound is None else f'{level.bound:,}'}"
+                for level in plan.levels
+            )
             facts.append(
                 Fact(f"plan {source}", f"{plan.status}, {levels}; policy {plan.policy.name}, seed {plan.seed}")
             )
@@ -193,7 +196,3 @@ class _Found:
             title = "; ".join(figure.title for figure in answer_figures(answer, number))
             facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
         return facts
-
-
-def _told(bound: int | None) -> str:
-    return "unknown" if bound is None else f"{bound:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -53,12 +54,15 @@ def check(
     broken, standing = judge(round_, answer)
     untrue = [] if broken else audit(round_, answer)
     if as_json:
-        _write_json(
-            not (broken or untrue),
-            [{"rule": found.rule, "where": found.where, "message": found.message} for found in broken],
-            untrue,
-            [{"job": one.job, "rule": one.rule, "node": one.node, "detail": one.message} for one in standing],
-        )
+        data = {
+            "ok": not (broken or untrue),
+            "violations": [{"rule": one.rule, "where": one.where, "message": one.message} for one in broken],
+            "audit": untrue,
+            "standing": [
+                {"job": one.job, "rule": one.rule, "node": one.node, "detail": one.message} for one in standing
+            ],
+        }
+        write_out(json.dumps(data, indent=2) + "\n")
     elif not broken and not untrue:
         write_out(f"ok: {plural(len(answer.placements), 'job')} placed, {len(answer.unplaced):,} waiting\n")
         if standing:
@@ -78,15 +82,6 @@ def _listed(title: str, findings: list[str]) -> str:
     if len(findings) > SHOWN:
         lines.append(f"  ... and {len(findings) - SHOWN:,} more")
     return "\n".join(lines) + "\n"
-
-
-def _write_json(
-    ok: bool, broken: list[dict[str, str]], untrue: list[str], standing: list[dict[str, str | None]]
-) -> None:
-    import json
-
-    found = {"ok": ok, "violations": broken, "audit": untrue, "standing": standing}
-    write_out(json.dumps(found, indent=2) + "\n")
 
 
 def audit(

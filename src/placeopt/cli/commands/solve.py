@@ -199,7 +199,9 @@ def solve(
             engine.close()
             total_s = time.monotonic() - started
             ticker.stop()
-            _warn(plan)
+            for stage in plan.stages:  # the plan is valid nevertheless
+                if stage.outcome == "failed":
+                    write_error(f"warning: stage {stage.name} failed: {stage.detail}")
             _warn_of_estimates(round_, plan)
             _deliver(plan, out, as_json=as_json, quiet=quiet, total_s=total_s)
             code = interruption.code or _judge(round_, plan)
@@ -227,13 +229,6 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s
         show(*plan_summary(plan, total_s=total_s))
     if fault is not None:
         raise fault
-
-
-def _warn(plan: Plan) -> None:
-    """Print a warning for each stage that failed; the plan is valid nevertheless."""
-    for stage in plan.stages:
-        if stage.outcome == "failed":
-            write_error(f"warning: stage {stage.name} failed: {stage.detail}")
 
 
 def _warn_of_estimates(instance: Instance, plan: Plan) -> None:

@@ -140,15 +140,13 @@ class GangBuilder:
             return None
         if (reason := self._rules(waiting[0]).unsupported) is not None:
             return reason
-        if (
-            len({(pod.gpus, pod.rules, pod.topology_key, pod.ports, _others(pod), self._place(pod)) for pod in waiting})
-            > 1
-        ):
+        kinds: set[tuple[object, ...]] = set()
+        for pod in waiting:
+            others = frozenset(pod.other_resources.items())
+            kinds.add((pod.gpus, pod.rules, pod.topology_key, pod.ports, others, self.places.get(pod.id, "")))
+        if len(kinds) > 1:
             return "a gang whose pods that wait are not alike"
         return None
-
-    def _place(self, pod: Pod) -> str:
-        return self.places.get(pod.id, "")
 
     def _waiting(self, name: str, pods: list[Pod], pods_min: int) -> JobDraft:
         draft = _draft(name, pods, pods_min)
@@ -156,10 +154,6 @@ class GangBuilder:
             self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
         draft.topology_key = draft.first.topology_key or self._rules(draft.first).topology_key
         return draft
-
-
-def _others(pod: Pod) -> tuple[tuple[str, object], ...]:
-    return tuple(sorted(pod.other_resources.items()))
 
 
 def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:

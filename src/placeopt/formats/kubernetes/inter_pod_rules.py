@@ -67,31 +67,22 @@ def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm
     if not key:
         raise entry.bad("topologyKey", "a label of nodes")
     selector = entry.entry("labelSelector")
-    labels = label_selector(selector) if "labelSelector" in entry else _nothing
+    labels = label_selector(selector) if "labelSelector" in entry else lambda _: False  # a null selector meets none
     names, chosen = frozenset(entry.words("namespaces")), entry.entry("namespaceSelector")
     chosen_meets = label_selector(chosen) if "namespaceSelector" in entry else None
-    needs = _keys(chosen) - {NAMESPACE_NAME}
+    needs = {*chosen.texts("matchLabels"), *(one.text("key") for one in chosen.entries("matchExpressions"))}
     if not names and chosen_meets is None:
         names = frozenset([own])
 
     def inside(name: str) -> bool | None:
         if name in names or chosen_meets is None:
             return name in names
-        if name not in namespaces and needs:
+        if name not in namespaces and needs - {NAMESPACE_NAME}:
             return None
         return chosen_meets({NAMESPACE_NAME: name, **namespaces.get(name, {})})
 
     parts = [key, entry.raw("labelSelector"), sorted(names), entry.raw("namespaceSelector")]
     return PodAffinityTerm(json.dumps(parts, sort_keys=True), key, labels, inside)
-
-
-def _nothing(_: Mapping[str, str]) -> bool:
-    """Return false: no pod meets a null selector."""
-    return False
-
-
-def _keys(selector: JsonEntry) -> set[str]:
-    return {*selector.texts("matchLabels"), *(one.text("key") for one in selector.entries("matchExpressions"))}
 
 
 def namespace_labels(entries: list[JsonEntry]) -> Namespaces:

@@ -167,7 +167,8 @@ class OtherResources:
                 if not members:
                     break
             for resource in members[0].first.other_resources if members else ():
-                self._add(resource, members[0], len(members), mask)
+                total, ratio = self._after(resource, members[0], len(members), mask)
+                self._total[resource], self._ratio[resource] = total, ratio
         return left
 
     def _mask(self, draft: JobDraft) -> NDArray[np.bool_]:
@@ -193,6 +194,3 @@ class OtherResources:
         with np.errstate(invalid="ignore"):
             most = np.minimum(total, np.nan_to_num(np.maximum(self._room, 0) * ratio, nan=np.inf).min(axis=0))
         return bool((most <= self.free(resource) * (1 + SLACK))[mask].all())
-
-    def _add(self, resource: str, draft: JobDraft, count: int, mask: NDArray[np.bool_]) -> None:
-        self._total[resource], self._ratio[resource] = self._after(resource, draft, count, mask)

@@ -219,7 +219,9 @@ def read_slurm(
     refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = ImportNotes()
     cluster, listed = read_nodes(nodes, topology, notes)
-    document = _jobs_document(jobs)
+    document = read_json(jobs)
+    if "jobs" not in document:
+        raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
     seen: list[ObservedJob] = []
     for one in JobListReader(listed, document.entries("jobs"), notes).read():
         seen.append(one)
@@ -250,10 +252,3 @@ def refuse_text(path: str | Path, command: str) -> None:
         raise Unsupported(
             f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
         )
-
-
-def _jobs_document(path: str | Path) -> JsonEntry:
-    document = read_json(path)
-    if "jobs" not in document:
-        raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
-    return document

@@ -126,7 +126,11 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
     With the scenario, which holds the cluster and run times, also idle GPUs on nodes partly in use, slots for jobs to
     come, and slowdowns. Raises `BadInput` if a log has nodes that the scenario lacks.
     """
-    figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
+    figures = [
+        gantt(log, i)
+        for i, log in enumerate(logs)
+        if 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
+    ]
     held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
     figures.append(
         step_figure(
@@ -219,10 +223,6 @@ def _amounts(name: str, title: str, caption: str, steps: dict[str, list[tuple[in
     """Return a figure of amounts over time; times are converted from milliseconds to hours."""
     hours = {log: [(t / 3_600_000, float(v)) for t, v in points] for log, points in steps.items()}
     return step_figure(name, title, caption, hours, ("hours", unit))
-
-
-def _is_small(log: SimulationLog) -> bool:
-    return 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
 
 
 def gantt(log: SimulationLog, number: int) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
-from placeopt.readable import amount
+from placeopt.readable import amount, plural
 from placeopt.whatif.answers import Cheapest, Fit, NodesNeeded, Prices, Review, Slots, Swap
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def fit_figure(answer: Fit, name: str) -> Figure:
 
     def draw(axes: Axes) -> Tips:
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=COLOURS[0], height=0.6)
-        axes.bar_label(bars, [f"{row[1]:,} worker{'' if row[1] == 1 else 's'}" for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [plural(row[1], "worker") for row in rows], padding=3, fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         axes.set_xlabel("GPUs of the largest gang in one domain")
@@ -145,7 +145,7 @@ def cheapest_figure(answer: Cheapest, name: str) -> Figure:
     def draw(axes: Axes) -> Tips:
         colours = [COLOURS[5] if i < len(found) else COLOURS[0] for i in range(len(rows))]
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=colours, height=0.6)
-        axes.bar_label(bars, [_nodes(row[1]) for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [plural(row[1], "node") for row in rows], padding=3, fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         if least is not None:
@@ -191,7 +191,8 @@ def swap_figure(answer: Swap, name: str) -> Figure:
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         return {}
 
-    gain = "unknown" if answer.gain_low is None else f"{answer.gain_low:+,} to {_signed(answer.gain_high)}"
+    high = "unknown" if answer.gain_high is None else f"{answer.gain_high:+,}"
+    gain = "unknown" if answer.gain_low is None else f"{answer.gain_low:+,} to {high}"
     return Figure(
         name,
         f"Exchange of {answer.exchanged:,} nodes: {answer.answer}, gain {gain}",
@@ -274,11 +275,3 @@ def review_figure(answer: Review, name: str) -> Figure:
 def _standing(answer: Review) -> str:
     gap = "" if answer.value_gap is None else f", {100 * answer.value_gap:.2f} % from the bound {answer.value_bound:,}"
     return f"value {answer.value:,}{gap}"
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count:,} nodes"
-
-
-def _signed(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:+,}"

@@ -10,8 +10,6 @@ from placeopt.readable import duration, number, plain
 from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import RenderableType
 
     from placeopt.explain import Explanation
@@ -73,7 +71,7 @@ def _placed(found: Explanation) -> list[RenderableType]:
     spots: list[tuple[str, JobPosition | None, Alternative | None]] = [("now", found.spot, None)]
     spots += [(name, one.spot, one) for name, one in (("best", found.best), ("elsewhere", found.elsewhere)) if one]
     rows = [
-        [name, number(spot.value), number(spot.cost), _where(spot), _change(change)]
+        [name, number(spot.value), number(spot.cost), _nodes(spot), _change(change)]
         for name, spot, change in spots
         if spot is not None
     ]
@@ -89,8 +87,10 @@ def _placed(found: Explanation) -> list[RenderableType]:
     return parts
 
 
-def _where(spot: JobPosition) -> str:
-    return _listed(node if workers == 1 else f"{node} x {workers}" for node, workers in spot.nodes.items())
+def _nodes(spot: JobPosition) -> str:
+    names = [node if workers == 1 else f"{node} x {workers}" for node, workers in spot.nodes.items()]
+    shown = names if len(names) <= SHOWN + 1 else [*names[:SHOWN], f"{len(names) - SHOWN:,} more"]
+    return ", ".join(shown)
 
 
 def _change(change: Alternative | None) -> str:
@@ -102,9 +102,3 @@ def _change(change: Alternative | None) -> str:
     if change.gain_cost:
         said.append(f"cost {number(abs(change.gain_cost))} {'less' if change.gain_cost > 0 else 'more'}")
     return (", ".join(said) or "be as good") + ("" if change.proven else " (not proven the best)")
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    shown = names if len(names) <= SHOWN + 1 else [*names[:SHOWN], f"{len(names) - SHOWN:,} more"]
-    return ", ".join(shown)

@@ -72,10 +72,11 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
     more += f", and {plural(facts['endpoints'], 'endpoint')}," if facts["endpoints"] else ""
     part = percent(facts["load"])
     load = "" if facts["load"] is None else f", {part} of the GPUs' time from the first arrival to the last"
+    over = f"over {duration(facts['arrivals_over_s'])}" if facts["arrivals_over_s"] else "all at once"
     parts: list[RenderableType] = [
         heading(scenario.name, f"scenario, rule {facts['rule']}"),
         Text(
-            f"{plural(facts['jobs'], 'job')}{more} {_span(facts['arrivals_over_s'])}; "
+            f"{plural(facts['jobs'], 'job')}{more} {over}; "
             f"{plural(facts['nodes'], 'node')}, {plural(facts['gpus'], 'GPU')}{f' ({models})' if models else ''}"
         ),
         Text(f"{facts['gpu_hours']:,.1f} GPU hours of work{load}"),
@@ -88,10 +89,6 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
     if rows:
         parts += [Text(""), *section("Jobs", ["kind", "each", ">jobs", ">GPUs each"], rows, wrap="each", most=MAX_ROWS)]
     return parts
-
-
-def _span(seconds: float) -> str:
-    return f"over {duration(seconds)}" if seconds else "all at once"
 
 
 STAR = "*"
