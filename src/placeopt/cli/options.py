@@ -71,13 +71,13 @@ def check_jobs(jobs: int) -> None:
 
 def parse_solver_options(texts: list[str]) -> dict[str, str]:
     """Read ``K=V`` options; raises `UsageError` at one that is not, or that stands twice."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         expect(bool(name and sign and value), "--solver-option", text, "NAME=VALUE, such as mip_heuristic_effort=0.2")
-        expect(name not in found, "--solver-option", text, "each name once")
-        found[name] = value
-    return found
+        expect(name not in options, "--solver-option", text, "each name once")
+        options[name] = value
+    return options
 
 
 def check_previous(plan: Plan, instance: Instance, source: str) -> None:
@@ -172,10 +172,10 @@ class Question:
             yield Answering(read_base(self.instance, self.plan, self.patch, ticker), ticker, interruption)
 
     def deliver(
-        self, found: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
+        self, answer: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
     ) -> int:
         """Print the answer, and return the exit code; ``no``: the answer is no."""
-        deliver(found, page, self.as_json)
+        deliver(answer, page, self.as_json)
         return interruption.code or (ExitCode.NO if no else ExitCode.DONE)
 
 
@@ -268,10 +268,10 @@ def rows_path(rows: str | None) -> Path | None:
     return None if rows is None else Path(rows)
 
 
-def deliver(found: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
+def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
     """Print an answer as JSON or as a page."""
     if as_json:
-        write_out(found.model_dump_json(indent=2) + "\n")
+        write_out(answer.model_dump_json(indent=2) + "\n")
     else:
         show(*page())
 

@@ -256,7 +256,7 @@ def _record_in(annotation: Any) -> type[Record] | None:
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return annotation
     for inner in get_args(annotation):
-        found = _record_in(inner)
-        if found is not None:
-            return found
+        record = _record_in(inner)
+        if record is not None:
+            return record
     return None

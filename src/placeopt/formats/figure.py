@@ -94,9 +94,9 @@ def render(figure: Figure, form: str) -> bytes:
 def _with_tips(svg: str, tips: Tips) -> str:
     """Return the SVG with a ``title`` in every element that has a tip: browsers show it where the pointer rests."""
     parts, at = [], 0
-    while (found := svg.find('<g id="', at)) >= 0:
-        end = svg.index(">", found) + 1
-        gid = svg[found + len('<g id="') : svg.index('"', found + len('<g id="'))]
+    while (begin := svg.find('<g id="', at)) >= 0:
+        end = svg.index(">", begin) + 1
+        gid = svg[begin + len('<g id="') : svg.index('"', begin + len('<g id="'))]
         parts.append(svg[at:end])
         if gid in tips:
             parts.append(f"<title>{html.escape(tips[gid])}</title>")

@@ -143,10 +143,10 @@ def _form(path: str | Path, what: str) -> Iterator[None]:
 
 
 def _json(path: str) -> dict[str, Any]:
-    found = parse_json(read_bytes(path), path)
-    if not isinstance(found, dict):
+    document = parse_json(read_bytes(path), path)
+    if not isinstance(document, dict):
         raise BadInput(f"{path}: expected an object {{...}}")
-    return found
+    return document
 
 
 def _kind(model: str, size: str, gpus: str | int) -> str:
@@ -197,12 +197,12 @@ def _beside(times: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 
 def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
-    found = []
+    slowdowns = []
     for kind, beside, seconds in _beside(times):
         excess = round(1_000_000 * seconds / solo[kind]) - 1000 if seconds else 0
         if excess > 0:
-            found.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
-    return found
+            slowdowns.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
+    return slowdowns
 
 
 def _arrival(job_id: str, job: dict[str, Any], solo: dict[str, int], spread: dict[str, int]) -> Arrival:

@@ -141,15 +141,15 @@ def list(  # noqa: A001 - the command's name
     from placeopt.report.text.benchmark import sets_json, sets_page
 
     folder = Path(instances)
-    found = {name: read_sets([name], folder) for name in known_sets(folder)}
-    if not found:
+    items_of = {name: read_sets([name], folder) for name in known_sets(folder)}
+    if not items_of:
         raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
     solu = read_solu(folder / SOLU)
-    known = {name: [solu.get(item.name, Known()) for item in items] for name, items in found.items()}
+    known = {name: [solu.get(item.name, Known()) for item in items] for name, items in items_of.items()}
     if as_json:
-        write_out(sets_json(found, known) + "\n")
+        write_out(sets_json(items_of, known) + "\n")
     else:
-        show(*sets_page(found, known))
+        show(*sets_page(items_of, known))
     return ExitCode.DONE
 
 
@@ -177,14 +177,14 @@ def statistics(
     folder = Path(instances)
     named = sorted(known_sets(folder), key=lambda name: (name in SELECTIONS, name))
     names = tuple(named) if sets is None else _words(sets, "--set")
-    found = {name: read_sets([name], folder) for name in names}
-    if not found:
+    items_of = {name: read_sets([name], folder) for name in names}
+    if not items_of:
         raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
     with Ticker(started, quiet=quiet) as ticker:
-        page = statistics_page(found, read_solu(_solu(solu, instances)), ticker.doing)
+        page = statistics_page(items_of, read_solu(_solu(solu, instances)), ticker.doing)
     write_document(out, page.encode())
-    count = len({item.name for items in found.values() for item in items})
-    say(f"{plural(count, 'instance')} of {plural(len(found), 'set')}", out)
+    count = len({item.name for items in items_of.values() for item in items})
+    say(f"{plural(count, 'instance')} of {plural(len(items_of), 'set')}", out)
     return ExitCode.DONE
 
 
@@ -267,8 +267,8 @@ def check(
         )
     better = improve_known(known, checked)
     new = [name for name, entry in better.items() if entry != known.get(name)]
-    found = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
-    if update and (new or found) and not interruption.code:
+    has_new_source = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
+    if update and (new or has_new_source) and not interruption.code:
         write_solu(path, better)
     if as_json:
         write_out(checked_json(checked, {name: better[name] for name in new}, updated=update) + "\n")
@@ -287,8 +287,8 @@ def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     """Read ``0-4``, ``7`` or ``0-2,5``; raises `UsageError` at anything else."""
     seeds: dict[int, None] = {}
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part, re.ASCII)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        match = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last or last > MAX_SEED or last - first + len(seeds) >= MAX_SEEDS:
             raise UsageError(
                 f"{option}: {text!r}, expected numbers and ranges such as 0-4 or 0,7, up to {MAX_SEED}, "

@@ -81,12 +81,12 @@ def papers(
             )
             code = interruption.code or code
     starts, rows = read_results(folder)
-    found = [rows[case] for case in cases if campaign.is_current(case, rows.get(case), Path(instances))]
-    report = make_report(names, settings, found, starts)
+    current = [rows[case] for case in cases if campaign.is_current(case, rows.get(case), Path(instances))]
+    report = make_report(names, settings, current, starts)
     written = write_report(report, folder)
     number = len(written)
     if not code:
-        number += _draw(names, settings, found, folder, Path(instances), wanted=plots)
+        number += _draw(names, settings, current, folder, Path(instances), wanted=plots)
     if not quiet:
         write_out(report.page)
         write_out(f"\n{number} files in {out}; begin with papers.md\n")

@@ -86,30 +86,30 @@ def _cores() -> Finding:
 
 
 def _memory() -> list[Finding]:
-    found = []
+    amounts = []
     for line in (_text("/proc/meminfo") or "").splitlines():
         name, _, amount = line.partition(":")
         if name in ("MemTotal", "MemAvailable"):
-            found.append(f"{int(amount.split()[0]) // 1024:,} MiB {'in all' if name == 'MemTotal' else 'available'}")
+            amounts.append(f"{int(amount.split()[0]) // 1024:,} MiB {'in all' if name == 'MemTotal' else 'available'}")
     limits = []
     group = _first_line("/sys/fs/cgroup/memory.max")
     limits.append(f"control group {int(group) >> 20:,} MiB" if group and group.isdigit() else "no control group limit")
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     limits.append("address space unlimited" if soft == resource.RLIM_INFINITY else f"address space {soft >> 20:,} MiB")
-    return [Finding("memory", ", ".join(found) or "unknown"), Finding("memory limits", ", ".join(limits))]
+    return [Finding("memory", ", ".join(amounts) or "unknown"), Finding("memory limits", ", ".join(limits))]
 
 
 def _solvers() -> list[Finding]:
     """Try every installed solver; the required ones must be installed."""
     from placeopt.solvers.registry import SOLVERS, available
 
-    found = [_solver(name) for name in available()]
+    findings = [_solver(name) for name in available()]
     lacking = [name for name in SOLVERS if name not in available()]
-    found += [
+    findings += [
         Finding(f"solver {name}", "missing", "its package is not installed") for name in NEEDED if name in lacking
     ]
     optional = [name for name in lacking if name not in NEEDED]
-    return [*found, Finding("further solvers", f"not installed: {', '.join(optional)}")] if optional else found
+    return [*findings, Finding("further solvers", f"not installed: {', '.join(optional)}")] if optional else findings
 
 
 def _solver(name: str) -> Finding:

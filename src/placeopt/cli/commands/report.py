@@ -56,11 +56,11 @@ def report(
     from placeopt.formats.figure import FORMATS
     from placeopt.report.html import page
 
-    found = _Found()
+    inputs_by_kind = _Inputs()
     for path in inputs:
-        found.read(path)
-    found.read_logs()
-    drawn, facts = found.figures(), found.facts()
+        inputs_by_kind.read(path)
+    inputs_by_kind.read_logs()
+    drawn, facts = inputs_by_kind.figures(), inputs_by_kind.facts()
     command = shlex.join(["placeopt", "report", *inputs, "--out", out])
     write_document(out, page(title, command, facts, drawn).encode())
     if figures is not None:
@@ -76,7 +76,7 @@ def report(
     return ExitCode.DONE
 
 
-class _Found:
+class _Inputs:
     """What was read, by kind."""
 
     def __init__(self) -> None:

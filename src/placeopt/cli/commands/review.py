@@ -67,9 +67,9 @@ def check(
         write_out(f"ok: {plural(len(answer.placements), 'job')} placed, {len(answer.unplaced):,} waiting\n")
         if standing:
             title = f"running jobs exceed {plural(len(standing), 'limit')}, as before the round:"
-            write_out(_listed(title, [plain(str(found)) for found in standing]))
+            write_out(_listed(title, [plain(str(violation)) for violation in standing]))
     else:
-        findings = [plain(str(found)) for found in broken] or [plain(text) for text in untrue]
+        findings = [plain(str(violation)) for violation in broken] or [plain(text) for text in untrue]
         count = plural(len(findings), "rule violation" if broken else "false statement")
         write_out(_listed(f"not ok: {count}", findings))
     return ExitCode.NO if broken or untrue else ExitCode.DONE
@@ -125,9 +125,9 @@ def audit(
         else:
             placed = _read(plan, round_)
         ticker.doing("solving the round for comparison")
-        found = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
-    deliver(found, lambda: review_page(found), as_json)
-    return interruption.code or (ExitCode.DONE if found.valid else ExitCode.NO)
+        result = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
+    deliver(result, lambda: review_page(result), as_json)
+    return interruption.code or (ExitCode.DONE if result.valid else ExitCode.NO)
 
 
 def _read(path: str, instance: Instance) -> Plan:
@@ -163,11 +163,11 @@ def explain(
     from placeopt.explain import explain as explain_job
     from placeopt.formats.documents import read_instance, read_plan
 
-    found = explain_job(read_instance(instance), read_plan(plan), job, time_limit_s=time_limit)
+    explanation = explain_job(read_instance(instance), read_plan(plan), job, time_limit_s=time_limit)
     if as_json:
-        write_out(found.model_dump_json(indent=2) + "\n")
+        write_out(explanation.model_dump_json(indent=2) + "\n")
     else:
         from placeopt.report.text.explanation import explanation_page
 
-        print_page(*explanation_page(found), width=output_width())
+        print_page(*explanation_page(explanation), width=output_width())
     return ExitCode.DONE

@@ -59,11 +59,11 @@ def fit(
     with question.answering() as answering:
         wanted = parse_job(job, answering.base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
         answering.ticker.doing("counting copies")
-        found = answer(answering.base, wanted, limits, answering.interruption.event)
+        result = answer(answering.base, wanted, limits, answering.interruption.event)
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
     words = job + (f" with {' and '.join(each)} a worker" if each else "")
     words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
-    return question.deliver(found, lambda: fit_page(found, words), answering.interruption, no=found.most == 0)
+    return question.deliver(result, lambda: fit_page(result, words), answering.interruption, no=result.most == 0)
 
 
 def slots(
@@ -82,8 +82,8 @@ def slots(
     from placeopt.whatif.free_slots import slots as answer
 
     with question.answering() as answering:
-        found = answer(answering.base, numbers, model)
-    return question.deliver(found, lambda: slots_page(found), answering.interruption)
+        result = answer(answering.base, numbers, model)
+    return question.deliver(result, lambda: slots_page(result), answering.interruption)
 
 
 def fail(
@@ -113,7 +113,7 @@ def fail(
     from placeopt.whatif.failures import fail as answer
 
     with question.answering() as answering:
-        found = answer(
+        result = answer(
             answering.base,
             level,
             k=k,
@@ -122,7 +122,7 @@ def fail(
             limits=limits,
             **question.parallel(answering, "scenarios"),
         )
-    return question.deliver(found, lambda: failures_page(found), answering.interruption, no=found.answer == "no")
+    return question.deliver(result, lambda: failures_page(result), answering.interruption, no=result.answer == "no")
 
 
 def add(
@@ -181,8 +181,8 @@ def add(
             return question.deliver(
                 choice, lambda: cheapest_page(choice), answering.interruption, no=choice.mixture is None
             )
-        found = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
-    return question.deliver(found, lambda: added_page(found), answering.interruption, no=found.impossible)
+        result = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
+    return question.deliver(result, lambda: added_page(result), answering.interruption, no=result.impossible)
 
 
 def apply(

@@ -71,8 +71,8 @@ def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) 
         raise UsageError("--node-type: one type at a time where a goal is met by replay")
     with _replaying(replay) as (world, scheduling, shared, interruption):
         warn_of_estimates([(world, scheduling)], STATE)
-        found = add(world, scheduling, node_type, goal, most=most, **shared)
-    return replay.question.deliver(found, lambda: curve_page(found), interruption, no=found.found is None)
+        result = add(world, scheduling, node_type, goal, most=most, **shared)
+    return replay.question.deliver(result, lambda: curve_page(result), interruption, no=result.found is None)
 
 
 def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | None) -> int:
@@ -85,10 +85,10 @@ def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | N
     with _replaying(replay) as (world, scheduling, shared, interruption):
         varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
         warn_of_estimates([(one.scenario, one.scheduling) for one in settings], STATE)
-        found = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
+        result = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
         if csv is not None:
-            write_document(csv, curve_csv(found).encode())
-    return replay.question.deliver(found, lambda: curve_page(found), interruption)
+            write_document(csv, curve_csv(result).encode())
+    return replay.question.deliver(result, lambda: curve_page(result), interruption)
 
 
 def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out: str) -> int:

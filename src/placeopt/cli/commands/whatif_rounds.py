@@ -54,15 +54,15 @@ def sweep(
 
     variation = parse_variation(vary)
     with question.answering() as answering:
-        found = answer(
+        result = answer(
             answering.base,
             variation,
             limits=limits,
             **question.parallel(answering, "settings"),
         )
         if csv is not None:
-            write_document(csv, sweep_csv(found).encode())
-    return question.deliver(found, lambda: sweep_page(found), answering.interruption)
+            write_document(csv, sweep_csv(result).encode())
+    return question.deliver(result, lambda: sweep_page(result), answering.interruption)
 
 
 def swap(
@@ -86,8 +86,8 @@ def swap(
 
     with question.answering() as answering:
         chosen = () if nodes is None else tuple(nodes.split(","))
-        found = answer(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
-    return question.deliver(found, lambda: swap_page(found), answering.interruption, no=found.answer == "worse")
+        result = answer(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
+    return question.deliver(result, lambda: swap_page(result), answering.interruption, no=result.answer == "worse")
 
 
 def price(
@@ -106,13 +106,13 @@ def price(
     from placeopt.whatif.marginal_prices import price as answer
 
     with question.answering() as answering:
-        found = answer(
+        result = answer(
             answering.base,
             of.split(","),
             limits=limits,
             **question.parallel(answering, "rounds"),
         )
-    return question.deliver(found, lambda: prices_page(found), answering.interruption)
+    return question.deliver(result, lambda: prices_page(result), answering.interruption)
 
 
 def defrag(
@@ -141,7 +141,7 @@ def defrag(
         def news(point: EmptiedDomains) -> None:
             answering.ticker.doing(f"{point.freed:,} empty with {len(point.moves):,} moves")
 
-        found = answer(
+        result = answer(
             answering.base,
             level,
             exempt=() if exempt is None else exempt.split(","),
@@ -151,4 +151,4 @@ def defrag(
             cancel=answering.interruption.event,
             on_news=news,
         )
-    return question.deliver(found, lambda: defrag_page(found), answering.interruption, no=not found.front)
+    return question.deliver(result, lambda: defrag_page(result), answering.interruption, no=not result.front)

@@ -78,15 +78,15 @@ class GangBuilder:
             rules = self._rules(pod)
             alone = pod.group is None or not rules.gang
             groups.setdefault((pod.id if pod.group is None or alone else pod.group.id, alone), []).append(pod)
-        found = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
+        drafts = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
         names: set[str] = set()
-        for draft in found:
+        for draft in drafts:
             number, name = 1, job_id(draft.name)
             draft.name = name
             while draft.name in names:
                 draft.name, number = f"{name}+{number}", number + 1
             names.add(draft.name)
-        return found
+        return drafts
 
     def _rules(self, pod: Pod) -> PodGroupRules:
         group = pod.group
@@ -99,8 +99,8 @@ class GangBuilder:
         for pod in running:
             shape = (pod.gpus, millicores(pod.cpu, up=False), mib(pod.memory, up=False))
             parts.setdefault(shape, []).append(pod)
-        found = [_draft(name, pods, len(pods)) for pods in parts.values()]
-        if len(found) > 1 or (found and waiting):
+        drafts = [_draft(name, pods, len(pods)) for pods in parts.values()]
+        if len(drafts) > 1 or (drafts and waiting):
             self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
         if waiting:
             least, total = self._numbers(alone, members)
@@ -108,10 +108,10 @@ class GangBuilder:
             if reason is None and not running and len(members) < total:
                 reason = f"a group of which some pods are missing ({len(members)} of {total})"
             if reason is None:
-                found.append(self._waiting(name, waiting, max(1, min(len(waiting), least - len(running)))))
+                drafts.append(self._waiting(name, waiting, max(1, min(len(waiting), least - len(running)))))
             else:
                 self.notes.leave_out(reason, name)
-        return found
+        return drafts
 
     def _numbers(self, alone: bool, members: list[Pod]) -> tuple[int, int]:
         """Return the number of pods that must run together, and the number that must exist before any starts."""

@@ -87,14 +87,14 @@ def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm
 
 def namespace_labels(entries: list[JsonEntry]) -> Namespaces:
     """Return the labels of the namespaces that were listed; one that cannot be read counts as not listed."""
-    found = {}
+    labels = {}
     for entry in entries:
         try:
             metadata = entry.entry("metadata")
-            found[metadata.text("name")] = metadata.texts("labels")
+            labels[metadata.text("name")] = metadata.texts("labels")
         except BadInput:
             continue
-    return found
+    return labels
 
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -191,7 +191,7 @@ class InterPodRules:
         for node in self._nodes.values():
             if node.labels.get(key):
                 paths[node.labels[key]].add(tuple(node.labels.get(one, "") for one in above))
-        return self._levels[key] if all(len(found) == 1 for found in paths.values()) else None
+        return self._levels[key] if all(len(above_value) == 1 for above_value in paths.values()) else None
 
     def _of(self, draft: JobDraft) -> PodAffinity:
         return self._terms.get(draft.first.id, PodAffinity())
@@ -211,13 +211,13 @@ class InterPodRules:
 
     def _repellers(self) -> list[tuple[PodAffinityTerm, set[str]]]:
         """Return the anti-affinity terms of running pods, with the label values at which they apply."""
-        found: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
+        repellers: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
         for pod in self._running:
             for term in self._terms.get(pod.id, PodAffinity()).anti_affinity:
                 value = self._nodes[pod.node or ""].labels.get(term.key)
                 if value is not None:
-                    found.setdefault(term.text, (term, set()))[1].add(value)
-        return list(found.values())
+                    repellers.setdefault(term.text, (term, set()))[1].add(value)
+        return list(repellers.values())
 
     def _check_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
         """Keep a gang with affinity to itself together; running pods with affinity exclude nodes instead."""
@@ -293,10 +293,10 @@ class InterPodRules:
     def _valued(self, key: str, values: Iterable[str]) -> set[str]:
         """Return the nodes whose label has one of the values."""
         if key not in self._valued_by:
-            found = self._valued_by.setdefault(key, defaultdict(set))
+            nodes_by_value = self._valued_by.setdefault(key, defaultdict(set))
             for name, node in self._nodes.items():
                 if key in node.labels:
-                    found[node.labels[key]].add(name)
+                    nodes_by_value[node.labels[key]].add(name)
         return set().union(*(self._valued_by[key].get(value, ()) for value in values))
 
 

@@ -56,21 +56,21 @@ class JobBuilder:
                 left[draft.name] = reason
         for name, resource in self._other_resources.take(taken).items():
             left[name] = f"asking for {resource}, of which nodes could run short: plans do not count it"
-        found = []
+        jobs = []
         for draft in drafts:
             if draft.name in left:
                 self._notes.leave_out(left[draft.name], draft.name)
                 continue
             try:
-                found.append(self._job(draft))
+                jobs.append(self._job(draft))
             except BadInput as error:
                 reason = unreadable_field(draft.first.entry, error)
                 if draft.runs:
                     own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
-                    found.append(unreadable_job(draft.name, tuple(own), reason, draft.first.entry.where))
+                    jobs.append(unreadable_job(draft.name, tuple(own), reason, draft.first.entry.where))
                 else:
                     self._notes.leave_out(reason, draft.name)
-        return found
+        return jobs
 
     def _take(self, draft: JobDraft) -> str | None:
         """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
@@ -186,11 +186,11 @@ def build_jobs(
     left: dict[str, str] = {}
     accepts: dict[str, list[Accepts]] = {}
     for pod in pods.waiting:
-        found = volumes.read(pod)
-        if isinstance(found, str):
-            left[pod.id] = found
+        conditions = volumes.read(pod)
+        if isinstance(conditions, str):
+            left[pod.id] = conditions
         else:
-            accepts[pod.id], places[pod.id] = found
+            accepts[pod.id], places[pod.id] = conditions
     drafts = GangBuilder(pods.rules, places, left, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
     jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes).read(drafts)

@@ -66,26 +66,26 @@ class Volumes:
 
 def _by_id(entries: Iterable[JsonEntry], *, namespaced: bool) -> dict[str, JsonEntry]:
     """Return objects by namespace and name, or by name; one whose name cannot be read counts as not listed."""
-    found = {}
+    objects = {}
     for entry in entries:
         with suppress(BadInput):
             metadata = entry.entry("metadata")
             name = metadata.text("name")
-            found[f"{metadata.text('namespace', 'default')}/{name}" if namespaced else name] = entry
-    return found
+            objects[f"{metadata.text('namespace', 'default')}/{name}" if namespaced else name] = entry
+    return objects
 
 
 def _volume(entry: JsonEntry) -> list[Accepts]:
     """Return the rules of a volume about nodes, none if it can be used everywhere."""
-    found: list[Accepts] = []
+    conditions: list[Accepts] = []
     required = entry.entry("spec").entry("nodeAffinity").entry("required")
     if "nodeSelectorTerms" in required:
-        found.append(node_selector_terms(required))
+        conditions.append(node_selector_terms(required))
     labels = entry.entry("metadata").texts("labels")
     zones = {key: frozenset(labels[key].split("__")) for key in ZONES if labels.get(key)}
     if zones:
-        found.append(lambda _, node: _in_zone(node, zones))
-    return found
+        conditions.append(lambda _, node: _in_zone(node, zones))
+    return conditions
 
 
 def _in_zone(labels: Mapping[str, str], zones: Mapping[str, frozenset[str]]) -> bool:

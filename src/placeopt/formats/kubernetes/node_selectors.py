@@ -21,14 +21,14 @@ def node_affinity(pod: JsonEntry) -> Accepts | None:
 
 def node_selector_terms(selector: JsonEntry) -> Accepts:
     """Return whether a node meets a term of a selector, with all its expressions; an empty term meets none."""
-    found = [
+    terms = [
         [
             *(_expression(one, name=False) for one in term.entries("matchExpressions")),
             *(_expression(one, name=True) for one in term.entries("matchFields")),
         ]
         for term in selector.entries("nodeSelectorTerms")
     ]
-    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in found)
+    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in terms)
 
 
 def _expression(entry: JsonEntry, *, name: bool) -> Accepts:
@@ -61,15 +61,15 @@ def taint_id(taint: JsonEntry) -> str | None:
 
 def tolerations(pod: JsonEntry) -> list[tuple[str, str, str, str]]:
     """Return a pod's tolerations: key, operator, value and effect of each."""
-    found = []
+    tolerated = []
     for one in pod.entries("tolerations"):
         operator, value = one.text("operator", "") or "Equal", one.text("value", "")
         if operator not in ("Exists", "Equal", "Gt", "Lt"):
             raise one.bad("operator", "one of Exists, Equal, Gt, Lt")
         if operator in ("Gt", "Lt") and not _whole(value):
             raise one.bad("value", "a whole number")
-        found.append((one.text("key", ""), operator, value, one.text("effect", "")))
-    return found
+        tolerated.append((one.text("key", ""), operator, value, one.text("effect", "")))
+    return tolerated
 
 
 def tolerated_taints(pod: JsonEntry, taints: Iterable[str]) -> tuple[str, ...]:

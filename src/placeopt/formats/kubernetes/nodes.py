@@ -62,18 +62,18 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapaci
     """Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted."""
     name = entry.entry("metadata").text("name")
     try:
-        found = _read_node(entry, name, resource)
+        node = _read_node(entry, name, resource)
     except BadInput as error:
         notes.drain(f"nodes {unreadable_field(entry, error)}", name)
         return NodeCapacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
     twice = [
-        one for one, n in found.other_resources.items() if n and one != resource and kind_of(one, resource) == "share"
+        one for one, n in node.other_resources.items() if n and one != resource and kind_of(one, resource) == "share"
     ]
-    if found.gpus and twice:
+    if node.gpus and twice:
         notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
-    elif found.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
+    elif node.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
         notes.drain(f"nodes on which HAMi counts parts of GPUs as {resource}", name)
-    return found
+    return node
 
 
 def _read_node(entry: JsonEntry, name: str, resource: str) -> NodeCapacity:

@@ -38,25 +38,25 @@ class PodList:
         self.terms: dict[str, PodAffinity] = {}
         namespaces = namespace_labels(listed.get("Namespace", []))
         drivers = _drivers(listed.get("ResourceClaim", []))
-        found: dict[str, Pod] = {}
+        pods: dict[str, Pod] = {}
         for entry in listed.get("Pod", []):
             try:
                 pod = read_pod(entry, resource, drivers)
-                if pod is not None and self._is_new(pod, found):
+                if pod is not None and self._is_new(pod, pods):
                     terms = read_pod_affinity(pod, namespaces)
-                    found[pod.id] = pod
+                    pods[pod.id] = pod
                     self.terms.pop(pod.id, None)
                     if terms != PodAffinity():
                         self.terms[pod.id] = terms
             except BadInput as error:
                 self._unreadable(entry, unreadable_field(entry, error))
-        self.running = [pod for pod in found.values() if pod.node is not None]
-        self.waiting = [pod for pod in found.values() if pod.node is None and not self._is_waiting_daemon(pod)]
+        self.running = [pod for pod in pods.values() if pod.node is not None]
+        self.waiting = [pod for pod in pods.values() if pod.node is None and not self._is_waiting_daemon(pod)]
         waiting = {pod.id for pod in self.waiting}
         reserved = {(pod.node, group) for pod in self.running if pod.gpus for group in pod.gpu_groups}
         self.job_pods = [
             pod
-            for pod in found.values()
+            for pod in pods.values()
             if pod.id in waiting or (pod.node is not None and self._is_work(pod, nodes, reserved))
         ]
         self.rules: Mapping[str, PodGroupRules] = pod_group_rules(
@@ -64,9 +64,9 @@ class PodList:
         )
         self._tell_of_schedulers()
 
-    def _is_new(self, pod: Pod, found: Mapping[str, Pod]) -> bool:
+    def _is_new(self, pod: Pod, pods: Mapping[str, Pod]) -> bool:
         """Return whether a pod counts; of two entries of one pod, the one on a node counts."""
-        other = found.get(pod.id)
+        other = pods.get(pod.id)
         if other is None:
             return True
         if pod.node is None or pod.node == other.node:
@@ -130,13 +130,13 @@ class PodList:
 
 def _drivers(claims: Iterable[JsonEntry]) -> dict[str, frozenset[str]]:
     """Return ResourceClaim (namespace and name) -> drivers of its devices."""
-    found = {}
+    drivers = {}
     for entry in claims:
         try:
             metadata = entry.entry("metadata")
             devices = entry.entry("status").entry("allocation").entry("devices").entries("results")
             name = f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
-            found[name] = frozenset(one.text("driver") for one in devices)
+            drivers[name] = frozenset(one.text("driver") for one in devices)
         except BadInput:
             continue  # counts as not listed: its devices may be GPUs
-    return found
+    return drivers

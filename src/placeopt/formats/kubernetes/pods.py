@@ -131,15 +131,15 @@ def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mappin
     """Return the requests to DRA; nothing for devices of a running pod that are known not to be GPUs."""
     spec, status = entry.entry("spec"), entry.entry("status")
     made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
-    found = []
+    claims = []
     for claim in spec.entries("resourceClaims"):
         name = claim.text("resourceClaimName", "") or made.get(claim.text("name"), "")
         known = drivers.get(f"{namespace}/{name}", frozenset())
         if not runs or not known or not known <= set(NOT_GPU_DRIVERS):
-            found.append("a ResourceClaim")
+            claims.append("a ResourceClaim")
     if "extendedResourceClaimStatus" in status:  # an extended resource that DRA serves
-        found.append("a ResourceClaim")
-    return list(dict.fromkeys(found))
+        claims.append("a ResourceClaim")
+    return list(dict.fromkeys(claims))
 
 
 def _ports(spec: JsonEntry) -> frozenset[Port]:
@@ -154,13 +154,13 @@ def _ports(spec: JsonEntry) -> frozenset[Port]:
 
 
 def _claims(spec: JsonEntry, pod: str) -> tuple[str, ...]:
-    found = []
+    claims = []
     for volume in spec.entries("volumes"):
         if "persistentVolumeClaim" in volume:
-            found.append(volume.entry("persistentVolumeClaim").text("claimName"))
+            claims.append(volume.entry("persistentVolumeClaim").text("claimName"))
         elif "ephemeral" in volume:
-            found.append(f"{pod}-{volume.text('name')}")
-    return tuple(found)
+            claims.append(f"{pod}-{volume.text('name')}")
+    return tuple(claims)
 
 
 def _unread(spec: JsonEntry, annotations: Mapping[str, str]) -> str | None:
@@ -200,12 +200,12 @@ def time_ms(entry: JsonEntry, key: str) -> int:
     if not text:
         return 0
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        seconds = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
         raise entry.bad(key, "a time such as 2026-11-22T02:41:55Z") from None
-    if not 0 <= found < 10**10:
+    if not 0 <= seconds < 10**10:
         raise entry.bad(key, "a time since 1970")
-    return int(1000 * found)
+    return int(1000 * seconds)
 
 
 def mib(memory: Fraction, *, up: bool) -> int:

@@ -34,12 +34,12 @@ def quantity(entry: JsonEntry, key: str) -> Fraction:
         return Fraction(0)
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     try:
-        found = parse_quantity(text) if isinstance(text, str) else None
+        amount = parse_quantity(text) if isinstance(text, str) else None
     except ValueError:
-        found = None
-    if found is None or found > 2**60:
+        amount = None
+    if amount is None or amount > 2**60:
         raise entry.bad(key, "a quantity such as 500m, 8 or 64Gi")
-    return found
+    return amount
 
 
 MIG = "nvidia.com/mig-"
@@ -100,7 +100,7 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
     stated = _stated(whole)
     names = dict.fromkeys([*stated, *overhead.names(), *(name for needs, _ in init for name in needs)])
     names |= dict.fromkeys(name for needs in main for name in needs)
-    found: dict[str, Fraction] = {}
+    amounts: dict[str, Fraction] = {}
     for name in names:
         sidecars = most = Fraction(0)
         for needs, restarts in init:
@@ -113,18 +113,18 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
         together = sidecars + sum((needs.get(name, Fraction(0)) for needs in main), Fraction(0))
         amount = stated.get(name, max(most, together)) + quantity(overhead, name)
         if amount:
-            found[name] = amount
-    return found
+            amounts[name] = amount
+    return amounts
 
 
 def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry]) -> dict[str, Fraction]:
     """Return what one container requests, by default its limit; at least what its node keeps for it."""
-    found = _stated(container.entry("resources"))
+    amounts = _stated(container.entry("resources"))
     held = kept.get(container.text("name", ""))
     if held is not None:
         for name in held.names():
-            found[name] = max(found.get(name, Fraction(0)), quantity(held, name))
-    return found
+            amounts[name] = max(amounts.get(name, Fraction(0)), quantity(held, name))
+    return amounts
 
 
 def _stated(resources: JsonEntry) -> dict[str, Fraction]:

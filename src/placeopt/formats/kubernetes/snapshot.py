@@ -138,11 +138,11 @@ def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where:
 def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
     """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
     nodes = list(nodes)
-    found = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
-    if found and resource not in found and not any(node.gpus for node in nodes):
+    profiles = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
+    if profiles and resource not in profiles and not any(node.gpus for node in nodes):
         raise Unsupported(
-            f"{where}: no node has {resource}, but there are MIG instances: {', '.join(found)}; they are read one "
-            f"profile at a time, each instance as a GPU: --resource {found[0]}"
+            f"{where}: no node has {resource}, but there are MIG instances: {', '.join(profiles)}; they are read one "
+            f"profile at a time, each instance as a GPU: --resource {profiles[0]}"
         )
 
 

@@ -75,14 +75,14 @@ class Gres:
     @property
     def indices(self) -> str | None:
         """The text of ``(IDX:...)``; None if it is absent or ``N/A``."""
-        found = re.search(r"\(IDX:([0-9,\-]+)\)", self.details)
-        return found[1] if found else None
+        match = re.search(r"\(IDX:([0-9,\-]+)\)", self.details)
+        return match[1] if match else None
 
     @property
     def socket(self) -> int | None:
         """The socket of ``(S:n)``; None where there is none, or several (``(S:0-1)``, ``(S:0,1)``)."""
-        found = re.search(r"\(S:([0-9]{1,3})\)", self.details)
-        return int(found[1]) if found else None
+        match = re.search(r"\(S:([0-9]{1,3})\)", self.details)
+        return int(match[1]) if match else None
 
 
 def parse_gres(text: str) -> list[Gres]:
@@ -97,14 +97,14 @@ def parse_gres(text: str) -> list[Gres]:
     """
     if text.strip() in _NOTHING:
         return []
-    found, at = [], 0
+    items, at = [], 0
     while at < len(text):
         item = _ITEM.match(text, at)
         if item is None:
             raise ValueError(f"{text[at : at + 60]!r}, expected such as gpu:a100:4")
-        found.append(_gres(item[1].strip(), item[2]))
+        items.append(_gres(item[1].strip(), item[2]))
         at = item.end()
-    return found
+    return items
 
 
 def _gres(body: str, details: str) -> Gres:
@@ -254,16 +254,16 @@ def parse_gres_detail(text: str) -> GresHolding:
 
 def parse_indices(text: str) -> list[int]:
     """Return the numbers of ``0-2,5``; raises ValueError."""
-    found: list[int] = []
+    indices: list[int] = []
     for item in text.split(","):
         match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?", item)
         if match is None or int(match[2] or match[1]) < int(match[1]):
             raise ValueError(f"{text[:60]!r}, expected numbers and ranges such as 0-2,5")
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
-        if len(found) + len(numbers) > MAX_HOSTS:
+        if len(indices) + len(numbers) > MAX_HOSTS:
             raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} numbers")
-        found += numbers
-    return found
+        indices += numbers
+    return indices
 
 
 def parse_tasks(text: str) -> list[int]:

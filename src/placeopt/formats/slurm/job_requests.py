@@ -45,8 +45,8 @@ def slurm_number(entry: JsonEntry, key: str) -> int | None:
 
 def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
-    found = slurm_number(entry, key)
-    return None if found is None or unit * found > MAX_MS else unit * found
+    count = slurm_number(entry, key)
+    return None if count is None or unit * count > MAX_MS else unit * count
 
 
 def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
@@ -115,12 +115,12 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     sizes = _Sizes(entry, total, tasks)
     if most == 1:
         gpus = per_node or per_task * tasks or per_job
-        found = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
+        shapes = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
     elif not per_job and (per_node or (least == most and sizes.tasks_on(least))):
-        found = _worker_a_node(per_node, per_task, sizes, least, most)
+        shapes = _worker_a_node(per_node, per_task, sizes, least, most)
     else:
-        found = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
-    return [replace(shape, models=models if shape.gpus else ()) for shape in found]
+        shapes = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
+    return [replace(shape, models=models if shape.gpus else ()) for shape in shapes]
 
 
 REFUSED = {
@@ -237,7 +237,7 @@ def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cp
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
     """
-    found = []
+    whole = []
     for shape in shapes:
         nodes = shape.workers if shape.alone else shape.nodes
         if nodes is None:
@@ -249,5 +249,5 @@ def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cp
         gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
         if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
             raise JobLeftOut("--exclusive with more than its nodes have")
-        found.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
-    return found
+        whole.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
+    return whole

@@ -178,7 +178,7 @@ def read_nodes(
         raise
     inventory = make_inventory(source.name, entries, unreadable)
     machines = {machine.id: machine for machine in inventory.machines}
-    found: dict[str, SlurmNode] = {}
+    slurm_nodes: dict[str, SlurmNode] = {}
     nodes: list[Node] = []
     for node, entry in zip(inventory.nodes, entries, strict=True):
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
@@ -188,7 +188,7 @@ def read_nodes(
         if node.id in unreadable:
             notes.drain("its hardware cannot be read", node.id)
         machine = machines[node.machine]
-        found[node.id] = SlurmNode(
+        slurm_nodes[node.id] = SlurmNode(
             partitions=frozenset(entry.words("partitions")),
             features=frozenset(features),
             reservation=entry.text("reservation", ""),
@@ -201,19 +201,19 @@ def read_nodes(
         labels = {**node.labels, **{f"feature:{word}": "yes" for word in features}}
         taints = (RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(states)) else ()
         nodes.append(make_record(Node, entry.where, **{**node.model_dump(), "labels": labels, "taints": taints}))
-    if any(node.threads > 1 for node in found.values()):
+    if any(node.threads > 1 for node in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
         )
     inventory = Inventory(inventory.machines, tuple(nodes), inventory.source)
     if topology is None:
-        return inventory.cluster(), found
+        return inventory.cluster(), slurm_nodes
     network = read_source(topology)
     if not is_slurm_topology(network):
         raise Unsupported(
             f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf or 'scontrol show topology'"
         )
-    return inventory.cluster(read_slurm_topology(network)), found
+    return inventory.cluster(read_slurm_topology(network)), slurm_nodes
 
 
 def _used_gpus(entry: JsonEntry, node: str, notes: ImportNotes) -> int:

@@ -85,13 +85,13 @@ class RunningJobReader:
                 listed = self._nodes.get(node)
                 if listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
                     self._notes.drain("held by an exclusive job that has not all of it", node)
-        found = [
+        holdings = [
             NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices)
             for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True)
         ]
-        found = _by_task(entry, found)
+        holdings = _by_task(entry, holdings)
         kinds: dict[tuple[int, int, int], list[NodeHolding]] = {}
-        for one in found:
+        for one in holdings:
             kinds.setdefault((one.gpus, one.millicores, one.memory_mib), []).append(one)
         if len(kinds) > 1:
             self._notes.assume(PARTS)
@@ -100,14 +100,14 @@ class RunningJobReader:
             for number_, some in enumerate(kinds.values())
         ]
 
-    def _seen(self, entry: JsonEntry, name: str, found: Sequence[NodeHolding]) -> ObservedJob:
-        first = found[0]
+    def _seen(self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
+        first = holdings[0]
         models: dict[str, None] = {}
-        for one in found:
+        for one in holdings:
             here = self._nodes.get(one.node)
             listed = here.models if here is not None else ()
             models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
-        count = sum(one.workers for one in found)
+        count = sum(one.workers for one in holdings)
         requests = {model for one in gres_requests(entry, "node", "task", "job").values() for model in one.models}
         if len(requests) > 1:
             self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
@@ -123,18 +123,18 @@ class RunningJobReader:
                 cpu_millicores=first.millicores,
                 memory_mib=first.memory_mib,
             ),
-            workers_per_node_max=1 if count == len(found) > 1 else None,
+            workers_per_node_max=1 if count == len(holdings) > 1 else None,
             value=1000 * count * first.gpus or 1,
             run_time_ms=milliseconds(entry, "time_limit", 60_000),
         )
         workers = [
             ObservedWorker(one.node, one.indices and one.indices[i * one.gpus : (i + 1) * one.gpus])
-            for one in found
+            for one in holdings
             for i in range(one.workers)
         ]
         started = milliseconds(entry, "start_time", 1000) or 0
         ends = milliseconds(entry, "end_time", 1000)
-        nodes = tuple(dict.fromkeys(one.node for one in found))
+        nodes = tuple(dict.fromkeys(one.node for one in holdings))
         try:
             where = self._where.fields(entry, one_node=len(nodes) == 1, nodes={len(nodes)})
         except JobLeftOut:
@@ -225,12 +225,12 @@ def _allocated(resources: JsonEntry) -> list[JsonEntry]:
 def _cores(node: JsonEntry) -> int:
     """Count the cores that a job has on a node."""
     sockets = node.raw("sockets")
-    found = 0
+    num_cores = 0
     for socket in sockets.values() if isinstance(sockets, dict) else ():
         cores = socket.get("cores") if isinstance(socket, dict) else None
         for state in cores.values() if isinstance(cores, dict) else ():
-            found += str(state).lower().startswith("allocated")
-    return found
+            num_cores += str(state).lower().startswith("allocated")
+    return num_cores
 
 
 def _is_exclusive(entry: JsonEntry) -> bool:
@@ -241,24 +241,24 @@ def _is_exclusive(entry: JsonEntry) -> bool:
         return True
 
 
-def _by_task(entry: JsonEntry, found: list[NodeHolding]) -> list[NodeHolding]:
+def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]:
     """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
     per = gres_requests(entry, "task", "job")
     size = per["task"].gpus or (1 if per["job"].gpus else 0)
-    if not any(one.gpus for one in found):
-        unit = gcd(*(one.millicores for one in found)) if len(found) > 1 else 0
-        counts = [one.millicores // unit if unit else 1 for one in found]
-    elif size and not any(one.gpus % size for one in found):
-        counts = [one.gpus // size for one in found]
+    if not any(one.gpus for one in holdings):
+        unit = gcd(*(one.millicores for one in holdings)) if len(holdings) > 1 else 0
+        counts = [one.millicores // unit if unit else 1 for one in holdings]
+    elif size and not any(one.gpus % size for one in holdings):
+        counts = [one.gpus // size for one in holdings]
     else:
-        return found
-    if any(not n or one.millicores % n or one.memory_mib % n for n, one in zip(counts, found, strict=True)):
-        return found
+        return holdings
+    if any(not n or one.millicores % n or one.memory_mib % n for n, one in zip(counts, holdings, strict=True)):
+        return holdings
     split = [
         replace(one, workers=n, gpus=one.gpus // n, millicores=one.millicores // n, memory_mib=one.memory_mib // n)
-        for n, one in zip(counts, found, strict=True)
+        for n, one in zip(counts, holdings, strict=True)
     ]
-    return split if len({(one.gpus, one.millicores, one.memory_mib) for one in split}) == 1 else found
+    return split if len({(one.gpus, one.millicores, one.memory_mib) for one in split}) == 1 else holdings
 
 
 def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:

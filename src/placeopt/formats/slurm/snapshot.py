@@ -248,7 +248,7 @@ def refuse_text(path: str | Path, command: str) -> None:
     if str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
-    if found := TEXT.match(head):
+    if match := TEXT.match(head):
         raise Unsupported(
-            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
+            f"{path}: begins with {match[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
         )

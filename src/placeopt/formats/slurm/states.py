@@ -86,13 +86,13 @@ _SIGNS = {
 
 def node_flags(words: Iterable[str]) -> list[str]:
     """Return states and flags in capitals, each once; ``IDLE+DRAIN`` and ``idle*`` count as two."""
-    found: dict[str, None] = {}
+    flags: dict[str, None] = {}
     for word in words:
         for part in filter(None, word.upper().split("+")):
             signs = re.search(r"[*~#!%$@^-]*\Z", part)
             tail = signs[0] if signs else ""
-            found |= dict.fromkeys(filter(None, [part[: len(part) - len(tail)], *(_SIGNS[sign] for sign in tail)]))
-    return list(found)
+            flags |= dict.fromkeys(filter(None, [part[: len(part) - len(tail)], *(_SIGNS[sign] for sign in tail)]))
+    return list(flags)
 
 
 def why_drained(words: Iterable[str]) -> list[str]:

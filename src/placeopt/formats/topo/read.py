@@ -232,20 +232,20 @@ def _host(files: _Files) -> Host:
 
 
 def _fabric(files: _Files) -> Fabric:
-    found: dict[str, SourceFile] = {}
+    sources: dict[str, SourceFile] = {}
     for source, name in files:
         if name not in _FABRICS:
             raise Unsupported(f"{source.name}: {name} describes no network; read it as a machine or a list of nodes")
-        if name in found:
+        if name in sources:
             raise Unsupported(f"{source.name}: a second file of format {name}; give one network at a time")
-        found[name] = source
-    if "slurm topology" in found:
-        if len(found) > 1:
-            raise Unsupported(f"{found['slurm topology'].name}: topology.conf lists the nodes itself; give it alone")
-        return read_slurm_topology(found["slurm topology"])
-    if "ibnetdiscover" not in found:
-        raise no_network_error(next(iter(found.values())))
-    return read_ibnetdiscover(found["ibnetdiscover"], found.get("hostfile"), found.get("ibstat"))
+        sources[name] = source
+    if "slurm topology" in sources:
+        if len(sources) > 1:
+            raise Unsupported(f"{sources['slurm topology'].name}: topology.conf lists the nodes itself; give it alone")
+        return read_slurm_topology(sources["slurm topology"])
+    if "ibnetdiscover" not in sources:
+        raise no_network_error(next(iter(sources.values())))
+    return read_ibnetdiscover(sources["ibnetdiscover"], sources.get("hostfile"), sources.get("ibstat"))
 
 
 def _inventory(files: _Files) -> Inventory:

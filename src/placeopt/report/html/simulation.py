@@ -170,7 +170,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
 def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
     """Return a figure of each log's slowdowns in descending order."""
     known = {arrival.job.id: arrival for arrival in scenario.arrivals if not arrival.service}
-    found = {}
+    curves = {}
     for log in logs:
         ratios = []
         for job in log.ends.keys() & known.keys():
@@ -179,13 +179,13 @@ def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
             alone = known[job].alone_ms(option)
             ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
         first = len(set(log.stranded) & known.keys())  # jobs that never end are the worst and have no ratio
-        found[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
+        curves[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
     return step_figure(
         "slowdowns",
         "Slowdown with waiting",
         "Time from arrival to end, over the run time alone and well placed; jobs from the worst on. A curve begins "
         "after the jobs that never end.",
-        found,
+        curves,
         ("jobs", "times"),
     )
 

@@ -131,19 +131,19 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
 
 def cheapest_figure(answer: Cheapest, name: str) -> Figure:
     """Return the figure of the cost of each node type alone, and of the mixture."""
-    found = [
+    alone = [
         (choice.node_type, choice.found, choice.price_milli_per_hour * choice.found / 1000)
         for choice in answer.choices
         if choice.found is not None
     ]
-    rows: list[tuple[str, int, float]] = list(found)
+    rows: list[tuple[str, int, float]] = list(alone)
     if answer.mixture is not None and answer.price_milli_per_hour is not None:
         words = " + ".join(f"{n} {c.node_type}" for n, c in zip(answer.mixture, answer.choices, strict=True) if n)
         rows.append((words or "none", sum(answer.mixture), answer.price_milli_per_hour / 1000))
     least = answer.at_least_milli_per_hour
 
     def draw(axes: Axes) -> Tips:
-        colours = [COLOURS[5] if i < len(found) else COLOURS[0] for i in range(len(rows))]
+        colours = [COLOURS[5] if i < len(alone) else COLOURS[0] for i in range(len(rows))]
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=colours, height=0.6)
         axes.bar_label(bars, [plural(row[1], "node") for row in rows], padding=3, fontsize=8)
         axes.invert_yaxis()

@@ -209,36 +209,37 @@ Hardware = Machine | Fabric | Inventory | Cluster
 MAX_UNRESOLVED = 5
 
 
-def hardware_document(found: Hardware) -> bytes:
+def hardware_document(hardware: Hardware) -> bytes:
     """
     Return hardware as JSON, one line per element.
 
     A machine or cluster has the keys of the model. A network alone has ``domains`` and ``node_domains`` (node ->
     domain); a list of nodes alone has ``machines`` and ``nodes``. Each can be pasted into an instance's ``cluster``.
     """
-    if isinstance(found, Fabric):
-        lists: dict[str, Any] = {"domains": _dump(found.domains), "node_domains": dict(found.node_domains)}
-    elif isinstance(found, Inventory):
-        lists = {"machines": _dump(found.machines), "nodes": _dump(found.nodes)}
+    if isinstance(hardware, Fabric):
+        lists: dict[str, Any] = {"domains": _dump(hardware.domains), "node_domains": dict(hardware.node_domains)}
+    elif isinstance(hardware, Inventory):
+        lists = {"machines": _dump(hardware.machines), "nodes": _dump(hardware.nodes)}
     else:
-        lists = found.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        lists = hardware.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     lines = [f"  {json.dumps(key)}: {_value(value)}" for key, value in lists.items()]
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def hardware_summary(found: Hardware) -> str:
+def hardware_summary(hardware: Hardware) -> str:
     """Return a few lines about what was recognised and what is unknown."""
-    if isinstance(found, Machine):
-        return _machine_text(found)
-    if isinstance(found, Fabric):
-        levels = Counter(domain.level for domain in found.domains)
+    if isinstance(hardware, Machine):
+        return _machine_text(hardware)
+    if isinstance(hardware, Fabric):
+        levels = Counter(domain.level for domain in hardware.domains)
         tree = ", ".join(plural(count, level) for level, count in levels.items())
-        return "\n".join([f"network of {plural(len(found.node_domains), 'node')} in {tree}", *_unresolved(found)])
-    types = Counter(node.machine for node in found.nodes)
-    tree = f" in {plural(len(found.domains), 'domain')}" if isinstance(found, Cluster) and found.domains else ""
-    lines = [f"{plural(len(found.nodes), 'node')} of {plural(len(found.machines), 'machine type')}{tree}"]
-    lines += [f"  {types[machine.id]:>6,} x {_machine_text(machine)}" for machine in found.machines]
-    return "\n".join(lines + (_unresolved(found) if isinstance(found, Inventory) else []))
+        return "\n".join([f"network of {plural(len(hardware.node_domains), 'node')} in {tree}", *_unresolved(hardware)])
+    types = Counter(node.machine for node in hardware.nodes)
+    domains = hardware.domains if isinstance(hardware, Cluster) else ()
+    tree = f" in {plural(len(domains), 'domain')}" if domains else ""
+    lines = [f"{plural(len(hardware.nodes), 'node')} of {plural(len(hardware.machines), 'machine type')}{tree}"]
+    lines += [f"  {types[machine.id]:>6,} x {_machine_text(machine)}" for machine in hardware.machines]
+    return "\n".join(lines + (_unresolved(hardware) if isinstance(hardware, Inventory) else []))
 
 
 def _machine_text(machine: Machine) -> str:
@@ -253,9 +254,9 @@ def _machine_text(machine: Machine) -> str:
     return f"{plain(machine.id)}: {', '.join(facts)}"
 
 
-def _unresolved(found: Fabric | Inventory) -> list[str]:
-    lines = [f"  not placed: {plain(text)}" for text in found.unresolved[:MAX_UNRESOLVED]]
-    rest = len(found.unresolved) - MAX_UNRESOLVED
+def _unresolved(hardware: Fabric | Inventory) -> list[str]:
+    lines = [f"  not placed: {plain(text)}" for text in hardware.unresolved[:MAX_UNRESOLVED]]
+    rest = len(hardware.unresolved) - MAX_UNRESOLVED
     return [*lines, f"  ... and {rest:,} more"] if rest > 0 else lines
 
 

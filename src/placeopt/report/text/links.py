@@ -73,13 +73,13 @@ def job_links(machine: Machine, gpus: Iterable[int]) -> list[PairLink]:
     tree_mbps = bottleneck_mbps(machine.model_copy(update={"links": ()}))
     links = {tuple(sorted(link.gpus)): link for link in machine.links}
     chains = _chains(machine)
-    found = []
+    links_of = []
     for a, b in combinations(indices, 2):
         link: Link | None = links.get((a, b))
         mbps = link.bandwidth_mbps if link is not None else int(tree_mbps[a, b]) or None
         kind = link.kind if link is not None else _meeting(machine, chains[a], chains[b])
-        found.append(PairLink(a, b, kind, link.lanes if link is not None else 0, mbps, int(distances[a, b])))
-    return found
+        links_of.append(PairLink(a, b, kind, link.lanes if link is not None else 0, mbps, int(distances[a, b])))
+    return links_of
 
 
 def link_facts(machine: Machine, gpus: Iterable[int]) -> list[dict[str, Any]]:

@@ -26,36 +26,36 @@ COLUMNS = (">value", ">bound", ">gap", ">placed", ">waiting", ">GPUs", ">of", ">
 UNITS = {"demand": "% demand", "quota": "GPUs of quota", "nodes": "nodes more"}
 
 
-def sweep_page(found: Sweep) -> list[RenderableType]:
+def sweep_page(answer: Sweep) -> list[RenderableType]:
     """Return one row per setting."""
-    rows = [[number(point.setting), *_cells(point.outcome)] for point in found.points]
-    unit = UNITS[found.varied.partition(":")[0]]
-    parts: list[RenderableType] = [heading(f"Varied: {plain(found.varied)}"), TextTable([f">{unit}", *COLUMNS], rows)]
-    if found.left:
-        parts.append(Text(f"  {plural(found.left, 'setting')} not looked at"))
-    return [*parts, took(found.seconds)]
+    rows = [[number(point.setting), *_cells(point.outcome)] for point in answer.points]
+    unit = UNITS[answer.varied.partition(":")[0]]
+    parts: list[RenderableType] = [heading(f"Varied: {plain(answer.varied)}"), TextTable([f">{unit}", *COLUMNS], rows)]
+    if answer.left:
+        parts.append(Text(f"  {plural(answer.left, 'setting')} not looked at"))
+    return [*parts, took(answer.seconds)]
 
 
-def sweep_csv(found: Sweep) -> str:
+def sweep_csv(answer: Sweep) -> str:
     """Return the points as CSV."""
     fields = list(RoundOutcome.model_fields)
-    rows = ([point.setting, *(getattr(point.outcome, name) for name in fields)] for point in found.points)
+    rows = ([point.setting, *(getattr(point.outcome, name) for name in fields)] for point in answer.points)
     return csv_text(["setting", *fields], rows)
 
 
-def swap_page(found: Swap) -> list[RenderableType]:
+def swap_page(answer: Swap) -> list[RenderableType]:
     """Return both rounds, and the interval of the gain."""
-    title = Text(f"{plural(found.exchanged, 'node')} exchanged: ", style="bold")
-    title.append(found.answer, style=ANSWER[found.answer])
-    title.append(f"  value {_span(found.gain_low, found.gain_high)}, proven", style="not bold dim")
-    rows = [["before", *_cells(found.before)], ["after", *_cells(found.after)]]
+    title = Text(f"{plural(answer.exchanged, 'node')} exchanged: ", style="bold")
+    title.append(answer.answer, style=ANSWER[answer.answer])
+    title.append(f"  value {_span(answer.gain_low, answer.gain_high)}, proven", style="not bold dim")
+    rows = [["before", *_cells(answer.before)], ["after", *_cells(answer.after)]]
     parts: list[RenderableType] = [title, TextTable(["", *COLUMNS], rows)]
-    if found.after.displaced:
-        parts.append(Text(f"  {plural(found.after.displaced, 'job')} ran there and had to be placed again"))
-    return [*parts, took(found.seconds)]
+    if answer.after.displaced:
+        parts.append(Text(f"  {plural(answer.after.displaced, 'job')} ran there and had to be placed again"))
+    return [*parts, took(answer.seconds)]
 
 
-def prices_page(found: Prices) -> list[RenderableType]:
+def prices_page(answer: Prices) -> list[RenderableType]:
     """Return one row per resource, quota or other thing that has a price."""
     rows = [
         [
@@ -66,17 +66,17 @@ def prices_page(found: Prices) -> list[RenderableType]:
             one.agreement or "-",
             "-" if one.price_milli_per_hour is None else amount(one.price_milli_per_hour / 1000),
         ]
-        for one in found.prices
+        for one in answer.prices
     ]
-    title = Text(f"One more is worth, beside a value of {number(found.value)}", style="bold")
-    title.append(f"  bound {number(found.value_bound)}", style="not bold dim")
+    title = Text(f"One more is worth, beside a value of {number(answer.value)}", style="bold")
+    title.append(f"  bound {number(answer.value_bound)}", style="not bold dim")
     columns = ["of", "like", ">solved again", ">by duals", "duals are", ">an hour"]
     parts: list[RenderableType] = [title, TextTable(columns, rows, wrap="like")]
-    if any(one.agreement == "inside" for one in found.prices):
+    if any(one.agreement == "inside" for one in answer.prices):
         parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
-    if found.left:
-        parts.append(Text(f"  {found.left:,} not looked at"))
-    return [*parts, took(found.seconds)]
+    if answer.left:
+        parts.append(Text(f"  {answer.left:,} not looked at"))
+    return [*parts, took(answer.seconds)]
 
 
 def _cells(outcome: RoundOutcome) -> list[str]:
@@ -105,70 +105,70 @@ def _signed(value: int | None) -> str:
 MET = {True: "yes", False: "no", None: "not known"}
 
 
-def curve_page(found: ReplaySeries) -> list[RenderableType]:
+def curve_page(answer: ReplaySeries) -> list[RenderableType]:
     """Return the answer, and one row per setting that was played."""
     parts: list[RenderableType] = []
-    if found.question == "add":
-        parts += [_answer(found), Text("")]
-    columns = [f">{_what(found)}", ">nodes", ">never end", f">{plain(found.measure)}"]
-    if found.draws:
+    if answer.question == "add":
+        parts += [_answer(answer), Text("")]
+    columns = [f">{_what(answer)}", ">nodes", ">never end", f">{plain(answer.measure)}"]
+    if answer.draws:
         columns += [">from", ">to"]
-    if found.goal is not None:
+    if answer.goal is not None:
         columns.append("met")
-    rows = [_row(found, spot) for spot in found.spots]
-    draws = f", mean of {len(found.draws)} draws and its 95 % interval" if found.draws else ""
-    parts.append(heading(f"{plain(found.scenario)} under {plain(found.policy)}", f"by replay{draws}"))
+    rows = [_row(answer, spot) for spot in answer.spots]
+    draws = f", mean of {len(answer.draws)} draws and its 95 % interval" if answer.draws else ""
+    parts.append(heading(f"{plain(answer.scenario)} under {plain(answer.policy)}", f"by replay{draws}"))
     parts.append(TextTable(columns, rows))
-    if found.monotone is False:
+    if answer.monotone is False:
         parts.append(Text("  more nodes made it worse somewhere: fewer than were found may do", style=SO_SO))
-    if any(spot.cut for spot in found.spots):
-        cut = sum(spot.cut for spot in found.spots)
+    if any(spot.cut for spot in answer.spots):
+        cut = sum(spot.cut for spot in answer.spots)
         parts.append(Text(f"  {plural(cut, 'round')} cut by the time limit: another run may differ", style=SO_SO))
-    if found.kept:
-        parts.append(Text(f"  {plural(found.kept, 'run')} stood in the file of rows", style="dim"))
-    if found.left:
+    if answer.kept:
+        parts.append(Text(f"  {plural(answer.kept, 'run')} stood in the file of rows", style="dim"))
+    if answer.left:
         parts.append(Text("  stopped before its end", style=SO_SO))
-    return [*parts, took(found.seconds)]
+    return [*parts, took(answer.seconds)]
 
 
-def curve_csv(found: ReplaySeries) -> str:
+def curve_csv(answer: ReplaySeries) -> str:
     """Return the settings as CSV, with one column per draw."""
-    draws = [f"draw_{draw}" for draw in found.draws] or ["value"]
+    draws = [f"draw_{draw}" for draw in answer.draws] or ["value"]
     rows = (
         [spot.setting, spot.nodes, spot.mean, spot.low, spot.high, spot.stranded, spot.met, *spot.values]
-        for spot in found.spots
+        for spot in answer.spots
     )
     return csv_text(["setting", "nodes", "mean", "low", "high", "stranded", "met", *draws], rows)
 
 
-def _answer(found: ReplaySeries) -> Text:
-    kind = plain(found.replayed.partition(":")[2])
-    goal = plain(found.goal or "")
-    if not found.spots:
+def _answer(answer: ReplaySeries) -> Text:
+    kind = plain(answer.replayed.partition(":")[2])
+    goal = plain(answer.goal or "")
+    if not answer.spots:
         return Text(f"{goal}: not known, stopped before a number of nodes was played", style=SO_SO)
-    if found.found is None:
-        most = max((int(spot.setting) for spot in found.spots), default=0)
+    if answer.found is None:
+        most = max((int(spot.setting) for spot in answer.spots), default=0)
         return Text(f"{goal} not met with up to {number(most)} more of {kind}", style=BAD)
-    title = Text(f"{number(found.found)} more of {kind}: {goal}", style=GOOD)
-    remark = "with none" if found.missed is None else f"not with {number(found.missed)}"
-    if found.found == 0:
+    title = Text(f"{number(answer.found)} more of {kind}: {goal}", style=GOOD)
+    remark = "with none" if answer.missed is None else f"not with {number(answer.missed)}"
+    if answer.found == 0:
         remark = "met as it is"
-    price = (found.price_milli_per_hour or 0) * found.found / 1000
+    price = (answer.price_milli_per_hour or 0) * answer.found / 1000
     title.append(f"  {remark}; {amount(price)} an hour; by replay, not proven", style="not bold dim")
     return title
 
 
-def _row(found: ReplaySeries, spot: ReplayPoint) -> list[str]:
-    cells = [spot.setting, number(spot.nodes), number(spot.stranded), _value(spot.mean, found.unit)]
-    if found.draws:
-        cells += [_value(spot.low, found.unit), _value(spot.high, found.unit)]
-    if found.goal is not None:
+def _row(answer: ReplaySeries, spot: ReplayPoint) -> list[str]:
+    cells = [spot.setting, number(spot.nodes), number(spot.stranded), _value(spot.mean, answer.unit)]
+    if answer.draws:
+        cells += [_value(spot.low, answer.unit), _value(spot.high, answer.unit)]
+    if answer.goal is not None:
         cells.append(MET[spot.met])
     return cells
 
 
-def _what(found: ReplaySeries) -> str:
-    kind = found.replayed.partition(":")[0]
+def _what(answer: ReplaySeries) -> str:
+    kind = answer.replayed.partition(":")[0]
     return {"nodes": "more", "arrivals": "% arrivals"}.get(kind, kind)
 
 
@@ -182,44 +182,45 @@ SHOWN = 20
 NODES = 4
 
 
-def review_page(found: Review) -> list[RenderableType]:
+def review_page(review: Review) -> list[RenderableType]:
     """Return broken rules, distance from the best plan, costs by term, and the moves that help most."""
-    if not found.valid:
-        title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
-        rows = [[text] for text in found.violations[:SHOWN]]
-        more = [Text(f"  ... and {found.count - len(rows):,} more")] if found.count > len(rows) else []
-        return [title, TextTable([""], rows, wrap=""), *more, took(found.seconds)]
+    if not review.valid:
+        title = Text("breaks rules", style=BAD).append(f": {plural(review.count, 'violation')}", style="not bold")
+        rows = [[text] for text in review.violations[:SHOWN]]
+        more = [Text(f"  ... and {review.count - len(rows):,} more")] if review.count > len(rows) else []
+        return [title, TextTable([""], rows, wrap=""), *more, took(review.seconds)]
     parts: list[RenderableType] = [Text("keeps every rule", style=GOOD), Text("")]
-    rows = [
-        ["value", number(found.value), number(found.best_value), number(found.value_bound), percent(found.value_gap)]
-    ]
-    if found.cost is not None:
-        rows.append(["cost", number(found.cost), number(found.best_cost), number(found.cost_bound), _cost_gap(found)])
+    figures = [number(value) for value in (review.value, review.best_value, review.value_bound)]
+    rows = [["value", *figures, percent(review.value_gap)]]
+    if review.cost is not None:
+        figures = [number(value) for value in (review.cost, review.best_cost, review.cost_bound)]
+        rows.append(["cost", *figures, _cost_gap(review)])
     parts.append(TextTable(["", ">this plan", ">best found", ">bound", ">from the bound"], rows))
-    if found.terms:
+    if review.terms:
         table_rows = [
             [t.name, number(t.raw), number(t.best_raw), t.unit, number(t.weight * (t.raw - t.best_raw))]
-            for t in found.terms
+            for t in review.terms
         ]
         parts += [Text(""), heading("Costs", "raw, and what the difference weighs")]
         parts.append(TextTable(["term", ">this plan", ">best found", "unit", ">difference"], table_rows, wrap="unit"))
-    note = f"{plural(found.jobs_tried, 'job')} tried" + ("" if found.all_tried else "; time was over before all were")
+    note = f"{plural(review.jobs_tried, 'job')} tried" + ("" if review.all_tried else "; time was over before all were")
     parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
-    if found.moves:
+    if review.moves:
         table_rows = [
-            [one.kind, one.job, _nodes(one.nodes), number(one.gain_value), number(one.gain_cost)] for one in found.moves
+            [move.kind, move.job, _nodes(move.nodes), number(move.gain_value), number(move.gain_cost)]
+            for move in review.moves
         ]
         parts.append(TextTable(["", "job", "to", ">value gained", ">cost saved"], table_rows, wrap="to"))
     else:
         parts.append(Text("  none"))
-    return [*parts, took(found.seconds)]
+    return [*parts, took(review.seconds)]
 
 
-def _cost_gap(found: Review) -> str:
+def _cost_gap(review: Review) -> str:
     """Return the gap of the cost; a dash for plans of different value, whose costs do not compare."""
-    if found.cost is None or found.cost_bound is None or found.value != found.best_value:
+    if review.cost is None or review.cost_bound is None or review.value != review.best_value:
         return "-"
-    return percent(abs(found.cost - found.cost_bound) / max(1, abs(found.cost)))
+    return percent(abs(review.cost - review.cost_bound) / max(1, abs(review.cost)))
 
 
 def _nodes(workers_on: Mapping[str, int]) -> str:
