@@ -146,7 +146,7 @@ def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
     command without such a parameter is returned as it is.
     """
     parameters = inspect.signature(command, eval_str=True).parameters
-    shared = next((name for name, one in parameters.items() if is_dataclass(one.annotation)), None)
+    shared = next((name for name, parameter in parameters.items() if is_dataclass(parameter.annotation)), None)
     if shared is None:
         return command
     group: Any = parameters[shared].annotation
@@ -156,10 +156,12 @@ def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
     def run(**options: Any) -> int:
         return command(**{shared: group(**{name: options.pop(name) for name in names})}, **options)
 
-    defaults = [inspect.Parameter.empty if one.default is MISSING else one.default for one in fields(group)]
+    defaults = [
+        inspect.Parameter.empty if parameter.default is MISSING else parameter.default for parameter in fields(group)
+    ]
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
         for name, default in zip(names, defaults, strict=True)
     ]
-    with_signature(run, command, [*(one for name, one in parameters.items() if name != shared), *added])
+    with_signature(run, command, [*(parameter for name, parameter in parameters.items() if name != shared), *added])
     return run

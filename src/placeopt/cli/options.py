@@ -208,8 +208,8 @@ class ParallelQuestion(SolverQuestion):
     @contextmanager
     def answering(self) -> Iterator[Answering]:
         """Read the instance and start the workers; show progress and handle Ctrl-C until the block ends."""
-        with super().answering() as one, workers(self.on, self.jobs) as width:
-            yield one._replace(jobs=width)
+        with super().answering() as answering, workers(self.on, self.jobs) as width:
+            yield answering._replace(jobs=width)
 
     def parallel(self, answering: Answering, unit: str) -> dict[str, Any]:
         """Return the arguments of a function that solves many rounds; progress counts them by ``unit``."""
@@ -278,7 +278,9 @@ def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: b
 
 def with_signature(run: Callable[..., int], like: Callable[..., object], parameters: list[Parameter]) -> None:
     """Give ``run(**options)`` the parameters that typer reads, and name and help of ``like``."""
-    signature = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters], return_annotation=int)
+    signature = Signature(
+        [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters], return_annotation=int
+    )
     run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
     run.__doc__, run.__name__ = like.__doc__, like.__name__

@@ -209,7 +209,11 @@ class Instance(Record):
     def running_gpu_milli(self) -> int:
         """Thousandths of GPUs that running jobs request; what is granted above is free for others."""
         demands = {(job.id, option.id): option.demand.gpu_milli for job in self.jobs for option in job.options}
-        return sum(demands[held.job, held.option] * len(one.gpus) for held in self.running for one in held.assignments)
+        return sum(
+            demands[held.job, held.option] * len(assignment.gpus)
+            for held in self.running
+            for assignment in held.assignments
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -142,7 +142,7 @@ class Arrival(Record):
         return self
 
     def _as_service(self) -> Self:
-        if self.actual_run_time_ms is not None or any(one.workers_min is not None for one in self.job.options):
+        if self.actual_run_time_ms is not None or any(option.workers_min is not None for option in self.job.options):
             raise ValueError("service: has no run time of its own, and no elastic options; leave them out")
         if self.leaves_ms is not None and self.leaves_ms <= self.job.arrival_ms:
             raise ValueError(

@@ -274,7 +274,7 @@ def check(
         write_out(checked_json(checked, {name: better[name] for name in new}, updated=update) + "\n")
     elif not quiet:
         show(*checked_page(checked, {name: better[name] for name in new}, str(path), updated=update))
-    wrong = any(one.faults for one in checked)
+    wrong = any(row.faults for row in checked)
     return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
 
 

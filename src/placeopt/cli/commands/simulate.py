@@ -96,23 +96,25 @@ def simulate(
         world = _read(scenario, rule)
         if estimates == "actual":
             world = with_actual_estimates(world)
-        warn_of_estimates([(world, one) for one in policies], "state run_time_ms, or take --estimates actual")
+        warn_of_estimates(
+            [(world, scheduling) for scheduling in policies], "state run_time_ms, or take --estimates actual"
+        )
         folder = _folder(out)
         summaries: list[Summary] = []
         with Interruption("what is there so far") as interruption:
-            for one in policies:
+            for scheduling in policies:
 
-                def on_progress(news: Tick, name: str = one.name) -> None:
+                def on_progress(news: Tick, name: str = scheduling.name) -> None:
                     ticker.doing(
                         f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
                         f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
 
-                ticker.doing(f"{one.name}: compiling")
-                log = None if folder is None else folder / log_name(world.name, one.name, seed)
+                ticker.doing(f"{scheduling.name}: compiling")
+                log = None if folder is None else folder / log_name(world.name, scheduling.name, seed)
                 history = play(
                     world,
-                    one,
+                    scheduling,
                     seed=seed,
                     time_limit_s=time_limit,
                     log=log,

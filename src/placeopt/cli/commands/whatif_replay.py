@@ -84,7 +84,7 @@ def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | N
     goal = parse_goal(wanted) if "=" in wanted else None
     with _replaying(replay) as (world, scheduling, shared, interruption):
         varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
-        warn_of_estimates([(one.scenario, one.scheduling) for one in settings], STATE)
+        warn_of_estimates([(setting.scenario, setting.scheduling) for setting in settings], STATE)
         result = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
         if csv is not None:
             write_document(csv, curve_csv(result).encode())
@@ -100,7 +100,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     from placeopt.simulation.replay.scenario_patch import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
-    world, after = patch_scenario(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
+    world, after = patch_scenario(read_scenario(path), before, *(read_patch(path_) for path_ in patch or ()))
     if after != before:
         raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
     write_document(out, dumps(world))

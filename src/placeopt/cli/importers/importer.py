@@ -64,7 +64,9 @@ class Importer:
     def command(self) -> Callable[..., int]:
         """Return the function that the command line runs."""
         parameters = list(inspect.signature(self.read, eval_str=True).parameters.values())
-        inputs = [one.name for one in parameters if INPUT in getattr(one.annotation, "__metadata__", ())]
+        inputs = [
+            parameter.name for parameter in parameters if INPUT in getattr(parameter.annotation, "__metadata__", ())
+        ]
 
         def run(out: str, **options: Any) -> int:
             sources: dict[str, str | None] = {}
@@ -86,7 +88,7 @@ class Importer:
         metavar, text = OUTPUTS[self.output]
         option = Annotated[str, typer.Option(metavar=metavar, help=text)]
         target = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=option)
-        num_required = sum(one.default is inspect.Parameter.empty for one in parameters)
+        num_required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
         with_signature(run, self.read, [*parameters[:num_required], target, *parameters[num_required:]])
         return run
 

@@ -54,8 +54,8 @@ def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     chosen = pod.entry.entry("spec").entry("affinity")
     near, apart = (
         tuple(
-            _term(one, pod.namespace, namespaces)
-            for one in chosen.entry(key).entries("requiredDuringSchedulingIgnoredDuringExecution")
+            _term(term, pod.namespace, namespaces)
+            for term in chosen.entry(key).entries("requiredDuringSchedulingIgnoredDuringExecution")
         )
         for key in ("podAffinity", "podAntiAffinity")
     )
@@ -70,7 +70,10 @@ def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm
     labels = label_selector(selector) if "labelSelector" in entry else lambda _: False  # a null selector meets none
     names, chosen = frozenset(entry.words("namespaces")), entry.entry("namespaceSelector")
     chosen_meets = label_selector(chosen) if "namespaceSelector" in entry else None
-    needs = {*chosen.texts("matchLabels"), *(one.text("key") for one in chosen.entries("matchExpressions"))}
+    needs = {
+        *chosen.texts("matchLabels"),
+        *(expression.text("key") for expression in chosen.entries("matchExpressions")),
+    }
     if not names and chosen_meets is None:
         names = frozenset([own])
 
@@ -190,7 +193,7 @@ class InterPodRules:
         paths: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         for node in self._nodes.values():
             if node.labels.get(key):
-                paths[node.labels[key]].add(tuple(node.labels.get(one, "") for one in above))
+                paths[node.labels[key]].add(tuple(node.labels.get(label, "") for label in above))
         return self._levels[key] if all(len(above_value) == 1 for above_value in paths.values()) else None
 
     def _of(self, draft: JobDraft) -> PodAffinity:

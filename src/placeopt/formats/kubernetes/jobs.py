@@ -48,7 +48,7 @@ class JobBuilder:
         drafts = list(drafts)
         left: dict[str, str] = {}
         taken = []
-        for draft in sorted((one for one in drafts if not one.runs), key=lambda one: one.order_key):
+        for draft in sorted((draft for draft in drafts if not draft.runs), key=lambda draft: draft.order_key):
             reason = self._take(draft)
             if reason is None:
                 taken.append(draft)
@@ -168,7 +168,9 @@ class JobBuilder:
 
     def _is_bound(self, pod: Pod) -> bool:
         odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key
-        return bool(odd) or pod.id in self._rules.bound or any(one not in PLAIN for one in pod.other_resources)
+        return (
+            bool(odd) or pod.id in self._rules.bound or any(resource not in PLAIN for resource in pod.other_resources)
+        )
 
 
 def build_jobs(

@@ -23,12 +23,12 @@ def node_selector_terms(selector: JsonEntry) -> Accepts:
     """Return whether a node meets a term of a selector, with all its expressions; an empty term meets none."""
     terms = [
         [
-            *(_expression(one, name=False) for one in term.entries("matchExpressions")),
-            *(_expression(one, name=True) for one in term.entries("matchFields")),
+            *(_expression(expression, name=False) for expression in term.entries("matchExpressions")),
+            *(_expression(expression, name=True) for expression in term.entries("matchFields")),
         ]
         for term in selector.entries("nodeSelectorTerms")
     ]
-    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in terms)
+    return lambda name, labels: any(term and all(expression(name, labels) for expression in term) for term in terms)
 
 
 def _expression(entry: JsonEntry, *, name: bool) -> Accepts:
@@ -62,13 +62,13 @@ def taint_id(taint: JsonEntry) -> str | None:
 def tolerations(pod: JsonEntry) -> list[tuple[str, str, str, str]]:
     """Return a pod's tolerations: key, operator, value and effect of each."""
     tolerated = []
-    for one in pod.entries("tolerations"):
-        operator, value = one.text("operator", "") or "Equal", one.text("value", "")
+    for entry in pod.entries("tolerations"):
+        operator, value = entry.text("operator", "") or "Equal", entry.text("value", "")
         if operator not in ("Exists", "Equal", "Gt", "Lt"):
-            raise one.bad("operator", "one of Exists, Equal, Gt, Lt")
+            raise entry.bad("operator", "one of Exists, Equal, Gt, Lt")
         if operator in ("Gt", "Lt") and not _whole(value):
-            raise one.bad("value", "a whole number")
-        tolerated.append((one.text("key", ""), operator, value, one.text("effect", "")))
+            raise entry.bad("value", "a whole number")
+        tolerated.append((entry.text("key", ""), operator, value, entry.text("effect", "")))
     return tolerated
 
 
@@ -101,7 +101,8 @@ def _meets(named: bool, operator: str, own: str, value: str) -> bool:
 def label_selector(entry: JsonEntry) -> Callable[[Mapping[str, str]], bool]:
     """Return whether labels meet a selector; an empty one meets all."""
     wanted = entry.texts("matchLabels")
-    expressions = [_expression(one, name=False) for one in entry.entries("matchExpressions")]
+    expressions = [_expression(expression, name=False) for expression in entry.entries("matchExpressions")]
     return lambda labels: (
-        all(labels.get(key) == value for key, value in wanted.items()) and all(one("", labels) for one in expressions)
+        all(labels.get(key) == value for key, value in wanted.items())
+        and all(expression("", labels) for expression in expressions)
     )

@@ -67,7 +67,9 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapaci
         notes.drain(f"nodes {unreadable_field(entry, error)}", name)
         return NodeCapacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
     twice = [
-        one for one, n in node.other_resources.items() if n and one != resource and kind_of(one, resource) == "share"
+        other
+        for other, n in node.other_resources.items()
+        if n and other != resource and kind_of(other, resource) == "share"
     ]
     if node.gpus and twice:
         notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
@@ -79,14 +81,15 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapaci
 def _read_node(entry: JsonEntry, name: str, resource: str) -> NodeCapacity:
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     room = status.entry("allocatable" if "allocatable" in status else "capacity")
-    counters = {one: quantity(room, one) for one in room.names()}
+    counters = {key: quantity(room, key) for key in room.names()}
     gpus = counters.get(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise room.bad(resource, "a number of GPUs up to 1024")
     cpu, memory = 1000 * counters.get("cpu", Fraction(0)), counters.get("memory", Fraction(0)) / MIB
     if cpu > MOST_MILLICORES or memory > MOST_MIB:
         raise room.bad("cpu" if cpu > MOST_MILLICORES else "memory", "no more than a node can have")
-    ready = {one.text("type"): one.text("status") for one in status.entries("conditions")}.get("Ready", "True")
+    conditions = {entry.text("type"): entry.text("status") for entry in status.entries("conditions")}
+    ready = conditions.get("Ready", "True")
     taints = [taint_id(taint) for taint in spec.entries("taints")]
     if cordoned := spec.flag("unschedulable"):
         taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]

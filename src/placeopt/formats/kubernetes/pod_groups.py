@@ -126,7 +126,7 @@ def pod_group_rules(groups: Iterable[JsonEntry], workloads: Iterable[JsonEntry])
             if not entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):
                 continue  # Kueue's Workload is another
             for part in entry.entry("spec").entries("podGroups"):
-                rules = _read(part, lambda one: _policy(one.entry("policy"), one))
+                rules = _read(part, lambda group: _policy(group.entry("policy"), group))
                 rules_of[f"{_id(entry)}/{part.text('name', '')}"] = rules
     return rules_of
 

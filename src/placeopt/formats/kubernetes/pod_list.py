@@ -94,7 +94,7 @@ class PodList:
         if pod.daemon and not pod.gpus:
             return False
         is_reserved = bool(pod.gpu_groups) and all((pod.node, group) in reserved for group in pod.gpu_groups)
-        parts = [one for one in pod.shares if not (is_reserved and one.startswith("annotation "))]
+        parts = [share for share in pod.shares if not (is_reserved and share.startswith("annotation "))]
         node = nodes.get(pod.node or "")
         if parts and node is not None and node.gpus:
             reason = f"with {', '.join(parts)}, which may be GPUs of their node"
@@ -136,7 +136,7 @@ def _drivers(claims: Iterable[JsonEntry]) -> dict[str, frozenset[str]]:
             metadata = entry.entry("metadata")
             devices = entry.entry("status").entry("allocation").entry("devices").entries("results")
             name = f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
-            drivers[name] = frozenset(one.text("driver") for one in devices)
+            drivers[name] = frozenset(device.text("driver") for device in devices)
         except BadInput:
             continue  # counts as not listed: its devices may be GPUs
     return drivers

@@ -130,7 +130,10 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
 def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
     """Return the requests to DRA; nothing for devices of a running pod that are known not to be GPUs."""
     spec, status = entry.entry("spec"), entry.entry("status")
-    made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
+    made = {
+        claim_status.text("name"): claim_status.text("resourceClaimName", "")
+        for claim_status in status.entries("resourceClaimStatuses")
+    }
     claims = []
     for claim in spec.entries("resourceClaims"):
         name = claim.text("resourceClaimName", "") or made.get(claim.text("name"), "")
@@ -145,8 +148,8 @@ def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mappin
 def _ports(spec: JsonEntry) -> frozenset[Port]:
     """Return the ports of the node that containers and sidecars take."""
     ports = []
-    for one in [*spec.entries("containers"), *spec.entries("initContainers")]:
-        for port in one.entries("ports"):
+    for container in [*spec.entries("containers"), *spec.entries("initContainers")]:
+        for port in container.entries("ports"):
             number = port.integer("hostPort", 0, 65535, 0)
             if number:
                 ports.append((port.text("hostIP", ""), port.text("protocol", "TCP"), number))
@@ -165,8 +168,8 @@ def _claims(spec: JsonEntry, pod: str) -> tuple[str, ...]:
 
 def _unread(spec: JsonEntry, annotations: Mapping[str, str]) -> str | None:
     if any(
-        one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
-        for one in spec.entries("topologySpreadConstraints")
+        constraint.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
+        for constraint in spec.entries("topologySpreadConstraints")
     ):
         return "with a topology spread constraint (DoNotSchedule)"
     if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):

@@ -94,9 +94,14 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
     keeps for it, where that is more.
     """
     whole, overhead = spec.entry("resources"), spec.entry("overhead")
-    kept = {one.text("name", ""): one.entry("allocatedResources") for one in status.entries("containerStatuses")}
-    init = [(_needs(one, kept), one.text("restartPolicy", "")) for one in spec.entries("initContainers")]
-    main = [_needs(one, kept) for one in spec.entries("containers")]
+    kept = {
+        container.text("name", ""): container.entry("allocatedResources")
+        for container in status.entries("containerStatuses")
+    }
+    init = [
+        (_needs(container, kept), container.text("restartPolicy", "")) for container in spec.entries("initContainers")
+    ]
+    main = [_needs(container, kept) for container in spec.entries("containers")]
     stated = _stated(whole)
     names = dict.fromkeys([*stated, *overhead.names(), *(name for needs, _ in init for name in needs)])
     names |= dict.fromkeys(name for needs in main for name in needs)

@@ -86,10 +86,10 @@ def read_kubernetes(
         raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
     notes = ImportNotes()
     nodes: dict[str, NodeCapacity] = {}
-    for one in listed["Node"]:
-        node = read_node(one, resource, notes)
+    for entry in listed["Node"]:
+        node = read_node(entry, resource, notes)
         if nodes.setdefault(node.name, node) is not node:
-            raise one.entry("metadata").bad("name", "names of nodes to be unique")
+            raise entry.entry("metadata").bad("name", "names of nodes to be unique")
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
     pods = PodList(listed, nodes, resource, notes)
@@ -103,8 +103,8 @@ def read_kubernetes(
             _take(holder, pod)
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
     cluster, level_of = make_cluster(list(nodes.values()), levels, where)
-    seen = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
-    if any(worker.gpus is None for one in seen for worker in one.workers):
+    jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
+    if any(worker.gpus is None for job in jobs for worker in job.workers):
         notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
     return observed_instance(
         name or "kubernetes",
@@ -112,7 +112,7 @@ def read_kubernetes(
         notes,
         max([0, *(max(pod.created_ms, pod.started_ms) for pod in [*pods.running, *pods.waiting])]),
         cluster,
-        seen,
+        jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
     )
 

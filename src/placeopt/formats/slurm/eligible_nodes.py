@@ -35,7 +35,7 @@ class EligibleNodes:
         if reservation and not any(node.reservation == reservation for node in self._nodes.values()):
             raise JobLeftOut("waits in a reservation whose nodes are not listed")
         if meets is None and not required and not excluded and not reservation and len(partitions) < 2:
-            return {"node_selector": {f"partition:{one}": "yes" for one in partitions}}
+            return {"node_selector": {f"partition:{partition}": "yes" for partition in partitions}}
         key = (partitions, text, one_node, tuple(required), tuple(excluded), reservation)
         if key not in self._lists:
             named, out = set(required), set(excluded)

@@ -91,10 +91,12 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     _refuse(entry)
     total = entry.parsed("tres_req_str", parse_tres)
     requests = gres_requests(entry, "node", "task", "job")
-    others = [*total.others, *(name for one in requests.values() for name in one.others)]
+    others = [*total.others, *(name for request in requests.values() for name in request.others)]
     if others:
         raise JobLeftOut(f"asks for {others[0][:60]}")
-    models = tuple(dict.fromkeys([*total.models, *(model for one in requests.values() for model in one.models)]))
+    models = tuple(
+        dict.fromkeys([*total.models, *(model for request in requests.values() for model in request.models)])
+    )
     if len(models) > 1:
         raise JobLeftOut("asks for several types of GPUs")
     tasks = max(1, slurm_number(entry, "tasks") or 1)
@@ -221,7 +223,7 @@ def _worker_anywhere(
         raise JobLeftOut("asks for --mincpus")
     if most is None and least > 1:
         raise JobLeftOut("asks for a minimum number of nodes")
-    one = WorkerShape(
+    shape = WorkerShape(
         workers,
         gpus,
         sizes.cpus(each, gpus, 0),
@@ -229,8 +231,8 @@ def _worker_anywhere(
         per_node=None if per_job else sizes.tasks_per_node or None,
     )
     if most is None:
-        return [one]
-    return [replace(one, nodes=count) for count in range(least, most + 1) if count <= workers]
+        return [shape]
+    return [replace(shape, nodes=count) for count in range(least, most + 1) if count <= workers]
 
 
 def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:

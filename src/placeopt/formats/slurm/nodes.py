@@ -228,12 +228,12 @@ def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob
     """Drain nodes of which more CPUs or GPUs are in use than the listed jobs hold: another user's job may be hidden."""
     millicores: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
-    for one in seen:
-        demand = one.job.options[0].demand
-        for worker in one.workers:
+    for observed in seen:
+        demand = observed.job.options[0].demand
+        for worker in observed.workers:
             millicores[worker.node] += demand.cpu_millicores
             gpus[worker.node] += demand.gpus
-    unread = {worker.node for one in seen if one.unreadable_reason is not None for worker in one.workers}
+    unread = {worker.node for observed in seen if observed.unreadable_reason is not None for worker in observed.workers}
     for name, node in nodes.items():
         if name not in unread and (1000 * node.used_cpus > millicores[name] or node.used_gpus > gpus[name]):
             notes.drain("more is in use there than the listed jobs hold", name)

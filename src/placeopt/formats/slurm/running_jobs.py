@@ -91,8 +91,8 @@ class RunningJobReader:
         ]
         holdings = _by_task(entry, holdings)
         kinds: dict[tuple[int, int, int], list[NodeHolding]] = {}
-        for one in holdings:
-            kinds.setdefault((one.gpus, one.millicores, one.memory_mib), []).append(one)
+        for holding in holdings:
+            kinds.setdefault((holding.gpus, holding.millicores, holding.memory_mib), []).append(holding)
         if len(kinds) > 1:
             self._notes.assume(PARTS)
         return [
@@ -103,12 +103,14 @@ class RunningJobReader:
     def _seen(self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
         first = holdings[0]
         models: dict[str, None] = {}
-        for one in holdings:
-            here = self._nodes.get(one.node)
+        for holding in holdings:
+            here = self._nodes.get(holding.node)
             listed = here.models if here is not None else ()
-            models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
-        count = sum(one.workers for one in holdings)
-        requests = {model for one in gres_requests(entry, "node", "task", "job").values() for model in one.models}
+            models |= dict.fromkeys(listed[i] for i in holding.indices or range(len(listed)) if i < len(listed))
+        count = sum(holding.workers for holding in holdings)
+        requests = {
+            model for request in gres_requests(entry, "node", "task", "job").values() for model in request.models
+        }
         if len(requests) > 1:
             self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
         option = make_record(
@@ -128,13 +130,13 @@ class RunningJobReader:
             run_time_ms=milliseconds(entry, "time_limit", 60_000),
         )
         workers = [
-            ObservedWorker(one.node, one.indices and one.indices[i * one.gpus : (i + 1) * one.gpus])
-            for one in holdings
-            for i in range(one.workers)
+            ObservedWorker(holding.node, holding.indices and holding.indices[i * holding.gpus : (i + 1) * holding.gpus])
+            for holding in holdings
+            for i in range(holding.workers)
         ]
         started = milliseconds(entry, "start_time", 1000) or 0
         ends = milliseconds(entry, "end_time", 1000)
-        nodes = tuple(dict.fromkeys(one.node for one in holdings))
+        nodes = tuple(dict.fromkeys(holding.node for holding in holdings))
         try:
             where = self._where.fields(entry, one_node=len(nodes) == 1, nodes={len(nodes)})
         except JobLeftOut:
@@ -152,22 +154,22 @@ class RunningJobReader:
         """Return the GPUs held on each node; `JobLeftOut` where their number or type is not listed."""
         allocated = entry.parsed("tres_alloc_str", parse_tres)
         requests = gres_requests(entry, "node", "task", "job", "socket")
-        others = [*allocated.others, *(name for one in requests.values() for name in one.others)]
+        others = [*allocated.others, *(name for gres in requests.values() for name in gres.others)]
         details = entry.words("gres_detail")
         try:
             held = [parse_gres_detail(detail) for detail in details]
         except ValueError as error:
             raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
         shared = [f"gres/{name}" for name in SHARES_OF_GPUS]
-        if any(one.shared for one in held) or set(shared) & set(others):
+        if any(gres.shared for gres in held) or set(shared) & set(others):
             raise JobLeftOut("holds a share of GPUs (shard, mps)")
-        if not held or not (any(one.gpus for one in held) or allocated.gpus == 0):
-            held = self._from_requests(entry, nodes, allocated.gpus, {key: one.gpus for key, one in requests.items()})
+        if not held or not (any(gres.gpus for gres in held) or allocated.gpus == 0):
+            held = self._from_requests(entry, nodes, allocated.gpus, {key: gres.gpus for key, gres in requests.items()})
         if len(held) != len(nodes):
             raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
-        for node, one in zip(nodes, held, strict=True):
+        for node, gres in zip(nodes, held, strict=True):
             listed = self._nodes.get(node)
-            if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
+            if gres.gpus and gres.indices is None and listed is not None and len(set(listed.models)) > 1:
                 raise JobLeftOut("which GPUs it holds is not listed, on a node that has several types")
         return held
 
@@ -194,15 +196,21 @@ class RunningJobReader:
         allocated: dict[str, tuple[int, int]] = {}
         resources = entry.entry("job_resources")
         if isinstance(resources.raw("nodes"), dict):  # of data parser v0.0.41 on; before, a list of names
-            for one in resources.entry("nodes").entries("allocation"):
-                cpus = one.entry("cpus").integer("count", 0, 10**6, 0)
-                allocated[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
+            for allocation in resources.entry("nodes").entries("allocation"):
+                cpus = allocation.entry("cpus").integer("count", 0, 10**6, 0)
+                allocated[allocation.text("name")] = (
+                    cpus,
+                    allocation.entry("memory").integer("allocated", 0, 10**9, 0),
+                )
         else:
-            for one in _allocated(resources):
-                name = one.text("nodename", "")
+            for allocation in _allocated(resources):
+                name = allocation.text("nodename", "")
                 listed = self._nodes.get(name)
                 if listed is not None:
-                    allocated[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
+                    allocated[name] = (
+                        _cores(allocation) * listed.threads,
+                        allocation.integer("memory_allocated", 0, 10**9, 0),
+                    )
         if all(node in allocated and allocated[node][0] for node in nodes):
             return [allocated[node][0] for node in nodes], [allocated[node][1] for node in nodes]
         held, count = entry.parsed("tres_alloc_str", parse_tres), len(nodes)
@@ -245,20 +253,30 @@ def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]
     """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
     per = gres_requests(entry, "task", "job")
     size = per["task"].gpus or (1 if per["job"].gpus else 0)
-    if not any(one.gpus for one in holdings):
-        unit = gcd(*(one.millicores for one in holdings)) if len(holdings) > 1 else 0
-        counts = [one.millicores // unit if unit else 1 for one in holdings]
-    elif size and not any(one.gpus % size for one in holdings):
-        counts = [one.gpus // size for one in holdings]
+    if not any(holding.gpus for holding in holdings):
+        unit = gcd(*(holding.millicores for holding in holdings)) if len(holdings) > 1 else 0
+        counts = [holding.millicores // unit if unit else 1 for holding in holdings]
+    elif size and not any(holding.gpus % size for holding in holdings):
+        counts = [holding.gpus // size for holding in holdings]
     else:
         return holdings
-    if any(not n or one.millicores % n or one.memory_mib % n for n, one in zip(counts, holdings, strict=True)):
+    if any(
+        not n or holding.millicores % n or holding.memory_mib % n for n, holding in zip(counts, holdings, strict=True)
+    ):
         return holdings
     split = [
-        replace(one, workers=n, gpus=one.gpus // n, millicores=one.millicores // n, memory_mib=one.memory_mib // n)
-        for n, one in zip(counts, holdings, strict=True)
+        replace(
+            holding,
+            workers=n,
+            gpus=holding.gpus // n,
+            millicores=holding.millicores // n,
+            memory_mib=holding.memory_mib // n,
+        )
+        for n, holding in zip(counts, holdings, strict=True)
     ]
-    return split if len({(one.gpus, one.millicores, one.memory_mib) for one in split}) == 1 else holdings
+    return (
+        split if len({(holding.gpus, holding.millicores, holding.memory_mib) for holding in split}) == 1 else holdings
+    )
 
 
 def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:

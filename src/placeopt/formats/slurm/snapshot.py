@@ -85,14 +85,14 @@ class JobListReader:
             job = self._pending(entry, name)
         except (JobLeftOut, BadInput) as error:
             reason = str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error)
-            for one in names:
-                self._notes.leave_out(reason, one)
+            for task_name in names:
+                self._notes.leave_out(reason, task_name)
             return
-        for one in over:
-            self._notes.leave_out("tasks of an array over its limit of tasks at once", one)
-        for one in names[: len(names) - len(over)]:
+        for task_name in over:
+            self._notes.leave_out("tasks of an array over its limit of tasks at once", task_name)
+        for task_name in names[: len(names) - len(over)]:
             yield ObservedJob(
-                job.job if one == name else job.job.model_copy(update={"id": one}),
+                job.job if task_name == name else job.job.model_copy(update={"id": task_name}),
                 priority=job.priority,
                 where=entry.where,
             )
@@ -105,7 +105,7 @@ class JobListReader:
         tasks = entry.parsed("array_task_string", parse_tasks)
         if len(tasks) > MAX_JOBS:
             raise entry.bad("array_task_string", f"at most {MAX_JOBS} tasks")
-        names = [f"{array}_{one}" for one in tasks]
+        names = [f"{array}_{index}" for index in tasks]
         if text.endswith("..."):
             self._notes.leave_out("tasks of an array that Slurm cut off its list (SLURM_BITSTR_LEN)", f"{array}_...")
         listed_limit = re.search(r"%([0-9]{1,9})\Z", text)
@@ -222,12 +222,12 @@ def read_slurm(
     document = read_json(jobs)
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
-    seen: list[ObservedJob] = []
-    for one in JobListReader(listed, document.entries("jobs"), notes).read():
-        seen.append(one)
-        if len(seen) > MAX_JOBS:
+    jobs_seen: list[ObservedJob] = []
+    for observed in JobListReader(listed, document.entries("jobs"), notes).read():
+        jobs_seen.append(observed)
+        if len(jobs_seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
-    drain_unaccounted(listed, seen, notes)
+    drain_unaccounted(listed, jobs_seen, notes)
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
@@ -236,9 +236,9 @@ def read_slurm(
         name or "slurm",
         f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
         notes,
-        max([now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)]),
+        max([now, *(max(observed.job.arrival_ms, observed.started_ms) for observed in jobs_seen)]),
         cluster,
-        seen,
+        jobs_seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
     )
 

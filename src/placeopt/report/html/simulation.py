@@ -79,10 +79,10 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
         stranded: tuple[str, ...] = ()
         now = 0
 
-        for one in running:
-            starts[one.job] = 0
-            options[one.job] = one.option
-            placed[one.job] = 0, one.model_dump(mode="json")
+        for earlier in running:
+            starts[earlier.job] = 0
+            options[earlier.job] = earlier.option
+            placed[earlier.job] = 0, earlier.model_dump(mode="json")
 
         def leave(job: str) -> None:
             if job not in placed:  # a service that left while it waited, or a job that has run from the beginning

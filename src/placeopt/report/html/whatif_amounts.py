@@ -23,7 +23,7 @@ def fit_figure(answer: Fit, name: str) -> Figure:
     """Return the figure of the largest gang of such workers by level."""
     rows = [(gang.level, gang.workers, gang.gpu_milli / 1000) for gang in answer.gangs]
     more = f"{answer.found}" if answer.proven else f"{answer.found} to {answer.most}"
-    binds = "; ".join(f"{one.name} ({one.asks})" for one in answer.binds or ())
+    binds = "; ".join(f"{constraint.name} ({constraint.asks})" for constraint in answer.binds or ())
 
     def draw(axes: Axes) -> Tips:
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=COLOURS[0], height=0.6)
@@ -47,10 +47,10 @@ def fit_figure(answer: Fit, name: str) -> Figure:
 
 def slots_figure(answer: Slots, name: str) -> Figure:
     """Return the figure of slots by level and size, the number in each cell."""
-    levels = list(dict.fromkeys(one.level for one in answer.counts))
-    sizes = list(dict.fromkeys(one.size for one in answer.counts))
-    at = {(one.level, one.size): one for one in answer.counts}
-    rows = [(one.level, one.size, one.slots, one.largest) for one in answer.counts]
+    levels = list(dict.fromkeys(slot.level for slot in answer.counts))
+    sizes = list(dict.fromkeys(slot.size for slot in answer.counts))
+    at = {(slot.level, slot.size): slot for slot in answer.counts}
+    rows = [(slot.level, slot.size, slot.slots, slot.largest) for slot in answer.counts]
 
     def draw(axes: Axes) -> Tips:
         from matplotlib.patches import Rectangle
@@ -96,16 +96,16 @@ def _how_many(answer: NodesNeeded) -> str:
 
 def added_figure(answer: NodesNeeded, name: str) -> Figure:
     """Return the figure of the GPU demand that still waits for each number of nodes tried."""
-    tried = sorted(answer.tried, key=lambda one: one.nodes)
-    rows = [(one.nodes, one.waiting, one.gpu_milli_waiting / 1000, WORDS[one.fits]) for one in tried]
+    tried = sorted(answer.tried, key=lambda trial: trial.nodes)
+    rows = [(trial.nodes, trial.waiting, trial.gpu_milli_waiting / 1000, WORDS[trial.fits]) for trial in tried]
 
     def draw(axes: Axes) -> Tips:
         tips = {}
         seen = set()
-        for i, (one, row) in enumerate(zip(tried, rows, strict=True)):
-            label = "_" if one.fits in seen else WORDS[one.fits]
-            seen.add(one.fits)
-            axes.plot([row[0]], [row[2]], "o", color=FITS[one.fits], label=label, gid=f"{name}-{i}", clip_on=False)
+        for i, (trial, row) in enumerate(zip(tried, rows, strict=True)):
+            label = "_" if trial.fits in seen else WORDS[trial.fits]
+            seen.add(trial.fits)
+            axes.plot([row[0]], [row[2]], "o", color=FITS[trial.fits], label=label, gid=f"{name}-{i}", clip_on=False)
             tips[f"{name}-{i}"] = f"{row[0]} nodes: {row[1]} jobs wait, {amount(row[2])} GPUs; {row[3]}"
         if answer.at_least is not None:
             axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer will not do, proven")
@@ -169,8 +169,15 @@ def swap_figure(answer: Swap, name: str) -> Figure:
     """Return the figure of the round's value before and after, up to its bound."""
     sides = (("before", answer.before), ("after", answer.after))
     rows = [
-        (word, one.value, one.value_bound, one.jobs_placed, one.jobs_waiting, one.gpu_milli_placed / 1000)
-        for word, one in sides
+        (
+            word,
+            outcome.value,
+            outcome.value_bound,
+            outcome.jobs_placed,
+            outcome.jobs_waiting,
+            outcome.gpu_milli_placed / 1000,
+        )
+        for word, outcome in sides
     ]
 
     def draw(axes: Axes) -> Tips:
@@ -206,7 +213,7 @@ def swap_figure(answer: Swap, name: str) -> Figure:
 
 def prices_figure(answer: Prices, name: str) -> Figure:
     """Return the figure of marginal values: an interval by solving again, a mark by duals."""
-    rows = [(one.of, one.name, one.low, one.high, one.by_duals) for one in answer.prices]
+    rows = [(price.of, price.name, price.low, price.high, price.by_duals) for price in answer.prices]
 
     def draw(axes: Axes) -> Tips:
         tips = {}

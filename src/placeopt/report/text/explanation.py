@@ -43,13 +43,13 @@ def _waiting(explanation: Explanation) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if explanation.conflict:
         beside = "beside the running jobs that must stay" if explanation.beside == "running" else "beside the plan"
-        rows = [[one.name, one.asks] for one in explanation.conflict]
+        rows = [[item.name, item.asks] for item in explanation.conflict]
         note = f"{beside}; without any one of these it fits"
         parts += [Text(""), *section("Conflict", ["constraint", "asks"], rows, note=note, wrap="asks")]
     if explanation.outvoted_by is not None:
-        rows = [[one.job, number(one.value)] for one in explanation.outvoted_by.jobs[:SHOWN]]
+        rows = [[item.job, number(item.value)] for item in explanation.outvoted_by.jobs[:SHOWN]]
         if rest := explanation.outvoted_by.jobs[SHOWN:]:
-            rows.append([f"and {len(rest):,} more", number(sum(one.value for one in rest))])
+            rows.append([f"and {len(rest):,} more", number(sum(item.value for item in rest))])
         least = "the cheapest that hold" if explanation.outvoted_by.proven else "some that hold"
         worth = number(explanation.outvoted_by.job_value)
         note = f"{least} its room; it would be worth {worth}"

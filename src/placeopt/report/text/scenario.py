@@ -186,7 +186,7 @@ def _notes(summary: Summary) -> list[str]:
         notes.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended")
     if summary.stranded:
         notes.append(f"{plural(summary.stranded, 'job')} will never end:")
-        notes += [f"{one.job}: {one.why}" for one in summary.never_ends[:SHOWN]]
+        notes += [f"{job.job}: {job.why}" for job in summary.never_ends[:SHOWN]]
         if summary.stranded > SHOWN:
             notes.append(f"and {summary.stranded - SHOWN:,} more")
     if summary.rounds_cut:

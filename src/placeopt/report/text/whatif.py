@@ -43,7 +43,7 @@ def fit_page(answer: Fit, asked: str) -> list[RenderableType]:
     parts.append(heading("Largest gang", "of such workers in one domain; proven"))
     parts.append(TextTable(["level", ">workers", ">GPUs"], rows))
     if answer.binds:
-        rows = [[one.name, one.asks] for one in answer.binds]
+        rows = [[constraint.name, constraint.asks] for constraint in answer.binds]
         note = "for one more; without any one of these it fits"
         parts += [Text(""), *section("What binds", ["constraint", "asks"], rows, note=note, wrap="asks")]
     return [*parts, took(answer.seconds)]
@@ -52,9 +52,9 @@ def fit_page(answer: Fit, asked: str) -> list[RenderableType]:
 def slots_page(answer: Slots) -> list[RenderableType]:
     """Return slots, one row per level and one column per size."""
     model = "" if answer.model is None else f" of model {plain(answer.model)}"
-    sizes = list(dict.fromkeys(one.size for one in answer.counts))
-    levels = list(dict.fromkeys(one.level for one in answer.counts))
-    at = {(one.level, one.size): one for one in answer.counts}
+    sizes = list(dict.fromkeys(count.size for count in answer.counts))
+    levels = list(dict.fromkeys(count.level for count in answer.counts))
+    at = {(count.level, count.size): count for count in answer.counts}
     rows = [
         [level, number(at[level, sizes[0]].largest), *(number(at[level, size].slots) for size in sizes)]
         for level in levels
@@ -81,7 +81,8 @@ def failures_page(answer: Failures) -> list[RenderableType]:
     some = f"about {len(answer.asked):,} of {answer.domains:,} of level {plain(answer.level)}; " if answer.asked else ""
     stay = "what still runs may be changed as the policy lets it" if answer.changes else "what still runs stays"
     lossy = sorted(
-        (one for one in answer.scenarios if one.lost), key=lambda one: (-one.lost, -one.lost_gpu_milli, one.domains)
+        (scenario for scenario in answer.scenarios if scenario.lost),
+        key=lambda scenario: (-scenario.lost, -scenario.lost_gpu_milli, scenario.domains),
     )
     done = f"{plural(len(answer.scenarios), 'scenario')}, {len(lossy):,} with losses"
     parts: list[RenderableType] = [
@@ -89,20 +90,20 @@ def failures_page(answer: Failures) -> list[RenderableType]:
         Text(done + (f"; {answer.left:,} not looked at" if answer.left else "")),
         Text(f"{some}{stay}; jobs that wait are left aside", style="dim"),
     ]
-    worst = lossy or sorted(answer.scenarios, key=lambda one: (-one.displaced, one.domains))[:1]
+    worst = lossy or sorted(answer.scenarios, key=lambda scenario: (-scenario.displaced, scenario.domains))[:1]
     if worst:
         parts += [Text(""), heading("Worst first" if lossy else "Most displaced")]
         rows = [
             [
-                ", ".join(one.domains),
-                number(one.nodes),
-                number(one.gpus),
-                number(one.displaced),
-                gpus(one.displaced_gpu_milli),
-                _span(one.lost_at_least, one.lost),
-                gpus(one.lost_gpu_milli),
+                ", ".join(scenario.domains),
+                number(scenario.nodes),
+                number(scenario.gpus),
+                number(scenario.displaced),
+                gpus(scenario.displaced_gpu_milli),
+                _span(scenario.lost_at_least, scenario.lost),
+                gpus(scenario.lost_gpu_milli),
             ]
-            for one in worst[:SHOWN]
+            for scenario in worst[:SHOWN]
         ]
         columns = ["fails", ">nodes", ">of GPUs", ">displaced", ">GPUs", ">lost", ">lost GPUs"]
         parts.append(TextTable(columns, rows, wrap="fails"))
@@ -134,18 +135,18 @@ def added_page(answer: NodesNeeded) -> list[RenderableType]:
 def cheapest_page(answer: Cheapest) -> list[RenderableType]:
     """Return the cheapest mixture, and the interval and price of each type alone."""
     rows = []
-    for one in answer.choices:
-        span = "none will do" if one.impossible else f"at least {number(one.at_least)}"
-        if one.found is not None and one.at_least is not None:
-            span = _span(one.at_least, one.found)
-        price = "-" if one.found is None else amount(one.found * one.price_milli_per_hour / 1000)
-        rows.append([one.node_type, span, price])
+    for choice in answer.choices:
+        span = "none will do" if choice.impossible else f"at least {number(choice.at_least)}"
+        if choice.found is not None and choice.at_least is not None:
+            span = _span(choice.at_least, choice.found)
+        price = "-" if choice.found is None else amount(choice.found * choice.price_milli_per_hour / 1000)
+        rows.append([choice.node_type, span, price])
     if answer.mixture is None or answer.price_milli_per_hour is None:
         title = Text("with none of these types, nor with a mixture, all jobs were placed", style="bold")
     else:
         words = [
-            f"{number(count)} {plain(one.node_type)}"
-            for count, one in zip(answer.mixture, answer.choices, strict=True)
+            f"{number(count)} {plain(choice.node_type)}"
+            for count, choice in zip(answer.mixture, answer.choices, strict=True)
             if count
         ]
         price = f"{amount(answer.price_milli_per_hour / 1000)} an hour"

@@ -59,20 +59,20 @@ def prices_page(answer: Prices) -> list[RenderableType]:
     """Return one row per resource, quota or other thing that has a price."""
     rows = [
         [
-            one.of,
-            one.name,
-            _span(one.low, one.high),
-            _signed(one.by_duals),
-            one.agreement or "-",
-            "-" if one.price_milli_per_hour is None else amount(one.price_milli_per_hour / 1000),
+            price.of,
+            price.name,
+            _span(price.low, price.high),
+            _signed(price.by_duals),
+            price.agreement or "-",
+            "-" if price.price_milli_per_hour is None else amount(price.price_milli_per_hour / 1000),
         ]
-        for one in answer.prices
+        for price in answer.prices
     ]
     title = Text(f"One more is worth, beside a value of {number(answer.value)}", style="bold")
     title.append(f"  bound {number(answer.value_bound)}", style="not bold dim")
     columns = ["of", "like", ">solved again", ">by duals", "duals are", ">an hour"]
     parts: list[RenderableType] = [title, TextTable(columns, rows, wrap="like")]
-    if any(one.agreement == "inside" for one in answer.prices):
+    if any(price.agreement == "inside" for price in answer.prices):
         parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
     if answer.left:
         parts.append(Text(f"  {answer.left:,} not looked at"))
