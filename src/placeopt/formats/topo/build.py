@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -90,17 +90,20 @@ UNKNOWN_GPU = "unknown"
 """Model of a GPU if no file states it."""
 
 
-def build_machine(
-    host: Host,
-    *,
-    id: str | None = None,  # noqa: A002 - the field's name
-    cpu_millicores: int | None = None,
-    memory_mib: int | None = None,
-    gpu_model: str | None = None,
-    gpu_memory_mib: int | None = None,
-) -> Machine:
+@dataclass(frozen=True)
+class Stated:
+    """What the caller states in place of the files; None: as the files say."""
+
+    id: str | None = None
+    cpu_millicores: int | None = None
+    memory_mib: int | None = None
+    gpu_model: str | None = None
+    gpu_memory_mib: int | None = None
+
+
+def build_machine(host: Host, stated: Stated) -> Machine:
     """
-    Return the machine. The keyword arguments override the files.
+    Return the machine.
 
     Sockets contain NUMA domains, which contain switches, which contain GPUs. If no file states sockets, a NUMA domain
     becomes a socket; a socket with a single domain is one part. A GPU with fewer PCIe switches above it than others
@@ -111,19 +114,12 @@ def build_machine(
     if len(host.places) > MAX_PLACES:
         raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")
     try:
-        return _machine(host, id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
+        return _machine(host, stated)
     except ValidationError as error:
         raise validation_fault(Machine, error, f"{host.file}: no valid {error.title.lower()}") from None
 
 
-def _machine(
-    host: Host,
-    machine_id: str | None,
-    cpu_millicores: int | None,
-    memory_mib: int | None,
-    gpu_model: str | None,
-    gpu_memory_mib: int | None,
-) -> Machine:
+def _machine(host: Host, stated: Stated) -> Machine:
     parts, part_of = _frame(host.places)
     depth = max((len(gpu.switches) for gpu in host.gpus), default=0)
     above: dict[str, str | None] = {}  # switch key -> part above
@@ -145,16 +141,16 @@ def _machine(
             part = name
         gpus.append(
             Gpu(
-                model=gpu_model or _text(gpu.model) or UNKNOWN_GPU,
-                memory_mib=gpu.memory_mib if gpu_memory_mib is None else gpu_memory_mib,
+                model=stated.gpu_model or _text(gpu.model) or UNKNOWN_GPU,
+                memory_mib=gpu.memory_mib if stated.gpu_memory_mib is None else stated.gpu_memory_mib,
                 part=part,
                 uplink_mbps=_bounded(gpu.uplink_mbps),
             )
         )
     return Machine(
-        id=machine_id if machine_id is not None else _default_id(host),
-        cpu_millicores=1000 * (host.num_cpus or 0) if cpu_millicores is None else cpu_millicores,
-        memory_mib=(host.memory_mib or 0) if memory_mib is None else memory_mib,
+        id=_default_id(host) if stated.id is None else stated.id,
+        cpu_millicores=1000 * (host.num_cpus or 0) if stated.cpu_millicores is None else stated.cpu_millicores,
+        memory_mib=(host.memory_mib or 0) if stated.memory_mib is None else stated.memory_mib,
         network_bandwidth_mbps=_bounded(host.network_mbps),
         parts=tuple(parts),
         gpus=tuple(gpus),

@@ -12,7 +12,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.slurm.nodes import is_json, read_slurm_nodes
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import SourceFile, read_source
-from placeopt.formats.topo.build import build_machine, combine
+from placeopt.formats.topo.build import Stated, build_machine, combine
 from placeopt.formats.topo.fabric import Fabric, Inventory
 from placeopt.formats.topo.host import Host
 from placeopt.formats.topo.host_text import is_host_text, is_numactl, read_host_text, read_numactl
@@ -132,14 +132,8 @@ def read_machine(
     Unsupported
         If a file describes something else than a machine.
     """
-    return build_machine(
-        _host(_recognised(paths)),
-        id=id,
-        cpu_millicores=cpu_millicores,
-        memory_mib=memory_mib,
-        gpu_model=gpu_model,
-        gpu_memory_mib=gpu_memory_mib,
-    )
+    stated = Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
+    return build_machine(_host(_recognised(paths)), stated)
 
 
 @checked
@@ -179,7 +173,7 @@ def read_topo(paths: Sequence[str | Path]) -> Machine | Fabric | Inventory:
     names = {name for _, name in files}
     if names == {"slurmrestd"}:
         return _inventory(files)
-    return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files))
+    return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files), Stated())
 
 
 @checked
@@ -217,7 +211,7 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
             f"{paths[0]}: a cluster needs a list of nodes, or a network and the machine of its nodes; "
             "give, for instance, topology.conf and the output of nvidia-smi topo -m"
         )
-    return fabric.cluster(machine if machine is not None else build_machine(_host(dumps)))
+    return fabric.cluster(machine if machine is not None else build_machine(_host(dumps), Stated()))
 
 
 _Files = Sequence[tuple[SourceFile, str]]
