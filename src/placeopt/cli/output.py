@@ -1,4 +1,4 @@
-"""Standard output and error: the only place that writes to them and handles their failures."""
+"""Exit codes, standard output and standard error: the only place that writes to them and handles their failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of a long solve on standard error: a live line on a terminal, plain lines elsewhere."""
+"""While a command runs: progress on standard error, and Ctrl-C, which ends a solve with its best plan."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], l
 
 
 def _unmeasured(profile: str | Path, arrivals: tuple[Arrival, ...], hardware: dict[str, Any]) -> str:
-    """Return what of the files is not in the scenario, a line each; nothing where all is."""
+    """Return the parts of the files that the scenario lacks, a line each."""
     with _form(profile, "profile"):
         times = _json(str(profile))
         present = {arrival.job.profile for arrival in arrivals}
@@ -130,7 +130,7 @@ def _unmeasured(profile: str | Path, arrivals: tuple[Arrival, ...], hardware: di
 
 @contextmanager
 def _form(path: str | Path, what: str) -> Iterator[None]:
-    """Say which file it is whose form is another one."""
+    """Turn errors of another form into `BadInput` that names the file."""
     try:
         yield
     except MALFORMED as error:
@@ -162,7 +162,7 @@ def _entries(value: object, where: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def _kinds(table: object, where: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield kinds of jobs, what stands of each, and its place: by network, batch and number of GPUs."""
+    """Yield (kind of job, entry, path): by network, batch and number of GPUs."""
     for model, sizes, of_model in _entries(table, where):
         for size, measured, of_size in _entries(sizes, of_model):
             for key, counts, of_counts in _entries(measured, of_size):

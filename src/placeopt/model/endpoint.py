@@ -101,7 +101,7 @@ class CoreCurve(Record):
         return self
 
     def speed(self, millicores: int) -> int:
-        """Return the speed in thousandths with so many thousandths of cores a GPU, rounded down, at least 1."""
+        """Return the speed in thousandths with this many thousandths of cores a GPU, rounded down, at least 1."""
         known = self.speed_thousandths
         whole, part = divmod(millicores, 1000)
         if whole >= len(known):

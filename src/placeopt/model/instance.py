@@ -65,7 +65,7 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
 
 
 def _varied(values: list[Any]) -> bool:
-    """Tell whether most rows hold an object of their own that is dear to write: then columns cannot pay."""
+    """Return whether most rows hold a distinct object that is slow to write: then columns do not pay."""
     return not isinstance(values[0], str | int | None) and len(set(map(id, values))) * SHARED > len(values)
 
 
@@ -119,7 +119,7 @@ class Slowdown(Record):
 
 
 def job_fault(job: Job, nodes: Container[str], queues: Collection[str], levels: Collection[str]) -> str | None:
-    """Tell which reference of a job leads to nothing, as ``field: message``; None if each is there."""
+    """Return the first reference of a job to nothing, as ``field: message``; None if there is none."""
     if job.queue is not None and queues and job.queue not in queues:
         return f"queue: no queue {job.queue!r} in policy.queues"
     for n, name in enumerate(job.nodes_allowed or ()):

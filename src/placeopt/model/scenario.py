@@ -169,7 +169,7 @@ class Arrival(Record):
         """
         Return the true run time in an option, at least 1 ms; rounded up.
 
-        ``workers``: so many of an elastic option, by ``speedup_thousandths``; None: all.
+        ``workers``: number of workers of an elastic option, by ``speedup_thousandths``; None: all.
         """
         first = self.job.options[0]
         chosen = next(one for one in self.job.options if one.id == option)
@@ -242,7 +242,7 @@ class Scenario(Record):
         return self
 
     def _memory_fault(self, arrival: Arrival, need_mib: int) -> str | None:
-        """Tell why a job could never have what it really needs; None if it can."""
+        """Return why a job can never get the memory that it really needs; None if it can."""
         for option in arrival.job.options:
             if need_mib > largest_gpu_mib(self.cluster, option):
                 return f"no GPU allowed to option {option.id!r} has as much: it would fail for ever"

@@ -279,7 +279,7 @@ def check(
 
 
 def _finders(entry: Known | None) -> tuple[str, str]:
-    """Say who found value and bound."""
+    """Return the sources of value and bound."""
     return ("", "") if entry is None else (entry.value_by, entry.bound_by)
 
 

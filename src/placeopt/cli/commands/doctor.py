@@ -39,7 +39,7 @@ TRIAL_S = 30.0
 
 
 class Finding(NamedTuple):
-    """One point: what was looked at, what was found, and what is wrong with it (empty if nothing)."""
+    """One point: what was examined, the result, and the problem (empty if there is none)."""
 
     what: str
     fact: str

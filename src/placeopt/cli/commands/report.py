@@ -105,7 +105,7 @@ class _Inputs:
         return self.scenarios[0] if len(self.scenarios) == 1 else None
 
     def read_logs(self) -> None:
-        """Read the logs that were found: a scenario that was named tells what has run from its beginning."""
+        """Read the logs; the scenario, if there is one, states the jobs that run from the beginning."""
         from placeopt.report.html import read_log
 
         running = () if self._scenario is None else self._scenario.running
@@ -135,7 +135,7 @@ class _Inputs:
             )
 
     def figures(self) -> list[Figure]:
-        """Draw all there is."""
+        """Return the figures of everything that was read."""
         from placeopt.report.html import answer_figures, gpu_map, simulation_figures
 
         drawn = []
@@ -155,7 +155,7 @@ class _Inputs:
         return drawn
 
     def facts(self) -> list[Fact]:
-        """Say what the figures are of: sizes, results, seeds, versions, notes."""
+        """Return facts about the figures: sizes, results, seeds, versions, notes."""
         from placeopt import __version__
         from placeopt.report.html import Fact, answer_figures
 

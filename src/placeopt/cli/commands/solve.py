@@ -207,7 +207,7 @@ def solve(
 
 
 def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s: float) -> None:
-    """Write the plan first; the summary stands even if that fails."""
+    """Write the plan, then print the summary, also where writing failed."""
     from placeopt.formats.documents import dumps
 
     data = dumps(plan) if out is not None or as_json else b""

@@ -1,4 +1,4 @@
-"""``placeopt import slurm``: what Slurm shows at one moment as a round."""
+"""``placeopt import slurm`` and ``kubernetes``: nodes and jobs of a resource manager at one moment, as a round."""
 
 from __future__ import annotations
 

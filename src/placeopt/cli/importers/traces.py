@@ -1,4 +1,4 @@
-"""``placeopt import openb`` and ``openb-trace``: Alibaba's GPU trace of 2023 as a round, or as a scenario."""
+"""``placeopt import openb``, ``openb-trace``, ``philly``, ``sc17`` and ``sia``: traces as a round or as scenarios."""
 
 from __future__ import annotations
 

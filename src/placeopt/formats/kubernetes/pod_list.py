@@ -1,4 +1,4 @@
-"""The pods of a listing: which run, which wait, and which run though it cannot be read what they hold."""
+"""The pods of a listing: those that run, those that wait, and those that run with unreadable requests."""
 
 from __future__ import annotations
 

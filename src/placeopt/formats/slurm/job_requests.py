@@ -55,7 +55,7 @@ def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
 
 
 def is_exclusive(entry: JsonEntry) -> bool:
-    """Tell whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
+    """Return whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
     words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
     if odd := words - {"", "none", "exclusive", "true", "false", "shared", "oversubscribe", "ok", "no"}:
         raise JobLeftOut(f"asks for --exclusive={min(odd)[:30]}")

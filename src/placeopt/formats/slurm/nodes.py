@@ -144,7 +144,7 @@ RESERVED = "reservation"
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """What jobs go by, beside the node itself."""
+    """Properties of a node that requests of jobs refer to."""
 
     partitions: frozenset[str]
     features: frozenset[str]

@@ -70,7 +70,7 @@ class RunningJobReader:
             ]
 
     def _least(self, entry: JsonEntry, nodes: Sequence[str]) -> Demand:
-        """Return what a job whose GPUs cannot be read holds of each node beside them, as far as that can be read."""
+        """Return CPU and memory per node of a job whose GPUs cannot be read; 0 where these cannot be read either."""
         try:
             cpus, memory = self._cpus(entry, nodes)
             return make_record(Demand, entry.where, gpus=0, cpu_millicores=1000 * min(cpus), memory_mib=min(memory))
@@ -242,7 +242,7 @@ def _cores(node: JsonEntry) -> int:
 
 
 def _is_exclusive(entry: JsonEntry) -> bool:
-    """Tell whether the job's nodes take no others: of its user alone counts, too."""
+    """Return whether the job's nodes take no other jobs, or only those of its user."""
     try:
         return is_exclusive(entry)
     except JobLeftOut:

@@ -17,7 +17,7 @@ ENDED = frozenset(
 )
 """States in which a job holds no nodes and requests none."""
 WAITS = frozenset({"PENDING", "REQUEUED", "EXPEDITING", "POWER_UP_NODE"})
-"""States and flags of a job that may start when there is room."""
+"""States and flags of a job that may start when capacity is free."""
 HELD_FLAGS = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "REQUEUE_FED", "REVOKED", "LAUNCH_FAILED"})
 """Flags of a pending job that does not."""
 

@@ -1,5 +1,5 @@
 """
-A host's description as shell output: ``lscpu``, and if there ``/proc/meminfo``, ``nvidia-smi`` and ``lspci``.
+A host as shell output: ``numactl --hardware``; or ``lscpu`` and, if there, ``/proc/meminfo``, ``nvidia-smi``, ``lspci``.
 
 Clusters publish such texts about their nodes. ``lspci`` without a tree lists bridges by bus number only: buses are
 numbered depth first, so the buses from one root port's to the next belong to the first.

@@ -51,7 +51,7 @@ _TEXTS: Sequence[tuple[str, Callable[[SourceFile], bool]]] = (
     ("ibstat", is_ibstat),
     ("hostfile", is_hostfile),
 )
-"""Asked in this order; a host file, which looks like anything, comes last."""
+"""Tried in this order; a host file, which resembles any text, comes last."""
 
 _HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
     "host text": read_host_text,

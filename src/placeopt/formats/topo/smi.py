@@ -1,5 +1,7 @@
 """
-``nvidia-smi topo -m``: the matrix of connections between GPUs (and network cards), with CPU and NUMA affinity.
+Matrices of connections between GPUs: ``nvidia-smi topo -m`` and ``rocm-smi --showtopo`` (or ``--showtopotype``).
+
+``nvidia-smi topo -m`` prints the matrix of connections between GPUs (and network cards), with CPU and NUMA affinity.
 
 The tool's legend, from near to far, and what becomes of it:
 
