@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.cli.output import UsageError, write_bytes_out, write_error, write_out
 from placeopt.errors import BadInput
-from placeopt.readable import plain
+from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Machine, Plan, Policy
@@ -95,6 +95,25 @@ def say(text: str, out: str) -> None:
         write_error(text)
     else:
         write_out(f"{text}\nwritten to {plain(out)}\n")
+
+
+def summary(document: Instance | Scenario, unit: str = "node") -> str:
+    """Return a line about a round or a scenario; ``unit`` is the word for a node."""
+    from placeopt.model import Instance
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
+
+    if isinstance(document, Instance):
+        return f"{document.name}: {summary_line(instance_facts(document))}"
+    jobs, nodes = len(document.arrivals), len(document.cluster.nodes)
+    return f"{document.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}"
+
+
+def write_made(path: str, document: Instance | Scenario) -> None:
+    """Write a round or a scenario, and print a line about it."""
+    from placeopt.formats.documents import dumps
+
+    write_document(path, dumps(document))
+    say(summary(document), path)
 
 
 def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:

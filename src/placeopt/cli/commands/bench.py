@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,7 @@ from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
+    from placeopt.benchmark.sets import SetEntry
     from placeopt.formats.solu import Known
 
 INSTANCES = "instances"
@@ -136,21 +138,27 @@ def list(  # noqa: A001 - the command's name
     as_json: Annotated[bool, typer.Option("--json", help="Print names and counts as JSON.")] = False,
 ) -> int:
     """List the named sets of instances, and how much is known of each."""
-    from placeopt.benchmark.sets import known_sets, read_sets
+    from placeopt.benchmark.sets import known_sets
     from placeopt.formats.solu import Known, read_solu
     from placeopt.report.text.benchmark import sets_json, sets_page
 
-    folder = Path(instances)
-    items_of = {name: read_sets([name], folder) for name in known_sets(folder)}
-    if not items_of:
-        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
-    solu = read_solu(folder / SOLU)
+    items_of = _items_of(known_sets(Path(instances)), instances)
+    solu = read_solu(Path(instances) / SOLU)
     known = {name: [solu.get(item.name, Known()) for item in items] for name, items in items_of.items()}
     if as_json:
         write_out(sets_json(items_of, known) + "\n")
     else:
         show(*sets_page(items_of, known))
     return ExitCode.DONE
+
+
+def _items_of(sets: Iterable[str], instances: str) -> Mapping[str, Sequence[SetEntry]]:
+    from placeopt.benchmark.sets import read_sets
+
+    items_of = {name: read_sets([name], Path(instances)) for name in sets}
+    if not items_of:
+        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
+    return items_of
 
 
 def statistics(
@@ -169,17 +177,13 @@ def statistics(
     """
     check_target(out, ())
     started = time.monotonic()
-    from placeopt.benchmark.sets import known_sets, read_sets
+    from placeopt.benchmark.sets import known_sets
     from placeopt.benchmark.statistics import statistics_page
     from placeopt.formats.solu import read_solu
     from placeopt.readable import plural
 
-    folder = Path(instances)
-    named = sorted(known_sets(folder), key=lambda name: (name in SELECTIONS, name))
-    names = tuple(named) if sets is None else _words(sets, "--set")
-    items_of = {name: read_sets([name], folder) for name in names}
-    if not items_of:
-        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
+    named = sorted(known_sets(Path(instances)), key=lambda name: (name in SELECTIONS, name))
+    items_of = _items_of(named if sets is None else _words(sets, "--set"), instances)
     with Ticker(started, quiet=quiet) as ticker:
         page = statistics_page(items_of, read_solu(_solu(solu, instances)), ticker.doing)
     write_document(out, page.encode())

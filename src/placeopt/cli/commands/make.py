@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.commands.bench_papers import require_papers
-from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document
+from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document, write_made
 from placeopt.cli.options import PolicyChoice, RoundFile, check_seconds, expect
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import BadInput, Unsupported
-from placeopt.readable import plural
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Policy
@@ -53,22 +52,17 @@ def generate(
         if given:
             raise UsageError(f"--scenario: makes a setting of the papers in its full size; leave out --{given[0]}")
         return _scenario(scenario, seed, instances, out)
-    from placeopt.formats.documents import dumps
     from placeopt.generators import generate as make
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
     try:
         round_ = make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
     except BadInput as error:  # all that it can refuse are these options
         raise UsageError(f"--{error}") from None
-    write_document(out, dumps(round_))
-    say(f"{round_.name}: {summary_line(instance_facts(round_))}", out)
+    write_made(out, round_)
     return ExitCode.DONE
 
 
 def _scenario(name: str, seed: int, instances: str, out: str) -> int:
-    from placeopt.formats.documents import dumps
-
     require_papers()
     from placeopt_papers.catalogue import SETTINGS
     from placeopt_papers.one_at_a_time.protocol import OneAtATime
@@ -78,8 +72,7 @@ def _scenario(name: str, seed: int, instances: str, out: str) -> int:
     made = SETTINGS[name].make(seed, Path(instances), True)
     if isinstance(made, OneAtATime):
         raise UsageError(f"--scenario: {name!r} is played one job at a time and makes no scenario")
-    write_document(out, dumps(made))
-    say(f"{made.name}: {plural(len(made.arrivals), 'job')} on {plural(len(made.cluster.nodes), 'node')}", out)
+    write_made(out, made)
     return ExitCode.DONE
 
 

@@ -14,7 +14,7 @@ from placeopt.cli.commands.whatif_replay import (
     apply_to_scenario,
     is_scenario,
 )
-from placeopt.cli.files import check_target, say, write_document
+from placeopt.cli.files import check_target, write_made
 from placeopt.cli.options import (
     InstanceFile,
     ParallelQuestion,
@@ -195,10 +195,5 @@ def apply(
     check_target(out, (instance, plan, *(patch or ())))
     if is_scenario(instance):
         return apply_to_scenario(instance, plan, patch, out)
-    from placeopt.formats.documents import dumps
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
-
-    changed = read_base(instance, plan, patch, None)
-    write_document(out, dumps(changed))
-    say(f"{changed.name}: {summary_line(instance_facts(changed))}", out)
+    write_made(out, read_base(instance, plan, patch, None))
     return ExitCode.DONE

@@ -12,7 +12,7 @@ import typer
 
 from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.commands.simulate import warn_of_estimates
-from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, say, write_document
+from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, write_document, write_made
 from placeopt.cli.options import KEEPS, ParallelQuestion, check_jobs, limits_of, read_patch, rows_path
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
@@ -95,16 +95,14 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     """Write a scenario after patches."""
     if plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
-    from placeopt.formats.documents import dumps, read_scenario
-    from placeopt.readable import plural
+    from placeopt.formats.documents import read_scenario
     from placeopt.simulation.replay.scenario_patch import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
     world, after = patch_scenario(read_scenario(path), before, *(read_patch(path_) for path_ in patch or ()))
     if after != before:
         raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
-    write_document(out, dumps(world))
-    say(f"{world.name}: {plural(len(world.arrivals), 'job')} on {plural(len(world.cluster.nodes), 'node')}", out)
+    write_made(out, world)
     return ExitCode.DONE
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from placeopt.cli.files import check_sources, check_target, say, write_document
+from placeopt.cli.files import check_sources, check_target, say, summary, write_document
 from placeopt.cli.options import with_signature
 from placeopt.cli.output import ExitCode, write_error
 
@@ -96,9 +96,8 @@ class Importer:
 def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
     """Return a round with its summary."""
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
-    return Imported(dumps(round_), f"{round_.name}: {summary_line(instance_facts(round_))}", notes)
+    return Imported(dumps(round_), summary(round_), notes)
 
 
 def imported_snapshot(round_: Instance) -> Imported:
@@ -109,7 +108,5 @@ def imported_snapshot(round_: Instance) -> Imported:
 def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:
     """Return a scenario with its summary."""
     from placeopt.formats.documents import dumps
-    from placeopt.readable import plural
 
-    jobs, nodes = len(scenario.arrivals), len(scenario.cluster.nodes)
-    return Imported(dumps(scenario), f"{scenario.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}", notes)
+    return Imported(dumps(scenario), summary(scenario, unit), notes)

@@ -1,5 +1,5 @@
 """
-A host as shell output: ``numactl --hardware``; or ``lscpu`` and, if there, ``/proc/meminfo``, ``nvidia-smi``, ``lspci``.
+A host as shell output: ``numactl --hardware``; or ``lscpu`` and, if there, ``/proc/meminfo``, ``nvidia-smi`` and more.
 
 Clusters publish such texts about their nodes. ``lspci`` without a tree lists bridges by bus number only: buses are
 numbered depth first, so the buses from one root port's to the next belong to the first.
