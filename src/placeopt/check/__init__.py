@@ -97,7 +97,7 @@ def judge(instance: Instance, plan: Plan) -> Judgement:
     """
     List what ``plan`` breaks, as `violations` does, and apart from it what stands.
 
-    Of a plan for some jobs (``asked``) all that runs is looked at.
+    Of a plan for some jobs (``asked``) all running jobs are judged.
     """
     case = CheckCase.of(instance, plan)
     for check in RULES:

@@ -12,7 +12,7 @@ def check_gpus(case: CheckCase) -> None:
     """
     Requested share, number of jobs and memory of every GPU, by the share mode of the policy.
 
-    Running jobs may stand beyond the number and the memory, but not beyond the whole of a GPU: nothing can hold that.
+    Running jobs may exceed number and memory and stay, but not the whole of a GPU: no GPU can hold that.
     """
     policy = case.policy
     jobs_max = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
@@ -67,8 +67,8 @@ def check_grants(case: CheckCase) -> None:
     """
     Under ``fraction`` the jobs on a GPU are granted above their requests, up to their limits, what no job requests.
 
-    Only what the plan places is judged, beside all that is on the GPU. Shares beyond request and limit are judged by
-    rule ``gpu_milli``; GPUs of nodes that are not there by ``unknown_node``.
+    Only jobs that the plan places are judged, with all jobs on the GPU taken into account. Shares beyond request and
+    limit are judged by rule ``gpu_milli``; GPUs of unknown nodes by ``unknown_node``.
     """
     if case.policy.share_mode != "fraction":
         return
@@ -168,7 +168,7 @@ def check_nodes(case: CheckCase) -> None:
 
 
 def _takes(rule: str, held: PlacedJob, assignment: Assignment) -> bool:
-    """Whether a job takes any of what the rule limits."""
+    """Return whether a job uses the resource of the rule."""
     demand = held.option.demand
     if rule == "cpu":
         return max(demand.cpu_millicores, assignment.cpu_millicores) > 0
@@ -254,7 +254,7 @@ def check_queues(case: CheckCase) -> None:
 
 
 def add_use(used: dict[str, list[int]], held: PlacedJob, sign: int) -> None:
-    """Add (``sign`` 1) or take off (-1) what a job holds to what its queue does, if that is one of ``used``."""
+    """Add (``sign`` 1) or subtract (-1) what a job holds to the use of its queue, if ``used`` has the queue."""
     amounts = used.get(held.job.queue) if held.job.queue is not None else None
     if amounts is not None:
         for assignment in held.placement.assignments:
@@ -263,7 +263,7 @@ def add_use(used: dict[str, list[int]], held: PlacedJob, sign: int) -> None:
 
 
 def _amounts(assignment: Assignment, demand: Demand) -> tuple[int, int, int]:
-    """Of GPUs, requests count: what is granted above them is free for others."""
+    """Return the amounts held; of GPUs requests count, since what is granted above them is free for other jobs."""
     return len(assignment.gpus) * demand.gpu_milli, assignment.cpu_millicores, assignment.memory_mib
 
 

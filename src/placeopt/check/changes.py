@@ -147,8 +147,8 @@ def _check_fixed(case: CheckCase, changed: set[str]) -> None:
     """
     Jobs that run in a way which no plan may start stay as they are.
 
-    These are jobs of a single-node option on several nodes, and those on a GPU that more of them hold than may share
-    one: the GPU, or the other nodes, would take nothing new in this round anyway.
+    These are jobs of a single-node option on several nodes, and those on a GPU with more jobs than may share one: the
+    GPU, or the other nodes, take no new job in this round anyway.
     """
     exclusive = case.policy.share_mode == "exclusive"
     most = 1 if exclusive else case.policy.jobs_per_gpu_max
@@ -172,9 +172,9 @@ def _check_fixed(case: CheckCase, changed: set[str]) -> None:
 
 def check_standing(case: CheckCase) -> None:
     """
-    Every entry of ``standing`` is a limit that running jobs broke and still do; the last rule, for it asks the others.
+    Every entry of ``standing`` is a limit that running jobs broke and still break; the last rule: it reads the others.
 
-    A plan need not list them: whoever makes plans for others may not know them.
+    A plan need not list them: another scheduler that writes plans cannot always compute them.
     """
     if not case.plan.standing:
         return

@@ -11,7 +11,7 @@ def check_reference(case: CheckCase) -> None:
     """
     The plan names the instance, its content and revision, and the policy whose values it carries.
 
-    A plan for some jobs names no content, and so says null: reading all of it would cost more than the plan.
+    A plan for some jobs has null as digest: reading the whole content would cost more than the plan.
     """
     instance, ref, policy = case.instance, case.plan.instance, case.plan.policy
     for field, stated, true in (
@@ -49,7 +49,7 @@ def check_account(case: CheckCase) -> None:
 
 
 def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted: Collection[str]) -> None:
-    """Say which jobs are unknown, not asked for, stand twice or are missing."""
+    """Record which jobs are unknown, not requested, listed twice or missing."""
     stands: dict[str, str] = {}
     for group, ids in (("placements", placed), ("unplaced", waiting)):
         for i, job in enumerate(ids):
@@ -91,9 +91,9 @@ def check_form(case: CheckCase) -> None:
 
 def _is_plain(case: CheckCase, held: PlacedJob) -> bool:
     """
-    Tell whether a placement of one worker, by far the most there are, is beyond doubt well formed.
+    Return whether a placement of one worker, by far the most frequent kind, is well formed.
 
-    The same conditions as below, in one pass and without a word; where one fails, those below say which.
+    The same conditions as below, in one pass and without messages; where one fails, those below name it.
     """
     option, assignments = held.option, held.placement.assignments
     if len(assignments) != 1 or len(assignments[0].workers) != 1 or (option.workers_min or option.workers) != 1:

@@ -34,4 +34,4 @@ BY_THEMSELVES: tuple[Callable[[CheckCase], None], ...] = (
     check_shape,
     check_queues,
 )
-"""Those of them that what runs must keep by itself, without any plan."""
+"""Those of them that running jobs must keep by themselves, without any plan."""

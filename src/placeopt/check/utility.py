@@ -71,7 +71,7 @@ def _domain(machine: Machine, gpu: int, level: str) -> object:
 
 
 def part_of(machine: Machine, gpu: int, level: str) -> str | None:
-    """Return the id of the closest part of a level above a GPU; None without, or where there is no such GPU."""
+    """Return the id of the closest part of a level above a GPU; None if there is no such part or GPU."""
     parts = {part.id: part for part in machine.parts}
     at = machine.gpus[gpu].part if 0 <= gpu < len(machine.gpus) else None
     while at is not None and parts[at].level != level:
@@ -83,7 +83,7 @@ def check_utility(case: CheckCase) -> None:
     """
     Under ``postpone.rule = "utility"``, jobs that start, or are moved, have their minimal utility in the plan.
 
-    A running job that stays or shrinks is not asked.
+    A running job that stays or shrinks is exempt.
     """
     if case.policy.postpone.rule != "utility":
         return
@@ -103,7 +103,7 @@ def check_utility(case: CheckCase) -> None:
 
 
 def _exists(case: CheckCase, held: PlacedJob) -> bool:
-    """Whether all nodes and GPUs are there; if not, other rules tell."""
+    """Return whether all nodes and GPUs exist; if not, other rules report it."""
     return all(
         one.node in case.nodes and all(0 <= gpu_number(g) < len(case.machine_of[one.node].gpus) for g in one.gpus)
         for one in held.placement.assignments
@@ -157,7 +157,7 @@ def _evenness(case: CheckCase, places: list[Place]) -> Fraction:
 
 
 def _best_path(distances: Distances, held: PlacedJob) -> int:
-    """Path of the job's pairs where it would be as close together as GPUs that it may hold can be."""
+    """Return the path of the job's pairs on the closest GPUs that it may hold."""
     demand, option = held.option.demand, held.option
     if not demand.gpus:
         return 0  # the plan gives GPUs to who asks for none: told by rule `gpu_indexes`
