@@ -113,7 +113,7 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
         for job in list(placed):
             leave(job)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
+        raise BadInput(f"{source}: not the log of a simulation ({type(error).__name__}: {error})") from None
     if not events:
         raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
     return SimulationLog(source.stem, arrivals, starts, ends, dict(held), now, options, stranded)
@@ -136,7 +136,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
         step_figure(
             "held",
             "GPUs held over time",
-            "Sum of the shares that jobs hold.",
+            "Sum of the shares held by jobs.",
             {name: [(t / 3_600_000, v / 1000) for t, v in steps] for name, steps in held.items()},
             ("hours", "GPUs"),
         )
@@ -156,7 +156,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
         step_figure(
             "waits",
             "Waiting",
-            "Part of the jobs that came which waited at most so long; a curve that ends below 1 has jobs that never "
+            "Part of the arrived jobs that waited at most this long; a curve that ends below 1 has jobs that never "
             "started.",
             waits,
             ("seconds", "part of the jobs"),
@@ -195,7 +195,7 @@ def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
     for log in logs:
         strange = next((node for node, _ in log.held if node not in gpus_of), None)
         if strange is not None:
-            raise BadInput(f"log {log.name!r}: node {strange!r} is not in the scenario; name the one that was played")
+            raise BadInput(f"log {log.name!r}: node {strange!r} is not in the scenario; name the scenario of the log")
     stays = {log.name: log.stays() for log in logs}
     largest = max(gpus_of.values(), default=0)
     return [
@@ -260,7 +260,7 @@ def gantt(log: SimulationLog, number: int) -> Figure:
     return Figure(
         name=name,
         title=f"Jobs by GPU: {log.name}",
-        caption="From start to end; a bar as high as the share of the GPU that the job holds. Colours come again.",
+        caption="From start to end; a bar as high as the share of the GPU that the job holds. Colours repeat.",
         inches=(9.0, max(2.0, 0.22 * len(gpus) + 0.8)),
         draw=draw,
         header=("node", "gpu", "job", "start_s", "end_s", "milli"),

@@ -76,8 +76,8 @@ def slots_figure(answer: Slots, name: str) -> Figure:
     return Figure(
         name,
         f"Slots: {answer.free_gpus:,} of {answer.gpus:,} GPUs{model} free",
-        "How many disjoint slots of so many free GPUs domains of each level hold; the darker, the more of what is free "
-        "they take in.",
+        "Number of disjoint slots of that many free GPUs in the domains of each level; a darker cell holds more of the "
+        "free GPUs.",
         (max(5.0, 0.9 * len(sizes) + 1.5), max(1.6, 0.45 * len(levels) + 0.9)),
         draw,
         ("level", "size", "slots", "most_free_in_one"),
@@ -87,7 +87,7 @@ def slots_figure(answer: Slots, name: str) -> Figure:
 
 def _how_many(answer: NodesNeeded) -> str:
     if answer.impossible:
-        return "no number of nodes will do"
+        return "no number of nodes is enough"
     if answer.found is None:
         return f"{answer.at_least or 0} nodes or more"
     least = "" if answer.at_least in (None, answer.found) else f"{answer.at_least} to "
@@ -108,9 +108,9 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
             axes.plot([row[0]], [row[2]], "o", color=FITS[trial.fits], label=label, gid=f"{name}-{i}", clip_on=False)
             tips[f"{name}-{i}"] = f"{row[0]} nodes: {row[1]} jobs wait, {amount(row[2])} GPUs; {row[3]}"
         if answer.at_least is not None:
-            axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer will not do, proven")
+            axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer are not enough, proven")
         if answer.found is not None and answer.found != answer.at_least:
-            axes.axvline(answer.found, color=COLOURS[2], linestyle="--", label="found to do")
+            axes.axvline(answer.found, color=COLOURS[2], linestyle="--", label="found to be enough")
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel(f"nodes of {answer.node_type} added")
         axes.set_ylabel("GPUs that wait")
@@ -121,7 +121,7 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
     return Figure(
         name,
         f"Add {answer.node_type}: {_how_many(answer)}{', proven' if answer.proven else ''}",
-        "What the plan found for each number that was tried leaves waiting.",
+        "GPU demand that the best plan found leaves waiting, for each number tried.",
         (7.5, 3.2),
         draw,
         ("nodes", "jobs_waiting", "gpus_waiting", "verdict"),

@@ -45,7 +45,7 @@ def _waiting(explanation: Explanation) -> list[RenderableType]:
         beside = "beside the running jobs that must stay" if explanation.beside == "running" else "beside the plan"
         rows = [[item.name, item.asks] for item in explanation.conflict]
         note = f"{beside}; without any one of these it fits"
-        parts += [Text(""), *section("Conflict", ["constraint", "asks"], rows, note=note, wrap="asks")]
+        parts += [Text(""), *section("Conflict", ["constraint", "requires"], rows, note=note, wrap="requires")]
     if explanation.outvoted_by is not None:
         rows = [[item.job, number(item.value)] for item in explanation.outvoted_by.jobs[:SHOWN]]
         if rest := explanation.outvoted_by.jobs[SHOWN:]:
@@ -60,9 +60,9 @@ def _waiting(explanation: Explanation) -> list[RenderableType]:
     )
     if does:
         note = "each by itself, and no less"
-        parts += [Text(""), *section("What would do", ["remedy", "the least"], does, note=note, wrap="the least")]
+        parts += [Text(""), *section("What would help", ["remedy", "the least"], does, note=note, wrap="the least")]
     if fails and (does or explanation.conflict):
-        parts += [Text(""), *section("What would not", ["remedy", "because"], fails, wrap="because")]
+        parts += [Text(""), *section("What would not help", ["remedy", "because"], fails, wrap="because")]
     return parts
 
 

@@ -45,7 +45,7 @@ def fit_page(answer: Fit, asked: str) -> list[RenderableType]:
     if answer.binds:
         rows = [[constraint.name, constraint.asks] for constraint in answer.binds]
         note = "for one more; without any one of these it fits"
-        parts += [Text(""), *section("What binds", ["constraint", "asks"], rows, note=note, wrap="asks")]
+        parts += [Text(""), *section("What binds", ["constraint", "requires"], rows, note=note, wrap="requires")]
     return [*parts, took(answer.seconds)]
 
 
@@ -124,7 +124,7 @@ def added_page(answer: NodesNeeded) -> list[RenderableType]:
         )
         return [title, Text(""), heading("Tried"), _tried(answer.tried), took(answer.seconds)]
     if answer.found is None or answer.at_least is None:
-        title = Text(f"at least {number(answer.at_least)} of {kind}; none found that do", style="bold")
+        title = Text(f"at least {number(answer.at_least)} of {kind}; no number found that is enough", style="bold")
     else:
         title = Text(f"{_span(answer.at_least, answer.found)} of {kind} place all jobs", style="bold")
         price = answer.found * answer.price_milli_per_hour / 1000
@@ -136,7 +136,7 @@ def cheapest_page(answer: Cheapest) -> list[RenderableType]:
     """Return the cheapest mixture, and the interval and price of each type alone."""
     rows = []
     for choice in answer.choices:
-        span = "none will do" if choice.impossible else f"at least {number(choice.at_least)}"
+        span = "none is enough" if choice.impossible else f"at least {number(choice.at_least)}"
         if choice.found is not None and choice.at_least is not None:
             span = _span(choice.at_least, choice.found)
         price = "-" if choice.found is None else amount(choice.found * choice.price_milli_per_hour / 1000)
@@ -185,7 +185,9 @@ def defrag_page(answer: Defrag) -> list[RenderableType]:
     title = Text(
         f"{number(after)} of {number(answer.domains)} empty instead of {number(answer.free_before)}", style="bold"
     )
-    title.append(f"  by {plain(answer.level)}; more than {number(answer.most)} cannot be, proven", style="not bold dim")
+    title.append(
+        f"  by {plain(answer.level)}; more than {number(answer.most)} are impossible, proven", style="not bold dim"
+    )
     parts: list[RenderableType] = [title]
     asked = [] if answer.moves_most is None else [f"with at most {plural(answer.moves_most, 'move')}"]
     asked += [f"{plural(answer.exempt, 'job')} exempt"] if answer.exempt else []
@@ -208,7 +210,7 @@ def defrag_page(answer: Defrag) -> list[RenderableType]:
         ]
         for point in _thinned(answer.front)
     ]
-    parts += [Text(""), heading("Front", "fewer moves than 'at least' will not do, proven")]
+    parts += [Text(""), heading("Front", "fewer moves than 'at least' are not enough, proven")]
     parts.append(TextTable([">empty", ">moves", ">at least", ">GPUs moved", "emptied last"], rows, wrap="emptied last"))
     last = answer.front[-1]
     order = (

@@ -120,7 +120,9 @@ def curve_page(answer: ReplaySeries) -> list[RenderableType]:
     parts.append(heading(f"{plain(answer.scenario)} under {plain(answer.policy)}", f"by replay{draws}"))
     parts.append(TextTable(columns, rows))
     if answer.monotone is False:
-        parts.append(Text("  more nodes made it worse somewhere: fewer than were found may do", style=SO_SO))
+        parts.append(
+            Text("  more nodes made it worse somewhere: fewer than the number found may be enough", style=SO_SO)
+        )
     if any(spot.cut for spot in answer.spots):
         cut = sum(spot.cut for spot in answer.spots)
         parts.append(Text(f"  {plural(cut, 'round')} cut by the time limit: another run may differ", style=SO_SO))
@@ -203,7 +205,7 @@ def review_page(review: Review) -> list[RenderableType]:
         ]
         parts += [Text(""), heading("Costs", "raw, and what the difference weighs")]
         parts.append(TextTable(["term", ">this plan", ">best found", "unit", ">difference"], table_rows, wrap="unit"))
-    note = f"{plural(review.jobs_tried, 'job')} tried" + ("" if review.all_tried else "; time was over before all were")
+    note = f"{plural(review.jobs_tried, 'job')} tried" + ("" if review.all_tried else "; time ended before all were")
     parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
     if review.moves:
         table_rows = [
