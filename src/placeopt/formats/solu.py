@@ -70,12 +70,7 @@ def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
 
-    The text after ``#`` names the source.
-
-    Raises
-    ------
-    BadInput
-        If a line is none of these, or states once more what another has stated.
+    The text after ``#`` names the source. Raises `BadInput` if a line is none of these, or repeats a figure.
     """
     out: dict[str, Known] = {}
     if not os.path.exists(path):

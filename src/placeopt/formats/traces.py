@@ -33,14 +33,7 @@ class PhillyJob:
 
 @checked
 def read_philly(path: str | Path) -> list[PhillyJob]:
-    """
-    Return the jobs in the order of submission; ties are in the order of the file.
-
-    Raises
-    ------
-    BadInput
-        If the file is not a table of these columns (see `read_csv_table`), or a field is malformed; names the line.
-    """
+    """Return the jobs in the order of submission; ties are in the order of the file."""
     return sorted(map(_philly_job, read_csv_table(path, PHILLY_COLUMNS)), key=lambda job: job.submitted)
 
 
@@ -75,19 +68,7 @@ class SiaJob:
 
 @checked
 def read_sia(path: str | Path) -> list[SiaJob]:
-    """
-    Return a workload in the order of arrival.
-
-    Parameters
-    ----------
-    path
-        CSV with the columns name, time (s from the start), application, num_replicas, batch_size.
-
-    Raises
-    ------
-    BadInput
-        If the file is not a table of these columns (see `read_csv_table`), or a field is malformed; names the line.
-    """
+    """Return a workload in the order of arrival; times in the file are seconds from the start."""
     jobs = [
         SiaJob(
             name=row.text("name"),

@@ -69,14 +69,7 @@ _XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
 
 
 def recognise(source: SourceFile) -> str:
-    """
-    Name the format of a file by its content.
-
-    Raises
-    ------
-    BadInput
-        If it is none of them.
-    """
+    """Name the format of a file by its content; raises `BadInput` if it is none of them."""
     if source.is_xml:
         name = _XML_ROOTS.get(source.xml.tag)
         if name is None:
@@ -138,31 +131,13 @@ def read_machine(
 
 @checked
 def read_fabric(paths: Sequence[str | Path]) -> Fabric:
-    """
-    Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without).
-
-    Raises
-    ------
-    BadInput
-        If a file is not recognised or damaged.
-    Unsupported
-        If the files describe no network, or two.
-    """
+    """Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without)."""
     return _fabric(_recognised(paths))
 
 
 @checked
 def read_inventory(path: str | Path) -> Inventory:
-    """
-    Read a list of nodes: slurmrestd's reply of ``.../nodes``.
-
-    Raises
-    ------
-    BadInput
-        If the file is not recognised or damaged.
-    Unsupported
-        If it describes something else.
-    """
+    """Read a list of nodes: slurmrestd's reply of ``.../nodes``."""
     return _inventory(_recognised([path]))
 
 
