@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCES, Cli, said
 
-from placeopt.cli.commands import doctor as installation
+from placeopt.cli.commands import doctor
 from placeopt.cli.commands.doctor import EXTRAS
 from placeopt.formats.documents import loads, read_instance
 from placeopt.generators import SPECS, generate
@@ -149,7 +149,7 @@ def test_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     packages = {(name, re.split("[>=<]", package)[0]) for name in extras for package in extras[name]}
     assert {pair for pair in packages if pair[0] not in ("cli", "dev", "docs")} == set(EXTRAS)
     monkeypatch.setitem(EXTRAS, ("plot", "nobody-has-this"), "pictures")
-    told = installation._extra("plot", "nobody-has-this")
+    told = doctor._extra("plot", "nobody-has-this")
     assert told.fact == "nobody-has-this is not installed; pictures need it: placeopt[plot]"
     assert not told.problem
 
