@@ -11,7 +11,7 @@ from slurm_files import DATA, RUNS, WAITS, left_out, read
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.slurm.fields import Gres, parse_gres
-from placeopt.formats.slurm.states import why_drained
+from placeopt.formats.slurm.nodes import why_drained
 from placeopt.formats.snapshots import read_slurm
 
 

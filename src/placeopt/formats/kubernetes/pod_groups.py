@@ -32,7 +32,6 @@ LWS = "leaderworkerset.sigs.k8s.io/"
 COUNTS = ("kueue.x-k8s.io/pod-group-total-count", "gang.scheduling.koordinator.sh/total-number")
 """Annotations: how many pods a group has in all."""
 MINIMUM = "gang.scheduling.koordinator.sh/min-available"
-YUNIKORN = "yunikorn.apache.org/task-group-name"
 TOGETHER = (
     "kueue.x-k8s.io/podset-required-topology",
     "kai.scheduler/topology-required-placement",

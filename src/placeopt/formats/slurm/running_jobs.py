@@ -11,7 +11,7 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
-from placeopt.formats.slurm.eligible_nodes import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.eligibility import EligibleNodes, expand_node_list
 from placeopt.formats.slurm.fields import (
     SHARES_OF_GPUS,
     GresHolding,

@@ -13,7 +13,7 @@ from placeopt.formats.files import read_bytes
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import ObservedJob, observed_instance, snapshot_policy
-from placeopt.formats.slurm.eligible_nodes import EligibleNodes
+from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
 from placeopt.formats.slurm.fields import is_mig, parse_tasks
 from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
@@ -26,7 +26,6 @@ from placeopt.formats.slurm.job_requests import (
 )
 from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
 from placeopt.formats.slurm.running_jobs import RunningJobReader, make_job
-from placeopt.formats.slurm.states import ENDED, HELD_FLAGS, HOLDS, WAITS, why_not_started
 from placeopt.model import Demand, Instance, Option, Split
 from placeopt.model.base import MAX_JOBS
 
