@@ -6,7 +6,7 @@ from math import floor, log10
 
 from placeopt.errors import printable
 
-MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
+HOUR_S, DAY_S = 3_600, 86_400
 LEAST = 1e-6
 """Smaller amounts are written as such: their digits would fill a line."""
 

@@ -49,11 +49,6 @@ MAX_MODELS = 256
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 POD_COLUMNS_OPTIONAL = ("gpu_spec", "qos", "creation_time")
-POD_COLUMNS = (
-    *POD_COLUMNS_NEEDED,
-    *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
-)
-"""All columns of the trace; the list ``multigpu20`` has only the first five."""
 TIME_COLUMNS = ("name", "creation_time", "deletion_time", "scheduled_time")
 
 
