@@ -62,7 +62,7 @@ def test_stopped_before_anything_was_played() -> None:
     cancel.set()
     curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=1s"), cancel=cancel)
     assert (curve.spots, curve.left) == ((), 1)
-    assert "not told" in str(curve_page(curve)[0])
+    assert "not known" in str(curve_page(curve)[0])
 
 
 def test_a_goal_that_nodes_do_not_meet() -> None:
