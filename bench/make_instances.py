@@ -16,8 +16,8 @@ from pathlib import Path
 from hand_instances import hand_instances
 from placeopt.formats.documents import read_scenario, write_instance
 from placeopt.formats.openb import read_openb
-from placeopt.formats.philly import read_philly
 from placeopt.formats.sc17 import read_sc17_times
+from placeopt.formats.traces import read_philly
 from placeopt.generators import generate
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.model import Instance

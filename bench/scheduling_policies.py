@@ -29,8 +29,7 @@ from typing import Any
 
 from placeopt import PlaceoptError, read_scenario
 from placeopt.environment import usable_cores, versions
-from placeopt.formats.philly import read_philly
-from placeopt.formats.sia import read_sia
+from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from placeopt.formats.import_notes import LEFT_OUT, ImportNotes
 from placeopt.formats.json_entry import read_json
-from placeopt.formats.slurm.jobs import JobListReader
 from placeopt.formats.slurm.nodes import read_nodes
+from placeopt.formats.slurm.snapshot import JobListReader
 from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance, Job
 

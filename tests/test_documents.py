@@ -23,10 +23,6 @@ from placeopt.formats.documents import (
 from placeopt.formats.schema import (
     DOCUMENTS,
     document_schema,
-    instance_schema,
-    plan_schema,
-    scenario_schema,
-    scheduling_schema,
 )
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.base import Record
@@ -132,10 +128,10 @@ class TestSchema:
     @pytest.mark.parametrize(
         ("name", "schema"),
         [
-            ("instance", instance_schema()),
-            ("plan", plan_schema()),
-            ("scenario", scenario_schema()),
-            ("scheduling", scheduling_schema()),
+            ("instance", document_schema("instance")),
+            ("plan", document_schema("plan")),
+            ("scenario", document_schema("scenario")),
+            ("scheduling", document_schema("scheduling")),
         ],
     )
     def test_published_schema_is_current(self, name: str, schema: dict[str, Any]) -> None:
@@ -145,7 +141,7 @@ class TestSchema:
     @pytest.mark.parametrize("name", ["instance-1", "instance-1-defaults", "plan-1", "plan-1-some-jobs"])
     def test_golden_files_validate(self, name: str) -> None:
         """The schema takes what the library writes."""
-        schema = instance_schema() if name.startswith("instance") else plan_schema()
+        schema = document_schema("instance") if name.startswith("instance") else document_schema("plan")
         jsonschema.Draft202012Validator(schema).validate(json.loads((GOLDEN / f"{name}.json").read_bytes()))
 
     @pytest.mark.parametrize("name", DOCUMENTS)
@@ -158,7 +154,7 @@ class TestSchema:
 
     def test_schema_refuses_what_types_refuse(self) -> None:
         """Units in strings, unknown fields and negative numbers."""
-        validator = jsonschema.Draft202012Validator(instance_schema())
+        validator = jsonschema.Draft202012Validator(document_schema("instance"))
         for change in ({"revision": "1"}, {"unknown": 1}, {"now_ms": -1}):
             assert not validator.is_valid({**TINY, **change})
         assert validator.is_valid(TINY)

@@ -12,7 +12,7 @@ from placeopt import BadInput, read_instance
 from placeopt.cli.output import write_error, write_out
 from placeopt.cli.run import run
 from placeopt.errors import PlaceoptError, printable
-from placeopt.formats.csv_text import csv_text
+from placeopt.formats.csv_table import csv_text
 from placeopt.formats.openb import read_openb
 from placeopt.formats.table import Table
 from placeopt.model.job import Job
@@ -103,4 +103,4 @@ def test_all_csv_is_written_by_one_function() -> None:
     """A writer beside it would write formulas."""
     source = Path(__file__).parents[1] / "src" / "placeopt"
     writers = [path.name for path in source.rglob("*.py") if "csv.writer(" in path.read_text(encoding="utf-8")]
-    assert writers == ["csv_text.py"]
+    assert writers == ["csv_table.py"]

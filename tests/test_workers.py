@@ -110,5 +110,5 @@ def test_without_the_package_there_is_a_way_out(where: str, monkeypatch: pytest.
 def test_nobody_at_an_address(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port of this machine at which nobody listens."""
     monkeypatch.setattr("placeopt.parallel.CONNECT_S", 1.0)
-    with pytest.raises(BadInput, match=r"nobody answers at '127\.0\.0\.1:9'"), workers(f"{where}:127.0.0.1:9", 2):
+    with pytest.raises(BadInput, match=r"no answer from '127\.0\.0\.1:9'"), workers(f"{where}:127.0.0.1:9", 2):
         pass

@@ -12,7 +12,7 @@ import placeopt
 from placeopt import BadInput, PlaceoptError, audit, generate, solve, violations, whatif
 from placeopt.arguments import checked
 from placeopt.explain import explain
-from placeopt.formats import openb, philly, sc17, sia, snapshots, solu, topo
+from placeopt.formats import openb, sc17, snapshots, solu, topo, traces
 from placeopt.formats.columns import cluster_from_columns, instance_from_columns
 from placeopt.formats.documents import dumps, loads, read_instance, write_instance
 from placeopt.model import Instance, Plan
@@ -29,8 +29,8 @@ QUESTIONS = [getattr(whatif, name) for name in whatif.__all__ if inspect.isfunct
 READERS = [
     openb.read_openb,
     openb.read_openb_run_times,
-    philly.read_philly,
-    sia.read_sia,
+    traces.read_philly,
+    traces.read_sia,
     sc17.read_sc17,
     solu.read_solu,
     snapshots.read_slurm,

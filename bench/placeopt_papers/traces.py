@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from placeopt.formats.documents import read_scenario
-from placeopt.formats.philly import read_philly
-from placeopt.formats.sia import read_sia
+from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario

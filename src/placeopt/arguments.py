@@ -22,14 +22,7 @@ INSTANCE = "an Instance, as read_instance gives it"
 
 
 def expect(name: str, value: object, kind: type, words: str) -> None:
-    """
-    Refuse a value of another kind; truth values are no numbers.
-
-    Raises
-    ------
-    BadInput
-        Names the argument, what it got, and ``words``: what was expected.
-    """
+    """Refuse a value of another kind; truth values are no numbers."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise BadInput(f"{name}: {type(value).__name__}, expected {words}")
 

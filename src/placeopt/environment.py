@@ -56,16 +56,7 @@ def find_papers(package: Path | None = None) -> None:
     Make ``placeopt_papers`` importable, from ``bench/`` of the checkout that placeopt itself runs from.
 
     The folder goes to the end of ``sys.path``, so that child processes inherit it and its scripts hide no module.
-
-    Parameters
-    ----------
-    package
-        Folder of the package placeopt, ``ROOT/src/placeopt`` in a checkout; left out, that of this file.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If placeopt does not run from a checkout; says how to get one.
+    ``package``: ``ROOT/src/placeopt`` in a checkout; left out, that of this file.
     """
     package = package or Path(__file__).parent
     bench = package.parents[1] / "bench"

@@ -54,7 +54,7 @@ def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
                 "machine need nothing more"
             ) from None
         except (OSError, RuntimeError, ValueError) as error:
-            what = f"nobody answers at {address!r}" if address else "could not be started"
+            what = f"no answer from {address!r}" if address else "could not be started"
             raise BadInput(f"{where}: {what}: {error or type(error).__name__}") from None
         from joblib import parallel_config
 

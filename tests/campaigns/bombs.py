@@ -151,10 +151,10 @@ def readers() -> dict[str, Callable[[Path], object]]:
     from placeopt.formats.documents import read_instance, read_plan, read_scenario
     from placeopt.formats.openb import read_openb
     from placeopt.formats.sc17 import read_sc17_times
-    from placeopt.formats.sia import read_sia
     from placeopt.formats.snapshots import read_kubernetes, read_slurm
     from placeopt.formats.solu import read_solu
     from placeopt.formats.topo.read import read_topo
+    from placeopt.formats.traces import read_sia
 
     nodes = Path(__file__).parents[1] / "data" / "snapshots" / "slurm_nodes.json"
     return {

@@ -66,12 +66,11 @@ def formats(folder: Path) -> list[Format]:
     from placeopt.formats.documents import loads, read_instance, read_plan, read_scenario
     from placeopt.formats.files import read_bytes
     from placeopt.formats.openb import read_openb, read_openb_run_times
-    from placeopt.formats.philly import read_philly
     from placeopt.formats.sc17 import read_sc17
-    from placeopt.formats.sia import read_sia
     from placeopt.formats.snapshots import read_kubernetes, read_slurm
     from placeopt.formats.solu import read_solu
     from placeopt.formats.topo.read import read_topo
+    from placeopt.formats.traces import read_philly, read_sia
     from placeopt.model.scheduling import Scheduling
     from placeopt.predict import gavel_pairs, sia_runs
     from placeopt.report.html import read_log

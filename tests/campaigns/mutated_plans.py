@@ -34,7 +34,7 @@ from placeopt.model.placement import WorkerGpus
 from placeopt.model.plan import Cost, Level, Moved, Preempted, Shrunk, Standing, Unplaced
 from placeopt.report.text.documents import plan_data, plan_page
 from placeopt.report.text.palette import ASCII
-from placeopt.report.text.summary import plan_summary
+from placeopt.report.text.plan_summary import plan_summary
 from placeopt.solving.audit import audit
 from placeopt.whatif import Limits, after_plan, review
 

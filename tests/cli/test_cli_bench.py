@@ -7,7 +7,7 @@ import pytest
 from conftest import INSTANCES, Cli, said
 
 from placeopt.cli.commands.bench import parse_seeds
-from placeopt.cli.exits import UsageError
+from placeopt.cli.output import UsageError
 from placeopt.cli.run import run
 
 

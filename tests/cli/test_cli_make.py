@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCES, Cli, said
 
-from placeopt.cli import installation
-from placeopt.cli.installation import EXTRAS
+from placeopt.cli.commands import doctor
+from placeopt.cli.commands.doctor import EXTRAS
 from placeopt.formats.documents import loads, read_instance
 from placeopt.generators import SPECS, generate
 from placeopt.model import Machine
@@ -149,7 +149,7 @@ def test_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     packages = {(name, re.split("[>=<]", package)[0]) for name in extras for package in extras[name]}
     assert {pair for pair in packages if pair[0] not in ("cli", "dev", "docs")} == set(EXTRAS)
     monkeypatch.setitem(EXTRAS, ("plot", "nobody-has-this"), "pictures")
-    told = installation._extra("plot", "nobody-has-this")
+    told = doctor._extra("plot", "nobody-has-this")
     assert told.fact == "nobody-has-this is not installed; pictures need it: placeopt[plot]"
     assert not told.problem
 
@@ -157,7 +157,7 @@ def test_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process can be started, and a package is missing: exit code 1 and both by name."""
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
-    monkeypatch.setattr("placeopt.cli.installation.PACKAGES", ("placeopt", "no-such-package"))
+    monkeypatch.setattr("placeopt.cli.commands.doctor.PACKAGES", ("placeopt", "no-such-package"))
     done = cli("doctor")
     assert done.code == 1
     assert "could not start" in " ".join(done.out.split())

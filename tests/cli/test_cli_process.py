@@ -12,8 +12,8 @@ import pytest
 from conftest import INSTANCES, MINSKY, Cli, said
 
 from placeopt.check import violations
-from placeopt.cli.exits import ExitCode
-from placeopt.cli.signals import Interruption
+from placeopt.cli.output import ExitCode
+from placeopt.cli.progress import Interruption
 from placeopt.formats.documents import read_instance, read_plan
 
 PLACEOPT = [sys.executable, "-m", "placeopt.cli"]

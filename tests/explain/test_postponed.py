@@ -9,8 +9,8 @@ from placeopt import solve
 from placeopt.explain import Explanation, explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Policy
 from placeopt.model.policy import Postpone
+from placeopt.readable import plain
 from placeopt.report.text.explanation import explanation_page
-from placeopt.report.text.text import plain
 
 MINSKY = machine(
     gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],

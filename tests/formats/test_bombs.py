@@ -11,7 +11,7 @@ import pytest
 
 from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, packed, readers, under
 from placeopt.errors import BadInput
-from placeopt.formats import files, first_faults
+from placeopt.formats import documents, files
 from placeopt.formats.bounds import MAX_ENTRIES, check_bounds, check_lines
 from placeopt.formats.documents import loads, read_instance
 from placeopt.formats.files import MAX_BYTES, RATIO_FREE_BYTES, read_bytes
@@ -177,9 +177,9 @@ def test_errors_of_a_wide_list_are_not_collected(tmp_path: Path, monkeypatch: py
     """Issue 16, A4: of 90,000 wrong jobs the validator reports one, and 20 are looked at on their own."""
     (tmp_path / "round.json").write_bytes(under("jobs", b"[" + b"{}," * 90_000 + b"{}]"))
     seen: list[int] = []
-    told = first_faults.record_fault
+    told = documents.record_fault
     monkeypatch.setattr(
-        first_faults,
+        documents,
         "record_fault",
         lambda kind, errors, *more, **named: seen.append(len(errors)) or told(kind, errors, *more, **named),
     )

@@ -60,7 +60,7 @@ def test_of_two_jobs_on_one_gpu_the_later_keeps_it_and_both_count() -> None:
     early = job("early", ObservedWorker("n1", (1,)), ObservedWorker("n2", (3,)), started_ms=5)
     found = read(early, job("late", ObservedWorker("n1", (1,)), started_ms=9))
     assert held(found) == {("early", "n1"): [0], ("early", "n2"): [3], ("late", "n1"): [1]}
-    assert "told to be held twice; others counted as used instead: 1 (early)" in found.note
+    assert "listed as held twice; others counted as used instead: 1 (early)" in found.note
     found = read(job("same", ObservedWorker("n1", (1,)), ObservedWorker("n1", (1,))))
     assert held(found) == {("same", "n1"): [0, 1]}
 

@@ -8,8 +8,14 @@ import pytest
 
 from builders import instance, job
 from placeopt import BadInput
-from placeopt.formats.openb import POD_COLUMNS, read_openb_run_times
+from placeopt.formats.openb import POD_COLUMNS_NEEDED, read_openb_run_times
 from placeopt.generators.openb_scenario import openb_scenario
+
+POD_COLUMNS = (
+    *POD_COLUMNS_NEEDED,
+    *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
+)
+"""All columns of the trace."""
 
 
 def test_arrivals_are_divided_until_the_load_is_there() -> None:

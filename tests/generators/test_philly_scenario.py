@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.philly import read_philly
+from placeopt.formats.traces import read_philly
 from placeopt.generators.philly_scenario import philly_scenario
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"

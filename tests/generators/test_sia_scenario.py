@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.sia import read_sia
+from placeopt.formats.traces import read_sia
 from placeopt.generators.sia_scenario import APPLICATIONS, sia_scenario
 
 HEAD = "name,time,application,num_replicas,batch_size\n"

@@ -8,8 +8,8 @@ import pytest
 from builders import instance, job, option
 from placeopt.formats.documents import dumps, loads
 from placeopt.generators import generate
-from placeopt.model import Instance, Job, canonical
-from placeopt.model.canonical import canonical_rows
+from placeopt.model import Instance, Job
+from placeopt.model.instance import canonical_rows
 from rounds import random_round
 
 
@@ -31,8 +31,8 @@ def test_rows_by_columns(spec: str) -> None:
 
 def test_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random jobs with all that jobs can have, and names that JSON must escape or may leave."""
-    monkeypatch.setattr(canonical, "FEW", 1)
-    monkeypatch.setattr(canonical, "SHARED", 0)
+    monkeypatch.setattr("placeopt.model.instance.FEW", 1)
+    monkeypatch.setattr("placeopt.model.instance.SHARED", 0)
     shared = (option(workers=2),)
     odd = [job(name, user=name, options=shared) for name in ('"q"', "back\\slash", "ümlaut", "日本", "🙂", "a/b")]
     assert canonical_rows(odd) == plain(tuple(odd))

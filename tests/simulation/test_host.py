@@ -5,7 +5,7 @@ import pytest
 from builders import running
 from placeopt import BadInput
 from placeopt.formats.documents import loads
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.performance_model import MemoryBandwidthUse

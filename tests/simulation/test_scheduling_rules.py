@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from placeopt.errors import BadArgument
-from placeopt.model.rule_names import RuleNames
 from placeopt.model.scheduling import (
     CHOICE_NAMES,
     ELASTIC_NAMES,
@@ -16,6 +15,7 @@ from placeopt.model.scheduling import (
     JobOrder,
     OptionChoice,
     Preempts,
+    RuleNames,
     Scheduling,
 )
 from placeopt.simulation import (

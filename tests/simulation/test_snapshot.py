@@ -5,7 +5,7 @@ import pytest
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import BadInput
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 from placeopt.whatif.from_running import running_as_plan
 from scenarios import policy, scenario, timed

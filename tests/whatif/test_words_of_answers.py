@@ -15,8 +15,7 @@ from builders import instance, job, machine, node, running
 from placeopt.model import Policy
 from placeopt.model.cluster import Domain
 from placeopt.report.html.failures import failures_figure
-from placeopt.report.text.defragmenting import defrag_page
-from placeopt.report.text.whatif import failures_page, fit_page
+from placeopt.report.text.whatif import defrag_page, failures_page, fit_page
 from placeopt.report.text.whatif_rounds import prices_page
 from placeopt.whatif import fail, fit, parse_job
 from placeopt.whatif.answers import Defrag, Price, Prices

@@ -22,8 +22,7 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.generators.shared import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
-from placeopt.model.endpoint import Endpoint, LoadStep, Replica
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.problem import IntArray
 

@@ -6,7 +6,7 @@ as written, importing nothing but the model. No fault of the compiled arrays, of
 solver can hide from it. Judged by the policy that the plan carries. Objective, costs, bounds and gap are not judged
 here.
 
-Every rule is a function in a module of its own; `Violation.rule` holds one of these names:
+Every rule is one function, in a module of its family; `Violation.rule` holds one of these names:
 
 ==============================  ======================================================================
 ``reference``                   the plan names another instance, revision or policy than it was given
@@ -38,8 +38,8 @@ running jobs hold together of one GPU never stands beyond the whole of it: such 
 
 from typing import NamedTuple
 
-from placeopt.check.account import check_account, check_reference
 from placeopt.check.case import CheckCase, Violation
+from placeopt.check.form import check_account, check_reference
 from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
@@ -97,7 +97,7 @@ def judge(instance: Instance, plan: Plan) -> Judgement:
     """
     List what ``plan`` breaks, as `violations` does, and apart from it what stands.
 
-    Of a plan for some jobs (``asked``) all that runs is looked at.
+    Of a plan for some jobs (``asked``) all running jobs are judged.
     """
     case = CheckCase.of(instance, plan)
     for check in RULES:

@@ -37,7 +37,7 @@ class PlacedJob(NamedTuple):
 
 
 class Reference(Protocol):
-    """What a plan says of its instance: an ``Instance`` has it all."""
+    """The reference of a plan to its instance; an ``Instance`` has all of it."""
 
     @property
     def name(self) -> str:
@@ -117,7 +117,7 @@ class Directory:
         self._add_up(self.machine_of[node.id], sign)
 
     def _add_up(self, machine: Machine, number: int) -> None:
-        """Count what so many nodes of a machine type offer."""
+        """Add the capacity of ``number`` nodes of a machine type."""
         for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
             self.total[r] += number * amount
 
@@ -208,7 +208,7 @@ class CheckCase:
         return cls(plan, instance, directory, placements if resolve else (), directory.running)
 
     def _resolve(self) -> None:
-        """Look up what every placement names; this and the rules' own loops are the referee's time."""
+        """Look up what every placement names; this and the loops of the rules take most of the referee's time."""
         jobs, running, held, on_node = self.jobs, self.running, self.held, self.on_node
         for placement in self.placements:
             name = placement.job
@@ -229,17 +229,17 @@ class CheckCase:
         self, rule: str, where: str, what: str, *, by: Sequence[str] | None = None, node: str | None = None
     ) -> None:
         """
-        Note that ``rule`` is broken at ``where``.
+        Record that ``rule`` is broken at ``where``.
 
-        ``by`` names the jobs that break it by what they hold, and so is given by rules that what runs may break: if all
-        of them run and stay, the limit was broken before and is not broken further, so this stands.
+        ``by`` names the jobs that break it by what they hold, for rules that running jobs may break: if all of them run
+        and stay, the limit was broken before and is not broken further, so it is a standing one.
         """
         stands = by is not None and all(self.stays(job) for job in by)
         only = by[0] if by and len(by) == 1 else None
         (self.standing if stands else self.found).append(Violation(rule, where, f"{where}: {what}", only, node))
 
     def stays(self, job: str) -> bool:
-        """Whether a job runs and keeps its place, whole or shrunk; a job moved onto a part of its own GPUs does not."""
+        """Return whether a job runs and keeps its place, whole or shrunk; one moved onto its own GPUs does not."""
         if job not in self.directory.running:
             return False
         relation = self.relation.get(job, "same")
@@ -259,7 +259,7 @@ def option_of(job: Job, option: str) -> Option | None:
 
 
 def gpu_number(key: str) -> int:
-    """Return the index that a key of an assignment's ``gpus`` stands for; -1 where it is no number."""
+    """Return the GPU index of a key of an assignment's ``gpus``; -1 where it is no number."""
     try:
         return int(key)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Are running jobs left alone, except where policy and job allow otherwise and the plan says so?"""
+"""Are running jobs left alone where policy and job do not allow otherwise, and is what the plan says of them true?"""
 
 from collections import Counter
 from typing import TypeVar
@@ -147,8 +147,8 @@ def _check_fixed(case: CheckCase, changed: set[str]) -> None:
     """
     Jobs that run in a way which no plan may start stay as they are.
 
-    These are jobs of a single-node option on several nodes, and those on a GPU that more of them hold than may share
-    one: the GPU, or the other nodes, would take nothing new in this round anyway.
+    These are jobs of a single-node option on several nodes, and those on a GPU with more jobs than may share one: the
+    GPU, or the other nodes, take no new job in this round anyway.
     """
     exclusive = case.policy.share_mode == "exclusive"
     most = 1 if exclusive else case.policy.jobs_per_gpu_max
@@ -168,3 +168,17 @@ def _check_fixed(case: CheckCase, changed: set[str]) -> None:
             node, gpu = crowded[0]
             what = f"shares GPU {gpu} of node {node!r} with more jobs than may; it stays as it is"
             case.add("running", f"job {name!r}", what)
+
+
+def check_standing(case: CheckCase) -> None:
+    """
+    Every entry of ``standing`` is a limit that running jobs broke and still break; the last rule: it reads the others.
+
+    A plan need not list them: another scheduler that writes plans cannot always compute them.
+    """
+    if not case.plan.standing:
+        return
+    found = {(one.job, one.rule, one.node) for one in case.standing}
+    for i, entry in enumerate(case.plan.standing):
+        if (entry.job, entry.rule, entry.node) not in found:
+            case.add("standing", f"standing[{i}]", f"no running job breaks {entry.rule!r} there")

@@ -27,7 +27,7 @@ Tree = tuple[tuple[Part, ...], tuple[tuple[str | None, int | None], ...], tuple[
 
 
 class Distances:
-    """Shortest paths inside machines and across the tree of domains; tables are made when they are asked for."""
+    """Shortest paths inside machines and across the tree of domains; tables are made on first use."""
 
     def __init__(self, directory: Directory) -> None:
         self._nodes, self._machines, self._domains = directory.nodes, directory.machines, directory.domains
@@ -61,7 +61,7 @@ class Distances:
 
     def grown(self, machine_id: str, gpus: tuple[int, ...], most: int) -> list[int]:
         """
-        By size, 0 .. ``most``: path of so many of ``gpus``, each the nearest to those before it, from the best start.
+        By size, 0 .. ``most``: path of this number of ``gpus``, each the nearest to those before, from the best start.
 
         Of equally near GPUs the first in the machine is taken. Every GPU is a start where there are up to 256; of
         more, evenly spaced ones are, so that all of them together take ``STEPS`` steps.
@@ -168,7 +168,7 @@ def _closed(tree: Tree) -> Table:
 
     Vertices with few neighbours are taken out of the graph first, with edges between the neighbours instead; Dijkstra's
     algorithm runs from each of the others; then the former are put back, in reverse, each with its paths through the
-    neighbours that it had. Most machines of many GPUs, a ring under a switch say, are gone before Dijkstra begins.
+    neighbours that it had. Most machines of many GPUs, such as a ring under a switch, are empty before Dijkstra begins.
     """
     edges = _edges(tree)
     taken: dict[int, dict[int, int]] = {}

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from placeopt.check.capacity import add_use, crossing_loads
 from placeopt.check.case import CheckCase, Directory, Elsewhere, PlacedJob, Reference, Violation, option_of
-from placeopt.check.links import crossing_loads
-from placeopt.check.queues import add_use
 from placeopt.check.rules import BY_THEMSELVES, RULES
 from placeopt.model import Assignment, Instance, Node, Plan, Policy, Running
 
 
 class Ledger:
     """
-    Who holds what, by node, and how much of every uplink and queue.
+    What each job holds by node, and the use of every uplink and queue.
 
     ``directory`` has the jobs, nodes and running placements by name, in the order in which they came; jobs may be added
     to and removed from it as long as they do not run.
@@ -36,7 +35,7 @@ class Ledger:
             self._count(running, 1)
 
     def start(self, running: Running) -> None:
-        """Note that a known job runs; in the place of what it held before, if it ran already."""
+        """Record that a known job runs, in place of what it held before, if it ran already."""
         before = self.directory.running.get(running.job)
         if before is not None:
             self._count(before, -1)
@@ -44,7 +43,7 @@ class Ledger:
         self._count(running, 1)
 
     def stop(self, job: str) -> Running:
-        """Note that a running job holds nothing any more, and return what it held."""
+        """Record that a running job holds nothing any more, and return what it held."""
         running = self.directory.running.pop(job)
         self._count(running, -1)
         return running
@@ -112,14 +111,14 @@ class Ledger:
             check(case)
 
     def _add_others(self, case: CheckCase, nodes: Sequence[str], known: Iterable[str]) -> None:
-        """Tell the case what jobs other than ``known`` hold on ``nodes``."""
+        """Add what jobs other than ``known`` hold on ``nodes`` to the case."""
         for node in dict.fromkeys(nodes):
             others = [entry for job, entry in self._on_node.get(node, {}).items() if job not in known]
             if others and node in self.directory.nodes:
                 case.on_node[node] = [*others, *case.on_node.get(node, ())]
 
     def _count(self, running: Running, sign: int) -> None:
-        """Add (``sign`` 1) or take away (-1) what a job holds."""
+        """Add (``sign`` 1) or subtract (-1) what a job holds."""
         job = self.directory.jobs[running.job]
         option = option_of(job, running.option)
         if option is None:

@@ -1,6 +1,6 @@
 """
-The command line: one file a command.
+The command line: ``commands`` and ``importers``, with one function for each command.
 
-What a command does lives below; here are arguments, files, signals, exit codes and words. Commands import what they
+The rooms below do the work; here are arguments, files, signals, exit codes and messages. Commands import what they
 need when they run, so that ``placeopt --help`` loads neither NumPy nor a solver.
 """

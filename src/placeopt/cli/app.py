@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Annotated, NamedTuple
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from placeopt import __version__
-from placeopt.cli.commands import bench, whatif, whatif_defrag, whatif_rounds
-from placeopt.cli.commands.audit import audit
+from placeopt.cli.commands import bench, whatif, whatif_rounds
 from placeopt.cli.commands.bench_papers import papers
-from placeopt.cli.commands.check import check
 from placeopt.cli.commands.doctor import doctor
-from placeopt.cli.commands.explain import explain
-from placeopt.cli.commands.export import export
-from placeopt.cli.commands.generate import generate
+from placeopt.cli.commands.make import export, generate
 from placeopt.cli.commands.report import report
+from placeopt.cli.commands.review import audit, check, explain
 from placeopt.cli.commands.show import show
 from placeopt.cli.commands.simulate import simulate
 from placeopt.cli.commands.solve import solve
-from placeopt.cli.exits import ExitCode
 from placeopt.cli.importers.importer import Importer
-from placeopt.cli.option_groups import with_shared_options
-from placeopt.cli.output import write_out
+from placeopt.cli.options import with_signature
+from placeopt.cli.output import ExitCode, write_out
 
 
 class Group(NamedTuple):
@@ -77,7 +74,7 @@ GROUPS = {
             (whatif_rounds.sweep, "placeopt whatif sweep round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv"),
             (whatif_rounds.swap, "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json"),
             (whatif_rounds.price, "placeopt whatif price round.json --of node,rack"),
-            (whatif_defrag.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable"),
+            (whatif_rounds.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable"),
             (whatif.apply, "placeopt whatif apply round.json --patch scenario.json --out changed.json"),
         ),
     ),
@@ -139,3 +136,32 @@ def _add(group: typer.Typer, name: str, command: Callable[..., int], example: st
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     group.command(name=name.replace("_", "-"), help=text, epilog=f"Example: {example}")(with_shared_options(command))
+
+
+def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
+    """
+    Return a command whose dataclass parameter is replaced by one option for each field of the dataclass.
+
+    At most one parameter is a dataclass, whose fields have typer's annotations; its options follow the command's own. A
+    command without such a parameter is returned as it is.
+    """
+    parameters = inspect.signature(command, eval_str=True).parameters
+    shared = next((name for name, parameter in parameters.items() if is_dataclass(parameter.annotation)), None)
+    if shared is None:
+        return command
+    group: Any = parameters[shared].annotation
+    hints = get_type_hints(group, include_extras=True)
+    names = [field.name for field in fields(group)]
+
+    def run(**options: Any) -> int:
+        return command(**{shared: group(**{name: options.pop(name) for name in names})}, **options)
+
+    defaults = [
+        inspect.Parameter.empty if parameter.default is MISSING else parameter.default for parameter in fields(group)
+    ]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+        for name, default in zip(names, defaults, strict=True)
+    ]
+    with_signature(run, command, [*(parameter for name, parameter in parameters.items() if name != shared), *added])
+    return run

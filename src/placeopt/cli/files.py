@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placeopt.cli.exits import UsageError
-from placeopt.cli.output import write_bytes_out, write_error, write_out
+from placeopt.cli.output import UsageError, write_bytes_out, write_error, write_out
 from placeopt.errors import BadInput
-from placeopt.report.text.text import plain
+from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
-    from placeopt.model import Policy
+    from placeopt.model import Instance, Machine, Plan, Policy
+    from placeopt.model.scenario import Scenario
     from placeopt.model.scheduling import Scheduling
 
 STREAM = "-"
@@ -30,16 +30,7 @@ def check_sources(paths: Mapping[str, str | None]) -> None:
 
 
 def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
-    """
-    Refuse a target that cannot be written, before any work is done.
-
-    Raises
-    ------
-    UsageError
-        If it is one of the files that are read.
-    BadInput
-        If the folder is missing, or target or folder must not be written. Writing itself may still fail.
-    """
+    """Refuse a target that cannot be written, before any work is done."""
     if path is None or path == STREAM:
         return
     try:
@@ -67,16 +58,7 @@ def write_document(path: str, data: bytes) -> None:
 
 
 def read_policy(text: str | None) -> Policy | None:
-    """
-    Return the policy of that name, or the one in that file; None for None.
-
-    Raises
-    ------
-    UsageError
-        If it is neither; lists the names.
-    BadInput
-        If the file is no policy.
-    """
+    """Return the policy of that name, or the one in that file; None for None."""
     if text is None:
         return None
     from placeopt.formats.documents import read_document
@@ -85,31 +67,26 @@ def read_policy(text: str | None) -> Policy | None:
     known = {"placeopt": Policy()}
     if text in known:
         return known[text]
-    if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
-        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
+    if text != STREAM:
+        _check_policy_file(text, known)
     return read_document(Policy, text)
 
 
 def read_scheduling(text: str) -> Scheduling:
-    """
-    Return the scheduling policy of that name, or the one in that file.
-
-    Raises
-    ------
-    UsageError
-        If it is neither; lists the names.
-    BadInput
-        If the file is no such policy.
-    """
+    """Return the scheduling policy of that name, or the one in that file."""
     from placeopt.formats.documents import read_document
     from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import named_policy, policy_names
 
     if text in policy_names():
         return named_policy(text)
-    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
-        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
+    _check_policy_file(text, policy_names())
     return read_document(Scheduling, text)
+
+
+def _check_policy_file(text: str, known: Iterable[str]) -> None:
+    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
+        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
 
 
 def say(text: str, out: str) -> None:
@@ -118,3 +95,55 @@ def say(text: str, out: str) -> None:
         write_error(text)
     else:
         write_out(f"{text}\nwritten to {plain(out)}\n")
+
+
+def summary(document: Instance | Scenario, unit: str = "node") -> str:
+    """Return a line about a round or a scenario; ``unit`` is the word for a node."""
+    from placeopt.model import Instance
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
+
+    if isinstance(document, Instance):
+        return f"{document.name}: {summary_line(instance_facts(document))}"
+    jobs, nodes = len(document.arrivals), len(document.cluster.nodes)
+    return f"{document.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}"
+
+
+def write_made(path: str, document: Instance | Scenario) -> None:
+    """Write a round or a scenario, and print a line about it."""
+    from placeopt.formats.documents import dumps
+
+    write_document(path, dumps(document))
+    say(summary(document), path)
+
+
+def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:
+    """Return a file's content, its name for messages, and the keys at its top, as `top_keys` does."""
+    from placeopt.formats.bounds import top_keys
+    from placeopt.formats.files import label, read_bytes
+
+    data, source = read_bytes(path), label(path)
+    return data, source, top_keys(data, source)
+
+
+def read_any(path: str) -> Instance | Plan | Machine | Scenario:
+    """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
+    from placeopt.formats.documents import loads
+    from placeopt.model import Instance, Machine, Plan
+    from placeopt.model.scenario import Scenario
+
+    data, source, keys = peek(path)
+    if keys is None:
+        return loads(Instance, data, source=source)  # its error states where the JSON is malformed
+    if keys & {"arrivals", "physics"}:
+        return loads(Scenario, data, source=source)
+    if "cluster" in keys:
+        return loads(Instance, data, source=source)
+    if keys & {"placements", "levels"}:
+        return loads(Plan, data, source=source)
+    if keys & {"cpu_millicores", "gpus"}:
+        return loads(Machine, data, source=source)
+    held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"
+    raise BadInput(
+        f"{source}: {held}; expected an instance (cluster), a plan (placements), a machine (gpus) or a scenario "
+        "(arrivals)"
+    )

@@ -1,4 +1,4 @@
-"""Standard output and error: the only place that writes to them and handles their failures."""
+"""Exit codes, standard output and standard error: the only place that writes to them and handles their failures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,42 @@ import os
 import re
 import shutil
 import sys
+from enum import IntEnum
 from typing import TYPE_CHECKING, TextIO
 
 from placeopt.errors import BadInput, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+
+class ExitCode(IntEnum):
+    """Exit code of the process. Fixed: scripts rely on the numbers."""
+
+    DONE = 0
+    """Done as asked."""
+    NO = 1
+    """The answer is no: violations found, or something is wrong with the installation."""
+    USAGE = 2
+    """
+    The command line: unknown option, missing argument, value out of range, a name that is not known: of a method,
+    policy, solver, set, level, GPU model, machine type, domain, queue.
+    """
+    BAD_INPUT = 3
+    """A file: missing, malformed, out of range, a reference to nothing, not writable; a job that it does not have."""
+    NOTHING_PLACED = 4
+    """Jobs were waiting and none of them was placed."""
+    INTERNAL = 5
+    """A fault of placeopt itself."""
+    INTERRUPTED = 130
+    """Ctrl-C; the best plan was written."""
+    TERMINATED = 143
+    """SIGTERM; the best plan was written."""
+
+
+class UsageError(Exception):
+    """An argument that the parser accepts and the command refuses; exit code 2."""
+
 
 MAX_WIDTH = 100
 """Columns of any output, unless a command sets another width."""

@@ -1,20 +1,23 @@
-"""Progress of a long solve on standard error: a live line on a terminal, plain lines elsewhere."""
+"""While a command runs: progress on standard error, and Ctrl-C, which ends a solve with its best plan."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Self
 
-from placeopt.cli.output import write_error
-from placeopt.report.text.text import number, percent
+from placeopt.cli.output import ExitCode, write_error
+from placeopt.readable import number, percent
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from placeopt.solving.bounds import Progress
+
 
 QUIET_S = 2.0
 """Shorter commands show no progress."""
@@ -26,12 +29,7 @@ class Ticker:
     """
     Shows the latest progress; a context manager. Its thread only reads the state that the caller sets.
 
-    Parameters
-    ----------
-    started
-        ``time.monotonic()`` of the command's start.
-    quiet
-        Show nothing.
+    ``started``: ``time.monotonic()`` of the command's start.
     """
 
     def __init__(self, started: float, *, quiet: bool) -> None:
@@ -46,9 +44,7 @@ class Ticker:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
@@ -101,3 +97,52 @@ class Ticker:
 
         mark = "|/-\\"[int(8 * (time.monotonic() - self._started)) % 4]
         return Text(f"{mark} {self.line()}", no_wrap=True, overflow="ellipsis")
+
+
+_CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+
+SHOW_CURSOR = b"\x1b[?25h\n"
+
+
+class Interruption:
+    """
+    Turns signals into an event; a context manager that puts the former handlers back.
+
+    ``event`` is set at the first signal; ``Engine.solve`` takes it as ``cancel``. ``code`` is the exit code for the
+    signal, None while there was none. ``keeps`` names what is kept, in the message at the first signal.
+    """
+
+    def __init__(self, keeps: str = "the best plan so far") -> None:
+        self.event = threading.Event()
+        self._message = f"\nstopping with {keeps}; once more to quit at once\n".encode()
+        self.code: ExitCode | None = None
+        self._former: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python sets no handlers
+            for number in _CODES:
+                self._former[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sign, handler in self._former.items():
+            signal.signal(sign, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self.code is not None:
+            _tell(SHOW_CURSOR if os.isatty(2) else b"")  # a live line hides it
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        self.code = _CODES[signal.Signals(number)]
+        self.event.set()
+        _tell(self._message)
+
+
+def _tell(message: bytes) -> None:
+    """Write past all streams: a handler must not wait for a stream's lock."""
+    try:
+        os.write(2, message)
+    except OSError:
+        return

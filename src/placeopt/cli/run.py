@@ -12,10 +12,9 @@ import typer
 
 from placeopt import __version__
 from placeopt.cli.app import GROUPS, build_app
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.importers.importer import Importer
 from placeopt.cli.importers.registry import IMPORTERS
-from placeopt.cli.output import write_error
+from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
 
 DEBUG = "PLACEOPT_DEBUG"
@@ -26,14 +25,7 @@ _ParserError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """
-    Run a command line and return its exit code.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name. Never raises, whatever stands in them or in the files that they name.
-    """
+    """Run a command line (without the program's name) and return its exit code; never raises."""
     try:
         return _invoke(list(arguments))
     except (UsageError, BadArgument, _ParserError) as error:

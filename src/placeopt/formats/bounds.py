@@ -32,23 +32,10 @@ _PIECES = re.compile(rb",+|.")
 
 def check_bounds(document: bytes | str, source: str) -> None:
     """
-    Refuse a document that is too wide or too deep to be parsed.
+    Refuse a document that is too wide or too deep to be parsed, by the limits above.
 
-    Text that is not JSON is left to the parser: it stops there, so what comes after is not counted.
-
-    Parameters
-    ----------
-    document
-        JSON, in UTF-8 if bytes.
-    source
-        Name of the document, for messages.
-
-    Raises
-    ------
-    BadInput
-        If a list has more than ``MAX_ENTRIES`` entries, the document more than ``MAX_VALUES`` values; or, in a document
-        of more than ``MAX_ENTRIES`` commas, something is nested in more than ``MAX_DEPTH`` levels. Names document and
-        limit.
+    Text that is not JSON is left to the parser: it stops there, so what comes after is not counted. Depth is looked at
+    in documents of more than ``MAX_ENTRIES`` commas.
     """
     signs = (b",", b"[", b"{") if isinstance(document, bytes) else (",", "[", "{")
     commas, lists, objects = (document.count(sign) for sign in signs)  # type: ignore[arg-type]  # of one kind
@@ -62,14 +49,7 @@ def check_bounds(document: bytes | str, source: str) -> None:
 
 
 def check_lines(text: bytes | str, source: str, *, longest: int | None = None) -> None:
-    """
-    Refuse a text of more than ``MAX_LINES`` lines, or of one with ``longest`` characters or more.
-
-    Raises
-    ------
-    BadInput
-        Names the text and the limit.
-    """
+    """Refuse a text of more than ``MAX_LINES`` lines, or of one with ``longest`` characters or more."""
     lines = text.count(b"\n") if isinstance(text, bytes) else text.count("\n")
     if lines > MAX_LINES:
         raise BadInput(f"{source}: {lines:,} lines, expected at most {MAX_LINES:,}")
@@ -83,14 +63,7 @@ def check_lines(text: bytes | str, source: str, *, longest: int | None = None) -
 
 
 def parse_json(document: bytes | str, source: str) -> Any:
-    """
-    Return the value of a JSON text.
-
-    Raises
-    ------
-    BadInput
-        If it is beyond what `check_bounds` allows, or no JSON; names the line.
-    """
+    """Return the value of a JSON text."""
     check_bounds(document, source)
     try:
         return json.loads(document)
@@ -100,14 +73,7 @@ def parse_json(document: bytes | str, source: str) -> Any:
 
 
 def top_keys(document: bytes, source: str) -> KeysView[str] | None:
-    """
-    Return the keys at the top of a JSON document; none if it is another value, None if it is no JSON.
-
-    Raises
-    ------
-    BadInput
-        If it is beyond what `check_bounds` allows.
-    """
+    """Return the keys at the top of a JSON document; none if it is another value, None if it is no JSON."""
     check_bounds(document, source)
     try:
         top = json.loads(document)

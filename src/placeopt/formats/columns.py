@@ -321,7 +321,7 @@ def _reference_fault(error: ValidationError) -> str:
 
 
 def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Path and text of the first error; a message with 100,000 of them would not help."""
+    """Return path and text of the first error; a message with all 100,000 would not help."""
     details = error.errors(include_url=False, include_input=False)[0]
     if details["type"] == "value_error":
         return details["loc"], details["msg"].removeprefix("Value error, ")

@@ -1,13 +1,14 @@
-"""CSV tables that other programs wrote, read by column name; every error names file, line, column and value."""
+"""CSV tables: those of other programs, read by column name with errors that name file, line and column; and ours."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, printable
 from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.files import label, read_bytes
 from placeopt.model.base import MAX_JOBS
@@ -17,18 +18,7 @@ MAX_INTEGER_DIGITS = 15
 
 
 class CsvRow:
-    """
-    One row of a table, by column names.
-
-    Parameters
-    ----------
-    source
-        Name of the file, for messages.
-    line
-        Line in the file, from 1.
-    fields
-        Column -> text.
-    """
+    """One row of a table, by column names; ``line`` is its line in the file, from 1."""
 
     def __init__(self, source: str, line: int, fields: dict[str, str]) -> None:
         self.line, self._source, self._fields = line, source, fields
@@ -86,22 +76,9 @@ def read_csv_table(
     """
     Yield the rows of a table.
 
-    Parameters
-    ----------
-    path
-        CSV in UTF-8 with a header, gzip or not; ``-`` is standard input. Columns may stand in any order.
-    needed, optional
-        Columns to read. Others are ignored.
-    key
-        A column of names that must be unique; None if there is none.
-    max_rows
-        Largest number of rows.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, lacks a needed column, repeats a column, or has no row; or at a row with more or
-        fewer fields than the header, a quote that is not closed on its line, or a repeated name.
+    ``path``: CSV in UTF-8 with a header, gzip or not; ``-`` is standard input. Columns may stand in any order.
+    ``needed``, ``optional``: Columns to read. Others are ignored. ``key``: A column of names that must be unique; None
+    if there is none. ``max_rows``: Largest number of rows.
     """
     source = label(str(path))
     lines = _lines(read_bytes(path), source)
@@ -160,3 +137,38 @@ def _parse_quoted(source: str, number: int, line: str) -> list[str]:
         raise BadInput(
             f"{source}:{number}: {line[:80]!r}: {error}, expected every quote to be closed on its line"
         ) from error
+
+
+FORMULA = ("=", "+", "-", "@")
+"""A cell that begins so is taken for a formula by spreadsheets."""
+
+
+def csv_text(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """
+    Return a table as CSV: None as an empty cell, numbers as they are.
+
+    Text that a spreadsheet would run as a formula is written with an apostrophe before it, which spreadsheets hide;
+    tabs, carriage returns and other text that cannot be seen is escaped.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_cell(value) for value in header])
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.strip() == text

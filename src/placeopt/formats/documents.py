@@ -8,16 +8,17 @@ value and what was expected.
 
 import json
 import os
-from typing import NoReturn, TypeVar
+from functools import cache
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import SchemaValidator
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
-from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
+from placeopt.formats.faults import SHOWN, find_fault, record_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
-from placeopt.formats.first_faults import LARGE, fail_fast_validator, first_faults
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
@@ -26,6 +27,15 @@ from placeopt.model.scenario import Scenario
 Document = TypeVar("Document", bound=Record)
 MAX_KEYS = 20_000
 """Keys of one object: labels of a node, GPUs of an assignment."""
+LARGE = 1 << 18
+"""
+Bytes from which on a document is validated with lists that stop at the first wrong element.
+
+The validator collects all errors before it reports one, some kilobytes of memory each, so a list of a million wrong
+jobs would take gigabytes. The neighbours of a wrong element are then validated alone.
+"""
+EXCERPT = LARGE
+"""Bytes of such neighbours up to which they are validated."""
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -179,7 +189,8 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
         if not stays and value == field.get_default(call_default_factory=True):
             continue
         if isinstance(value, tuple) and value and isinstance(value[0], Record):
-            items = ",\n".join(f"{inner}  {_compact(item, sparse=sparse)}" for item in value)
+            rows = (item.model_dump_json(by_alias=True, exclude_defaults=sparse) for item in value)
+            items = ",\n".join(f"{inner}  {row}" for row in rows)
             text = f"[\n{items}\n{inner}]"
         elif isinstance(value, Record) and not indent:
             text = _format_record(value, inner, sparse=sparse)
@@ -189,11 +200,58 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
-def _compact(record: Record, *, sparse: bool) -> str:
-    return record.model_dump_json(by_alias=True, exclude_defaults=sparse)
-
-
 def _field(record: Record, name: str, *, sparse: bool) -> str:
     """Dump one field as pydantic does within the record, without the record around it."""
     dumped = record.model_dump_json(by_alias=True, exclude_defaults=sparse, include={name})
     return dumped[dumped.index(":") + 1 : -1] if dumped != "{}" else "{}"
+
+
+@cache
+def fail_fast_validator(kind: type[Record]) -> SchemaValidator:
+    """Return the validator of a record whose lists stop at the first wrong element."""
+    return SchemaValidator(_failing_fast(kind.__pydantic_core_schema__))
+
+
+def first_faults(kind: type[Record], text: str, error: ValidationError, source: str) -> BadInput:
+    """Return the first faults of a document; ``error`` has at most one wrong element of every list."""
+    errors: list[Any] = error.errors(include_url=False)
+    document = json.loads(text)
+    shown = 0
+    begins: dict[tuple[str | int, ...], int] = {}
+    for fault in errors:
+        loc = fault["loc"]
+        depth = next((i for i, step in enumerate(loc) if isinstance(step, int)), None)
+        if depth is None or loc[:depth] in begins:
+            continue
+        *above, last = loc[:depth]
+        holder = document
+        for step in above:
+            holder = holder[step]
+        begins[loc[:depth]] = loc[depth]
+        holder[last] = holder[last][loc[depth] : loc[depth] + SHOWN]
+        shown += len(json.dumps(holder[last]))
+    if begins and shown <= EXCERPT:
+        try:
+            kind.model_validate_json(json.dumps(document))
+        except ValidationError as several:
+            errors = [_moved(fault, begins) for fault in several.errors(include_url=False)]
+    return record_fault(kind, errors, source, least=bool(begins))
+
+
+def _moved(fault: Any, begins: dict[tuple[str | int, ...], int]) -> Any:
+    """Return the error with its place in the whole document."""
+    loc = fault["loc"]
+    for path, begin in begins.items():
+        end = len(path)
+        if loc[:end] == path and len(loc) > end:
+            return {**fault, "loc": (*path, loc[end] + begin, *loc[end + 1 :])}
+    return fault
+
+
+def _failing_fast(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        changed = {key: inner if key == "metadata" else _failing_fast(inner) for key, inner in schema.items()}
+        return changed | {"fail_fast": True} if schema.get("type") in ("tuple", "list") else changed
+    if isinstance(schema, list):
+        return [_failing_fast(inner) for inner in schema]
+    return schema

@@ -203,7 +203,7 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
         message = str(context.get("error", fault["msg"]))
         relative = _RELATIVE_PATH.match(message)
         if relative:
-            return f"{_join(path, relative[1])}: {relative[2]}"
+            return f"{path}.{message}" if path else message
         return f"{path or 'document'}: {message}"
     if fault["type"] == "json_invalid":
         reason = str(context.get("error", fault["msg"]))
@@ -235,10 +235,6 @@ def expectation(fault: Mapping[str, Any]) -> str:
     return str(fault["msg"]).removeprefix("Input should be ")
 
 
-def _join(path: str, relative: str) -> str:
-    return f"{path}.{relative}" if path else relative
-
-
 def _suggestion(kind: type[Record], loc: tuple[str | int, ...]) -> str:
     """Return a hint with the closest field name, or with all names."""
     record: type[Record] | None = kind
@@ -260,7 +256,7 @@ def _record_in(annotation: Any) -> type[Record] | None:
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return annotation
     for inner in get_args(annotation):
-        found = _record_in(inner)
-        if found is not None:
-            return found
+        record = _record_in(inner)
+        if record is not None:
+            return record
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import Unsupported
-from placeopt.formats.csv_text import csv_text
+from placeopt.formats.csv_table import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,18 +43,9 @@ class Figure:
     """
     A picture and its numbers.
 
-    Attributes
-    ----------
-    name
-        Name of its files without the ending: letters, digits and dashes.
-    title, caption
-        Heading and explanation.
-    inches
-        Width and height.
-    draw
-        Draws into the axes and returns the tips of its elements, by their ``gid``; a gid begins with ``name``.
-    header, rows
-        The numbers, as columns and rows.
+    ``name``: Name of its files without the ending: letters, digits and dashes. ``title``, ``caption``: Heading and
+    explanation. ``inches``: Width and height. ``draw``: Draws into the axes and returns the tips of its elements, by
+    their ``gid``; a gid begins with ``name``. ``header``, ``rows``: The numbers, as columns and rows.
     """
 
     name: str
@@ -81,14 +72,7 @@ def can_draw() -> bool:
 
 
 def render(figure: Figure, form: str) -> bytes:
-    """
-    Return a figure as a file in one of ``FORMATS``; the same figure gives the same SVG, byte for byte.
-
-    Raises
-    ------
-    Unsupported
-        If matplotlib is not installed.
-    """
+    """Return a figure as a file in one of ``FORMATS``; the same figure gives the same SVG, byte for byte."""
     if not can_draw():
         raise Unsupported("figures need matplotlib; install placeopt[plot]")
     import matplotlib as mpl
@@ -110,9 +94,9 @@ def render(figure: Figure, form: str) -> bytes:
 def _with_tips(svg: str, tips: Tips) -> str:
     """Return the SVG with a ``title`` in every element that has a tip: browsers show it where the pointer rests."""
     parts, at = [], 0
-    while (found := svg.find('<g id="', at)) >= 0:
-        end = svg.index(">", found) + 1
-        gid = svg[found + len('<g id="') : svg.index('"', found + len('<g id="'))]
+    while (begin := svg.find('<g id="', at)) >= 0:
+        end = svg.index(">", begin) + 1
+        gid = svg[begin + len('<g id="') : svg.index('"', begin + len('<g id="'))]
         parts.append(svg[at:end])
         if gid in tips:
             parts.append(f"<title>{html.escape(tips[gid])}</title>")

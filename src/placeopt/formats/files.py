@@ -36,18 +36,8 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> b
     """
     Read a whole file, decompressed if it is gzip.
 
-    Parameters
-    ----------
-    path
-        A file, or ``-`` for the standard input. Gzip is recognised by the first bytes, not by the name.
-    max_bytes
-        Bound on the bytes returned. Nothing beyond is decompressed, so a gzip bomb costs no more than this.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, is larger than ``max_bytes``, is a damaged gzip file, or one that grows to more than
-        1 MiB and ``MAX_RATIO`` times its size, or 256 MiB and ``LARGE_RATIO`` times its size.
+    ``path``: A file, or ``-`` for the standard input. Gzip is recognised by the first bytes, not by the name.
+    ``max_bytes``: Bound on the bytes returned. Nothing beyond is decompressed, so a gzip bomb costs no more than this.
     """
     name = file_name(path)
     try:
@@ -65,14 +55,10 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """
     Write a whole file or none: on any failure, or when interrupted, the target is as it was before.
 
-    A temporary file beside the target is written, synced and renamed over it. An existing target keeps its
-    permissions; a link is followed. Standard output (``-``) and devices such as ``/dev/null`` are written directly.
-    A name that ends in ``.gz`` is compressed, the same bytes to the same file every time.
-
-    Raises
-    ------
-    BadInput
-        If the target cannot be written: no such folder, no permission, no space.
+    A temporary file beside the target is written, synced and renamed over it. An existing target keeps its permissions;
+    a link is followed. Standard output (``-``) and devices such as ``/dev/null`` are written directly. A name that ends
+    in ``.gz`` is compressed, the same bytes to the same file every time. Raises `BadInput` if the target cannot be
+    written: no such folder, no permission, no space.
     """
     name = file_name(path)
     try:
@@ -98,14 +84,7 @@ def compress(data: bytes) -> bytes:
 
 
 def file_name(path: object) -> str:
-    """
-    Return a path as text.
-
-    Raises
-    ------
-    BadInput
-        If it is neither text nor a path.
-    """
+    """Return a path as text; raises `BadInput` if it is neither text nor a path."""
     if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
         raise BadInput(f"path: {type(path).__name__}, expected the name of a file, or '-'")
     return name
@@ -184,14 +163,7 @@ def _bomb(name: str, packed: int, most: int) -> BadInput:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """
-    Return the folder, made with all above it where it is not there.
-
-    Raises
-    ------
-    BadInput
-        If it cannot be made, or a file is in its place.
-    """
+    """Return the folder, made with all above it where it is not there."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

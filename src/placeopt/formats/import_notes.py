@@ -22,12 +22,7 @@ class ImportNotes:
     """
     Collects notes while an importer reads.
 
-    Attributes
-    ----------
-    names
-        (heading, reason) -> names of the jobs or nodes concerned, each once.
-    assumptions
-        Sentences, each once.
+    ``names``: (heading, reason) -> names of the jobs or nodes concerned. ``assumptions``: Sentences. Each stands once.
     """
 
     names: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
@@ -71,8 +66,4 @@ class ImportNotes:
         texts = [line for line, _ in lines[:num_fitting]]
         if rest := lines[num_fitting:]:
             texts.append(f"Reasons that do not fit here: {len(rest)}, jobs and nodes: {sum(n for _, n in rest)}.")
-        return "\n".join(_printable(line) for line in texts)
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
+        return "\n".join("".join(sign if sign.isprintable() else "?" for sign in line) for line in texts)

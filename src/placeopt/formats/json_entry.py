@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import parse_json
@@ -11,24 +12,14 @@ from placeopt.formats.faults import shortened
 from placeopt.formats.files import label, read_bytes
 from placeopt.model.base import MAX_JOBS
 
+T = TypeVar("T")
+
 
 class JsonEntry:
     """
-    One JSON object. Only the fields that a caller reads are checked.
+    One JSON object, with the file and path that messages name (``where``). A null field counts as absent.
 
-    A null field counts as absent.
-
-    Parameters
-    ----------
-    where
-        The file and the path to the object, for messages.
-    fields
-        The parsed object.
-
-    Raises
-    ------
-    BadInput
-        If ``fields`` is not a dictionary. Every method raises it for a field of the wrong type.
+    Only the fields that a caller reads are checked. Every method raises `BadInput` for a field of the wrong type.
     """
 
     def __init__(self, where: str, fields: object) -> None:
@@ -111,19 +102,19 @@ class JsonEntry:
             raise BadInput(f"{self.path(key)}: {len(value)} entries, expected at most {MAX_JOBS}")
         return [JsonEntry(f"{self.path(key)}[{i}]", fields) for i, fields in enumerate(value)]
 
+    def parsed(self, key: str, parse: Callable[[str], T]) -> T:
+        """Return what a parser makes of a string, empty by default; its ``ValueError`` names the field."""
+        try:
+            return parse(self.text(key, ""))
+        except ValueError as error:
+            raise BadInput(f"{self.path(key)}: {error}") from None
+
     def raw(self, key: str) -> Any:
         """Return the value of a field as parsed; None if it is absent."""
         return self._fields.get(key)
 
 
 def read_json(path: str | Path) -> JsonEntry:
-    """
-    Return the object in a JSON file, gzip or not; ``-`` is standard input.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, is not JSON, or does not hold an object.
-    """
+    """Return the object in a JSON file, gzip or not; ``-`` is standard input."""
     name = label(str(path))
     return JsonEntry(name, parse_json(read_bytes(path), name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from pydantic import ValidationError
@@ -22,17 +21,8 @@ class JsonLinesFile(Generic[R]):
     """
     Appends records of one kind to a file; a context manager that keeps others out.
 
-    A line that a kill has cut off is taken away when the file is opened: nothing whole is lost.
-
-    Attributes
-    ----------
-    found
-        What the file held when it was opened.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be made or written, another process writes it, or a line is no such record.
+    A line that a kill has cut off is removed when the file is opened: no whole line is lost. ``found``: The records
+    that the file held when it was opened.
     """
 
     def __init__(self, path: Path, kind: type[R], expected: str) -> None:
@@ -56,9 +46,7 @@ class JsonLinesFile(Generic[R]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._file)
 
     def append(self, record: R) -> None:
@@ -79,14 +67,7 @@ class JsonLinesFile(Generic[R]):
 
 
 def read_json_lines(path: Path, kind: type[R], expected: str) -> list[R]:
-    """
-    Return the records of all whole lines; ``expected`` names the kind, for messages.
-
-    Raises
-    ------
-    BadInput
-        If a line other than a last one without an end is no record; names file, line and field.
-    """
+    """Return the records of all whole lines; ``expected`` names the kind, for messages."""
     data = read_bytes(path)
     check_lines(data, str(path))
     *lines, _ = data.split(b"\n")  # what follows the last line's end was cut off

@@ -38,18 +38,9 @@ class ObservedJob:
     """
     A job as the resource manager lists it.
 
-    Attributes
-    ----------
-    job
-        With one option, if it runs.
-    workers
-        Empty if the job waits.
-    priority
-        In the manager's own scale; the job of the round gets its rank among all jobs.
-    where
-        File and path, for messages.
-    unreadable_reason
-        Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
+    ``job``: With one option, if it runs. ``workers``: Empty if the job waits. ``priority``: In the manager's own scale;
+    the job of the round gets its rank among all jobs. ``where``: File and path, for messages. ``unreadable_reason``:
+    Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
     """
 
     job: Job
@@ -85,39 +76,17 @@ def observed_instance(
     policy: Policy,
 ) -> Instance:
     """
-    Return the round of the observed nodes and jobs.
+    Return the round of the observed nodes and jobs; raises `BadInput` if jobs hold more than 1024 GPUs of a node.
 
-    Parameters
-    ----------
-    name
-        Name of the instance.
-    source
-        Where the data come from; the first line of the instance's note. The other lines are ``notes``.
-    notes
-        What the reader recorded so far. Jobs that contradict the nodes are added.
-    now_ms
-        Time of the snapshot.
-    cluster
-        Its nodes. Nodes that ``notes`` lists as drained get the flag.
-    jobs
-        All jobs. Those with an ``unreadable_reason`` hold every GPU of their nodes that no other job holds.
-    policy
-        Policy of the instance.
+    ``source`` states where the data come from; it is the first line of the instance's note, and ``notes`` are the
+    others. Nodes that ``notes`` lists as drained get the flag. Jobs with an ``unreadable_reason`` hold every GPU of
+    their nodes that no other job holds.
 
-    Returns
-    -------
-    Instance
-        A running job stays where it is, also on a node, or on GPUs, that the cluster does not list: managers often list
-        nodes and jobs at slightly different moments. Where the manager does not list a worker's GPUs, it gets the
-        lowest ones with room, after all listed ones; if a node has too few, the indices go beyond the node's last. If
-        two jobs are listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other
-        on that node count as not listed, so that everything that either may hold counts as used. ``notes`` counts each
-        of these cases.
-
-    Raises
-    ------
-    BadInput
-        If jobs hold more than 1024 GPUs of a node, or the model refuses the instance.
+    A running job stays where it is, also on a node, or on GPUs, that the cluster does not list: managers often list
+    nodes and jobs at slightly different moments. Where the manager does not list a worker's GPUs, it gets the lowest
+    ones with room, after all listed ones; if a node has too few, the indices go beyond the node's last. If two jobs are
+    listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other on that node count
+    as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
     """
     sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
@@ -150,16 +119,7 @@ def observed_instance(
 
 
 class _GpuLedger:
-    """
-    Thousandths held of each GPU of each node; finds GPUs for workers whose own are not listed.
-
-    Parameters
-    ----------
-    sizes
-        Node -> number of GPUs.
-    notes
-        Counts jobs that contradict the nodes or each other.
-    """
+    """Thousandths held of each GPU of each node; finds GPUs for workers whose GPUs are not listed."""
 
     def __init__(self, sizes: dict[str, int], notes: ImportNotes) -> None:
         self._sizes, self._notes = sizes, notes
@@ -175,7 +135,7 @@ class _GpuLedger:
             if times > 1 or self._held_milli[node][gpu] + share > WHOLE_GPU_MILLI
         }
         if conflicts:
-            self._notes.keep("GPUs are told to be held twice; others counted as used instead", observed.job.id)
+            self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
             workers = tuple(
                 replace(worker, gpus=None) if worker.gpus and worker.node in conflicts else worker
                 for worker in observed.workers

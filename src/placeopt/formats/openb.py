@@ -49,11 +49,6 @@ MAX_MODELS = 256
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 POD_COLUMNS_OPTIONAL = ("gpu_spec", "qos", "creation_time")
-POD_COLUMNS = (
-    *POD_COLUMNS_NEEDED,
-    *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
-)
-"""All columns of the trace; the list ``multigpu20`` has only the first five."""
 TIME_COLUMNS = ("name", "creation_time", "deletion_time", "scheduled_time")
 
 
@@ -117,22 +112,9 @@ def read_openb(
 @checked
 def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
     """
-    Return the run time of each pod in the trace: from its scheduling, or else its creation, to its deletion.
+    Return pod -> run time in the trace, in ms, at least 1: from its scheduling, or else its creation, to its deletion.
 
-    Parameters
-    ----------
-    pods_csv
-        A list with the columns ``name, creation_time, deletion_time, scheduled_time``; ``multigpu20`` has no times.
-
-    Returns
-    -------
-    dict
-        Pod -> milliseconds, at least 1.
-
-    Raises
-    ------
-    BadInput
-        As ``read_openb``.
+    The list ``multigpu20`` has no times.
     """
     times = {}
     for row in read_csv_table(pods_csv, TIME_COLUMNS, key="name"):

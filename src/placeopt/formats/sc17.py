@@ -100,17 +100,9 @@ def read_sc17(
 @checked
 def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], list[Slowdown]]:
     """
-    Return the times in the artifact's profile file, by kind of job, ``<network>-<batch>-<GPUs>``.
+    Return run times in a socket (ms), excess across sockets (thousandths) where measured, and excess beside others.
 
-    Returns
-    -------
-    tuple of dict, dict and list
-        Run times in a socket in ms; excess across sockets in thousandths, where it was measured; excess beside others.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read or is not of that form.
+    Kinds of jobs are called ``<network>-<batch>-<GPUs>``.
     """
     times = _json(str(path))
     with _form(path, "profile"):
@@ -119,7 +111,7 @@ def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], l
 
 
 def _unmeasured(profile: str | Path, arrivals: tuple[Arrival, ...], hardware: dict[str, Any]) -> str:
-    """Return what of the files is not in the scenario, a line each; nothing where all is."""
+    """Return the parts of the files that the scenario lacks, a line each."""
     with _form(profile, "profile"):
         times = _json(str(profile))
         present = {arrival.job.profile for arrival in arrivals}
@@ -138,7 +130,7 @@ def _unmeasured(profile: str | Path, arrivals: tuple[Arrival, ...], hardware: di
 
 @contextmanager
 def _form(path: str | Path, what: str) -> Iterator[None]:
-    """Say which file it is whose form is another one."""
+    """Turn errors of another form into `BadInput` that names the file."""
     try:
         yield
     except MALFORMED as error:
@@ -151,10 +143,10 @@ def _form(path: str | Path, what: str) -> Iterator[None]:
 
 
 def _json(path: str) -> dict[str, Any]:
-    found = parse_json(read_bytes(path), path)
-    if not isinstance(found, dict):
+    document = parse_json(read_bytes(path), path)
+    if not isinstance(document, dict):
         raise BadInput(f"{path}: expected an object {{...}}")
-    return found
+    return document
 
 
 def _kind(model: str, size: str, gpus: str | int) -> str:
@@ -170,7 +162,7 @@ def _entries(value: object, where: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def _kinds(table: object, where: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield kinds of jobs, what stands of each, and its place: by network, batch and number of GPUs."""
+    """Yield (kind of job, entry, path): by network, batch and number of GPUs."""
     for model, sizes, of_model in _entries(table, where):
         for size, measured, of_size in _entries(sizes, of_model):
             for key, counts, of_counts in _entries(measured, of_size):
@@ -205,12 +197,12 @@ def _beside(times: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 
 def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
-    found = []
+    slowdowns = []
     for kind, beside, seconds in _beside(times):
         excess = round(1_000_000 * seconds / solo[kind]) - 1000 if seconds else 0
         if excess > 0:
-            found.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
-    return found
+            slowdowns.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
+    return slowdowns
 
 
 def _arrival(job_id: str, job: dict[str, Any], solo: dict[str, int], spread: dict[str, int]) -> Arrival:

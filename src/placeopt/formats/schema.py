@@ -24,40 +24,12 @@ DOCUMENTS: dict[str, type[Record]] = {
 """Name of the schema -> record."""
 
 
-def instance_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of an instance."""
-    return document_schema("instance")
-
-
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a plan."""
-    return document_schema("plan")
-
-
-def scenario_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a scenario."""
-    return document_schema("scenario")
-
-
-def scheduling_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a scheduling policy."""
-    return document_schema("scheduling")
-
-
 def document_schema(name: str) -> dict[str, Any]:
     """
-    Return the JSON Schema (draft 2020-12) of a document.
+    Return the JSON Schema (draft 2020-12) of a document; ``name`` is a key of `DOCUMENTS`.
 
-    Parameters
-    ----------
-    name
-        A key of `DOCUMENTS`.
-
-    Returns
-    -------
-    dict
-        The description of a field is the docstring under it in the source of its record. Reading them here, and not
-        with pydantic's ``use_attribute_docstrings``, keeps the cost out of every import of the model.
+    The description of a field is the docstring under it in the source of its record. Reading them here, and not with
+    pydantic's ``use_attribute_docstrings``, keeps the cost out of every import of the model.
     """
     kind = DOCUMENTS[name]
     schema = kind.model_json_schema(by_alias=True, mode="validation")

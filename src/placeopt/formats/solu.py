@@ -39,16 +39,10 @@ class Known:
         self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max", by: str = ""
     ) -> Known:
         """
-        Return the better of the known and the new figures; ``sense`` states whether larger or smaller values are
-        better.
+        Return the better of the known and the new figures; with ``sense`` "max" larger values are better.
 
         ``by`` names the source of the new figures. It is recorded for a figure that improves, and for an equal one
-        without a source.
-
-        Raises
-        ------
-        BadInput
-            If a value is better than a bound: one of the two is wrong.
+        without a source. Raises `BadInput` if a value is better than a bound: one of the two is wrong.
         """
         best, least = (max, min) if sense == "max" else (min, max)
         values = [v for v in (self.value, value) if v is not None]
@@ -76,12 +70,7 @@ def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
 
-    The text after ``#`` names the source.
-
-    Raises
-    ------
-    BadInput
-        If a line is none of these, or states once more what another has stated.
+    The text after ``#`` names the source. Raises `BadInput` if a line is none of these, or repeats a figure.
     """
     out: dict[str, Known] = {}
     if not os.path.exists(path):

@@ -35,14 +35,7 @@ class SourceFile:
 
     @cached_property
     def text(self) -> str:
-        """
-        The file as text, without terminal colours.
-
-        Raises
-        ------
-        BadInput
-            If it is not UTF-8, or has NUL bytes.
-        """
+        """The file as text, without terminal colours; raises `BadInput` if it is not UTF-8, or has NUL bytes."""
         try:
             text = self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -65,16 +58,7 @@ class SourceFile:
 
     @cached_property
     def xml(self) -> Element:
-        """
-        The root element. DTDs are not fetched, entities are refused (lstopo writes a DOCTYPE, so it may stand).
-
-        Raises
-        ------
-        BadInput
-            If it is no well-formed XML, declares entities, or is too large or too deep.
-        Unsupported
-            If the package defusedxml is not installed.
-        """
+        """The root element. DTDs are not fetched, entities are refused (lstopo writes a DOCTYPE, so it may stand)."""
         try:
             from defusedxml.ElementTree import DefusedXMLParser
         except ImportError as error:
@@ -119,12 +103,5 @@ class _BoundedBuilder(TreeBuilder):
 
 
 def read_source(path: str | Path) -> SourceFile:
-    """
-    Read a file, gzip or not, of at most ``MAX_BYTES``; ``-`` is standard input.
-
-    Raises
-    ------
-    BadInput
-        If it cannot be read, is too large, or its gzip data are damaged.
-    """
+    """Read a file, gzip or not, of at most ``MAX_BYTES``; ``-`` is standard input."""
     return SourceFile(label(str(path)), read_bytes(path, max_bytes=MAX_BYTES))

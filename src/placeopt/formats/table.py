@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placeopt.formats.csv_text import csv_text
+from placeopt.formats.csv_table import csv_text
 from placeopt.readable import amount
 
 Value = str | int | float | None
@@ -14,20 +14,7 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class Table:
-    """
-    Rows under named columns.
-
-    Attributes
-    ----------
-    name
-        Name of its CSV file, without the ending.
-    title
-        What the table shows.
-    columns
-        Names with units.
-    rows
-        Plain values, one tuple per row.
-    """
+    """Rows of plain values under named columns; ``name`` is that of its CSV file, without the ending."""
 
     name: str
     title: str
@@ -54,18 +41,9 @@ def markdown_table(
     """
     Return a table in Markdown; every line ends with a line break.
 
-    Parameters
-    ----------
-    columns
-        Headers.
-    rows
-        Values, one sequence per row; a ``|`` in a text is escaped.
-    right
-        Headers of the columns aligned to the right; numbers, as a rule.
-    aligned
-        Whether each column is padded to its widest cell, so that the source reads as plain text too.
-    unknown
-        What stands for None.
+    ``rows``: Values, one sequence per row; a ``|`` in a text is escaped. ``right``: Headers of the columns aligned to
+    the right; numbers, as a rule. ``aligned``: Whether each column is padded to its widest cell, so that the source
+    reads as plain text too. ``unknown``: What stands for None.
     """
     cells = [[unknown if value is None else readable(value).replace("|", "\\|") for value in row] for row in rows]
     widths = [max(map(len, column)) if aligned else 0 for column in zip(columns, *cells, strict=True)]

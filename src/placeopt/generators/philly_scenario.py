@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.formats.philly import PhillyJob
+from placeopt.formats.traces import PhillyJob
 from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
 from placeopt.generators.shared import equal_nodes
 from placeopt.generators.sia_scenario import RESTART_MS, VALUE_PER_GPU

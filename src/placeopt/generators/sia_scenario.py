@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.formats.sia import SiaJob
+from placeopt.formats.traces import SiaJob
 from placeopt.generators.shared import equal_nodes
 from placeopt.model import Communication, Demand, Job, Option, Slowdown
 from placeopt.model.scenario import Arrival, Physics, Scenario

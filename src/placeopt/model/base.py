@@ -6,7 +6,7 @@ coerced types and values out of range, and cannot be changed once made. The uppe
 enough for any machine of today and narrow enough that sums over a cluster stay below 2^53.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -60,6 +60,15 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf
 
 Labels = Annotated[dict[Id, Name], AfterValidator(lambda labels: dict(sorted(labels.items())))]
 """Labels by key; kept in order of the keys, so that the order they were written in does not reach a digest."""
+
+
+def refuse_repeats(path: str, values: Iterable[object], rule: str) -> None:
+    """Raise ValueError at the first value that stands twice; ``path`` has ``[]`` for its index."""
+    seen: set[object] = set()
+    for i, value in enumerate(values):
+        if value in seen:
+            raise ValueError(f"{path.replace('[]', f'[{i}]')}: {value!r} stands twice; {rule}")
+        seen.add(value)
 
 
 def _whole_number(version: object) -> object:

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, Record, Weight
+from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, Record, Weight, refuse_repeats
 from placeopt.model.machine import Machine
 
 
@@ -54,7 +54,8 @@ class Cluster(Record):
 
     @model_validator(mode="after")
     def _references(self) -> Self:
-        machines = _unique("machines", [machine.id for machine in self.machines])
+        machines = {machine.id for machine in self.machines}
+        refuse_repeats("machines[].id", (machine.id for machine in self.machines), "ids are unique")
         levels: dict[str, frozenset[str]] = {}
         for i, domain in enumerate(self.domains):
             if domain.level in RESERVED_LEVELS:
@@ -73,7 +74,7 @@ class Cluster(Record):
                     f"domains[{i}].level: {domain.level!r} stands above {domain.id!r} already; each level once a path"
                 )
             levels[domain.id] = above | {domain.level}
-        _unique("nodes", [node.id for node in self.nodes])
+        refuse_repeats("nodes[].id", (node.id for node in self.nodes), "ids are unique")
         for i, node in enumerate(self.nodes):
             if node.machine not in machines:
                 raise ValueError(f"nodes[{i}].machine: no machine type {node.machine!r}; add it to 'machines'")
@@ -89,12 +90,3 @@ class Cluster(Record):
 
 
 RESERVED_LEVELS = frozenset({"gpu", "switch", "numa", "socket", "node", "machine", "cluster", "network"})
-
-
-def _unique(where: str, ids: list[str]) -> set[str]:
-    seen: set[str] = set()
-    for i, name in enumerate(ids):
-        if name in seen:
-            raise ValueError(f"{where}[{i}].id: {name!r} stands twice; ids are unique")
-        seen.add(name)
-    return seen

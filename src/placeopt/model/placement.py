@@ -38,7 +38,7 @@ class Assignment(Record):
     """Workers on the node, each with its GPUs."""
 
     def fault(self, demand: Demand) -> str | None:
-        """Tell in what this contradicts the demand of its workers, as ``field: message``; None if in nothing."""
+        """Return how this contradicts the demand of its workers, as ``field: message``; None if it does not."""
         held = [gpu for worker in self.workers for gpu in worker.gpus]
         for w, worker in enumerate(self.workers):
             if len(worker.gpus) != demand.gpus:

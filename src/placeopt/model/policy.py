@@ -19,6 +19,7 @@ from placeopt.model.base import (
     Thousandths,
     Value,
     Weight,
+    refuse_repeats,
 )
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
@@ -76,7 +77,7 @@ class SlowdownCurve(Record):
     """
     A slowdown of one's own making: f(x) = (square x^2 + linear x + constant) / 10^6, x the use of a GPU as a fraction.
 
-    No coefficient is below 0, so that f grows and bounds on its cost hold; and f(1) is at least 1: nobody gets faster.
+    No coefficient is below 0, so that f grows and bounds on its cost hold; and f(1) is at least 1: no job gets faster.
     ``placeopt.predict.fit_curve`` fits one to measured pairs.
     """
 
@@ -266,11 +267,7 @@ class Policy(Record):
             raise ValueError("jobs_per_gpu_max: must be stated with share_mode 'overcommit'")
         if self.share_mode == "exclusive" and self.jobs_per_gpu_max not in (None, 1):
             raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
-        seen: set[str] = set()
-        for i, queue in enumerate(self.queues):
-            if queue.id in seen:
-                raise ValueError(f"queues[{i}].id: {queue.id!r} stands twice; ids of queues are unique")
-            seen.add(queue.id)
+        refuse_repeats("queues[].id", (queue.id for queue in self.queues), "ids of queues are unique")
         return self
 
     @cached_property

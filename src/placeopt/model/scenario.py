@@ -17,10 +17,10 @@ from placeopt.model.base import (
     PositiveCount,
     Record,
     Thousandths,
+    refuse_repeats,
 )
 from placeopt.model.cluster import Cluster
-from placeopt.model.endpoint import Endpoint
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve, Endpoint
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
@@ -54,25 +54,25 @@ class Physics(Record):
     """
     memory_bandwidth_percent: Annotated[Percent, Field(ge=1)] | None = None
     """
-    With ``rate``: how much of a node's memory bandwidth its jobs may use together before they slow each other (SODA
-    V-E: 75). Above it, all that use any are slowed in proportion. None: bandwidth slows nobody.
+    With ``rate``: part of a node's memory bandwidth that its jobs may use together without a slowdown (SODA V-E: 75).
+    Above it, all jobs that use any are slowed in proportion. None: no job is slowed by bandwidth.
     """
     restart_ms: Milliseconds = 0
-    """A job that was stopped, or is moved, stands on its new GPUs for so long before it goes on."""
+    """Time that a stopped or moved job holds its new GPUs before it makes progress again."""
     resize_ms: Milliseconds = 0
-    """A job whose number of workers changes where it stands does not get on for so long."""
+    """Time without progress of a job whose number of workers changes in place."""
     keeps_work: bool = True
-    """Whether a job that was stopped or moved goes on with the work that it had done; false: it begins anew."""
+    """Whether a stopped or moved job keeps the work that it has done; false: it begins anew."""
     checkpoint_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """It keeps whole multiples of this much work (of undisturbed run time); None: all of it."""
     memory_failure_ms: Annotated[Milliseconds, Field(ge=1)] = 10_000
     """
-    A job that finds less GPU memory left than it really needs fails after so long on its GPUs, all work of then lost.
+    A job that finds less free GPU memory than it needs fails after this time on its GPUs; all work since is lost.
     """
     memory_retry_percent: Annotated[int, Field(ge=101, le=10_000)] = 120
     """
-    It asks for more memory then: at least for this part of what it asked before, and for more than was left to it
-    where it failed (Horus 4.2.3); at most for a whole GPU.
+    Its next request: at least this part of the former one, and more than was free where it failed (Horus 4.2.3); at
+    most the memory of a whole GPU.
     """
 
     @model_validator(mode="after")
@@ -83,13 +83,13 @@ class Physics(Record):
 
 
 class Arrival(Record):
-    """A job of a trace: what is told to schedulers, and what is true."""
+    """A job of a trace: what schedulers see, and what is true."""
 
     job: Job
     """With ``arrival_ms`` and the run times that schedulers believe."""
     actual_run_time_ms: Milliseconds | None = None
     """
-    Of the first option, alone and well placed; others in proportion. None: as its ``run_time_ms`` says. Of an elastic
+    Run time of the first option, alone and well placed; others in proportion. None: its ``run_time_ms``. Of an elastic
     option (``workers_min``) both are with all its workers.
     """
     speedup_thousandths: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(max_length=1000)] = ()
@@ -103,17 +103,17 @@ class Arrival(Record):
     """
     changeable: bool | None = None
     """
-    Whether policies may stop, move and resize the job. None: training and CPU jobs, not inference and modelling. What
-    runs from the beginning says so itself (``running``).
+    Whether policies may stop, move and resize the job. None: training and CPU jobs, not inference and modelling. Jobs
+    that run from the beginning state it in ``running``.
     """
     service: bool = False
     """
     A job without an end of its own, such as a notebook: it leaves at ``leaves_ms``, or with the last job that is none.
     """
     leaves_ms: Milliseconds | None = None
-    """When a service leaves, whether it runs or waits, and whoever else is there; None: with the last other job."""
+    """Time at which a service leaves, running or waiting; None: with the last other job."""
     actual_gpu_memory_mib: Mib | None = None
-    """What it really needs of each of its GPUs; None: what its options ask for."""
+    """Memory that it really needs on each of its GPUs; None: what its options request."""
 
     @model_validator(mode="after")
     def _length(self) -> Self:
@@ -142,7 +142,7 @@ class Arrival(Record):
         return self
 
     def _as_service(self) -> Self:
-        if self.actual_run_time_ms is not None or any(one.workers_min is not None for one in self.job.options):
+        if self.actual_run_time_ms is not None or any(option.workers_min is not None for option in self.job.options):
             raise ValueError("service: has no run time of its own, and no elastic options; leave them out")
         if self.leaves_ms is not None and self.leaves_ms <= self.job.arrival_ms:
             raise ValueError(
@@ -169,7 +169,7 @@ class Arrival(Record):
         """
         Return the true run time in an option, at least 1 ms; rounded up.
 
-        ``workers``: so many of an elastic option, by ``speedup_thousandths``; None: all.
+        ``workers``: number of workers of an elastic option, by ``speedup_thousandths``; None: all.
         """
         first = self.job.options[0]
         chosen = next(one for one in self.job.options if one.id == option)
@@ -199,7 +199,7 @@ class Scenario(Record):
     physics: Physics = Physics()
     """Rules of the actual run times."""
     slowdowns: Annotated[tuple[Slowdown, ...], Field(max_length=100_000)] = ()
-    """True ones; schedulers are told the same."""
+    """True slowdowns, which schedulers see too."""
     core_curves: Annotated[tuple[CoreCurve, ...], Field(max_length=10_000)] = ()
     """With physics ``rate``: jobs of these profiles are slowed where they have too few cores; no others are."""
     slowed_thousandths: Thousandths = 1100
@@ -216,17 +216,11 @@ class Scenario(Record):
         try:
             self.instance()
         except ValidationError as error:
-            told = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-            raise ValueError(re.sub(r"^jobs(\[\d+\])", r"arrivals\1.job", told)) from None
-        ids = [endpoint.id for endpoint in self.endpoints]
-        for i, name in enumerate(ids):
-            if name in ids[:i]:
-                raise ValueError(f"endpoints[{i}].id: {name!r} stands twice; ids are unique")
-        profiles = [curve.profile for curve in self.core_curves]
-        for i, name in enumerate(profiles):
-            if name in profiles[:i]:
-                raise ValueError(f"core_curves[{i}].profile: {name!r} stands twice; one curve per profile")
-        if self.physics.rule != "rate" and (profiles or self.physics.memory_bandwidth_percent is not None):
+            message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+            raise ValueError(re.sub(r"^jobs(\[\d+\])", r"arrivals\1.job", message)) from None
+        refuse_repeats("endpoints[].id", (endpoint.id for endpoint in self.endpoints), "ids are unique")
+        refuse_repeats("core_curves[].profile", (curve.profile for curve in self.core_curves), "one curve per profile")
+        if self.physics.rule != "rate" and (self.core_curves or self.physics.memory_bandwidth_percent is not None):
             raise ValueError(
                 f"physics.rule: {self.physics.rule!r} knows neither core_curves nor memory_bandwidth_percent; expected "
                 "'rate', or leave those out"
@@ -248,7 +242,7 @@ class Scenario(Record):
         return self
 
     def _memory_fault(self, arrival: Arrival, need_mib: int) -> str | None:
-        """Tell why a job could never have what it really needs; None if it can."""
+        """Return why a job can never get the memory that it really needs; None if it can."""
         for option in arrival.job.options:
             if need_mib > largest_gpu_mib(self.cluster, option):
                 return f"no GPU allowed to option {option.id!r} has as much: it would fail for ever"
@@ -263,7 +257,7 @@ class Scenario(Record):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON form: what a log says it is of."""
+        """SHA-256 of the canonical JSON form, which a log states."""
         return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 

@@ -1,15 +1,55 @@
 """A scheduling policy: the parts that decide who runs where over time, and the paper they follow."""
 
 import hashlib
+from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record, Thousandths
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
-from placeopt.model.rule_names import RuleNames
+
+
+class RuleNames:
+    """
+    The names that one field of a policy accepts; the annotation of that field.
+
+    The JSON Schema lists the built-in names alone, since a registered name is valid in one process only.
+
+    ``field``: Name of the field, for messages. ``built_in``: A ``Literal`` of the built-in names.
+    """
+
+    def __init__(self, field: str, built_in: object) -> None:
+        self.field = field
+        self.built_in: tuple[str, ...] = get_args(built_in)
+        self.registered: dict[str, None] = {}
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The built-in names, then the registered ones."""
+        return (*self.built_in, *self.registered)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        """Return the schema of the ``Literal``, which lets registered names pass."""
+        del source, handler
+        literal = core_schema.literal_schema(list(self.built_in))
+        text = core_schema.simple_ser_schema("str")
+        return core_schema.no_info_wrap_validator_function(self._validate, literal, serialization=text)
+
+    def _validate(self, value: Any, built_in: Callable[[Any], str]) -> str:
+        if isinstance(value, str) and value in self.registered:
+            return value
+        try:
+            return built_in(value)
+        except ValidationError:
+            if not self.registered:
+                raise
+            *first, last = map(repr, self.all)
+            raise PydanticKnownError("literal_error", {"expected": f"{', '.join(first)} or {last}"}) from None
+
 
 JobOrder = Literal[
     "fcfs",
@@ -87,16 +127,16 @@ class Arrays(Record):
 
 class Watch(Record):
     """
-    A job that has started is looked at later, once: if one that has part of the same GPUs runs so much slower than
-    before it came, the newcomer is stopped and queued again, at the end (Horus's baseline PAB).
+    A started job is checked once: if a job that shares some of its GPUs has lost this much speed since, the newcomer
+    is stopped and queued again, at the end (Horus's baseline PAB).
     """
 
     after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000
     """Time from the start of the job to the check."""
     slower_percent: Annotated[int, Field(ge=1, le=99)] = 50
-    """Speed lost."""
+    """Loss of speed at which the newcomer is stopped."""
     one_by_one: bool = False
-    """Whether nobody starts while a newcomer is to be looked at."""
+    """Whether no other job starts before a newcomer has been checked."""
 
 
 class Scheduling(Record):
@@ -133,39 +173,41 @@ class Scheduling(Record):
     """
     bandwidth: Literal["reserve", "ignore", "throttle"] = "reserve"
     """
-    Memory bandwidth: jobs start only where what they say they use is left (``policy.usable``); or nobody looks at it;
-    or only for inference, and where a node's jobs use more than it has, those of kind ``cpu`` are held back (SODA V-E).
+    Memory bandwidth: jobs start only where the stated amount is free (``policy.usable``); or it is ignored; or it is
+    reserved for inference only, and where a node's jobs use more than it has, jobs of kind ``cpu`` are slowed (SODA
+    V-E).
     """
     replicas: Literal["follow", "peak", "first"] = "follow"
-    """Of endpoints: as many as the load of the moment wants, or always as many as its peak, or its first step, does."""
+    """Number of an endpoint's replicas: by the load of the moment, of its peak, or of its first step."""
     replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
-    """So many are wanted, at least one, that none serves more than this part of what it can (SODA V-D 1)."""
+    """Largest load of a replica, as a part of its rate; it determines their number, at least one (SODA V-D 1)."""
     cpu_replicas: bool = False
     """Whether CPU cores alone serve endpoints where they can, and one replica with GPUs would do (SODA V-D)."""
     worth: Literal["stated", "rate"] = "stated"
     """
-    What an option of a job is worth to a round: what the job states; or 10^11 / its predicted run time in ms, so that a
-    round starts what makes most jobs end per time. Options without a run time, and elastic ones, keep what they state.
+    Value of a job's option to a round: the stated one; or 10^11 / its predicted run time in ms, so that a round starts
+    the jobs that maximise the number of jobs that end per time. Options without a run time, and elastic ones, keep the
+    stated value.
     """
     clusters: Annotated[int, Field(ge=1, le=100)] | None = None
-    """With the order ``clusters``: so many (Horus: k)."""
+    """With the order ``clusters``: number of clusters (Horus: k)."""
     batch: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    """With the order ``clusters``: jobs that are picked before waiting times are looked at anew (Horus: beta)."""
+    """With the order ``clusters``: jobs that are picked between updates of the waiting times (Horus: beta)."""
     strict: bool = False
-    """With ``each``: nobody overtakes the first job that does not fit. Of whole rounds the method says it."""
+    """With ``each``: no job overtakes the first one that does not fit. For whole rounds the method decides it."""
     aging_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
-    """With the order ``priority``: a wait of so long counts as much as one of priority. None: no aging."""
+    """With the order ``priority``: waiting time that counts as much as one unit of priority. None: no aging."""
     preempts: Annotated[str, PREEMPTION_NAMES] = "never"
     """With ``each``. Whole rounds stop, move and shrink jobs by ``policy.changes``."""
     restarts_max_thousandths: Thousandths | None = None
     """
-    With ``preempts``: nobody is stopped whose restarts would take more than this part of its predicted run time.
+    With ``preempts``: no job is stopped whose restarts would take more than this part of its predicted run time.
     None: no limit.
     """
     levels_gpu_s: tuple[Annotated[int, Field(ge=0, le=10**12)], ...] = ()
     """With ``las``: attained service in GPU-seconds from which on a job is one level higher; ascending."""
     quantum_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
-    """With ``las``: a round is held at multiples of it while somebody waits."""
+    """With ``las``: a round is held at multiples of it while a job waits."""
     apart_max_thousandths: Thousandths | None = None
     """
     With ``each``: a job waits, overtaken, rather than start with its GPUs so far apart that it would take more than
@@ -173,10 +215,10 @@ class Scheduling(Record):
     """
     elastic: Annotated[str, ELASTIC_NAMES] = "asked"
     """
-    With ``each``: how many workers elastic jobs get. ``asked``: as many as they ask for, all or none. ``pods``: the
-    same, but each by itself as room is found, and the first ones hold their GPUs idle until all are there (Kubernetes).
-    ``load``: as many as they ask for, or fewer where there is no room; more as long as nobody waits, on the nodes where
-    they are; and workers but the chief are given to those who wait (DynamoML).
+    With ``each``: number of workers of elastic jobs. ``asked``: as many as requested, all or none. ``pods``: the same,
+    but one by one as capacity is found, and the first ones hold their GPUs idle until all are placed (Kubernetes).
+    ``load``: as many as requested, or fewer where capacity is short; more while no job waits, on the nodes where they
+    are; and all workers but the chief make room for waiting jobs (DynamoML).
     """
     arrays: Arrays | None = None
     """With the order ``capacity``; or with ``drf``, which then is the order of each array's own jobs."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubernetes_objects import node, pod, read
-from placeopt.formats.kubernetes.pod_resources import kind_of
+from placeopt.formats.kubernetes.resources import kind_of
 from placeopt.model import Instance
 
 DEVICES = [

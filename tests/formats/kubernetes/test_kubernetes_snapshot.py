@@ -8,7 +8,7 @@ import pytest
 
 from kubernetes_objects import node, pod, read
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.kubernetes.quantities import parse_quantity
+from placeopt.formats.kubernetes.resources import parse_quantity
 from placeopt.formats.snapshots import read_kubernetes
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"

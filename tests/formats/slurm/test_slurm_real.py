@@ -22,10 +22,9 @@ from placeopt.errors import Unsupported
 from placeopt.formats.import_notes import KEPT, LEFT_OUT, ImportNotes
 from placeopt.formats.json_entry import read_json
 from placeopt.formats.observed_round import ObservedJob
-from placeopt.formats.slurm.hostlist import expand_hosts
-from placeopt.formats.slurm.jobs import JobListReader
+from placeopt.formats.slurm.fields import expand_hosts, parse_memory
 from placeopt.formats.slurm.nodes import read_nodes
-from placeopt.formats.slurm.tres import parse_memory
+from placeopt.formats.slurm.snapshot import JobListReader
 from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance
 
@@ -201,7 +200,7 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert waiting["52"].node_selector == {"partition:cpu": "yes"}
     kept = {(why, name) for (heading, why), names in notes.names.items() if heading == KEPT for name in names}
     assert kept == set()  # the shard job is counted where GPUs are given out
-    assert any("does not tell --switches" in sentence for sentence in notes.assumptions)
+    assert any("does not list --switches" in sentence for sentence in notes.assumptions)
 
 
 def test_squeue_counts_the_same_jobs() -> None:

@@ -85,7 +85,7 @@ def test_reasons_that_room_ends_and_ones_that_are_not_known(tmp_path: Path) -> N
         ({"shared": "none"}, "--exclusive where nodes are of several shapes, or none"),
         ({"required_nodes": "gpu01", "max_nodes": 2, "tasks": 2, "tres_req_str": "cpu=2,node=2"}, "(--nodelist)"),
         ({"features": "a100*2"}, "a constraint about several nodes together, or one that cannot be read"),
-        ({"resv_name": "course"}, "waits in a reservation whose nodes are not told"),
+        ({"resv_name": "course"}, "waits in a reservation whose nodes are not listed"),
         ({"tres_req_str": "cpu=x"}, "cannot be read: tres_req_str"),
         ({"tres_per_node": "gres:gpu:a:b:c"}, "cannot be read: tres_per_node"),
         ({"tasks": "some"}, "cannot be read: tasks"),

@@ -10,8 +10,8 @@ import pytest
 from slurm_files import DATA, RUNS, WAITS, left_out, read
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.gres import Gres, parse_gres
-from placeopt.formats.slurm.node_states import why_drained
+from placeopt.formats.slurm.fields import Gres, parse_gres
+from placeopt.formats.slurm.nodes import why_drained
 from placeopt.formats.snapshots import read_slurm
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.tres import (
+from placeopt.formats.slurm.fields import (
     GresHolding,
     GresRequest,
     is_mig,
@@ -162,7 +162,7 @@ def test_reserved_nodes_take_jobs_of_reservations(tmp_path: Path) -> None:
     assert [(job.tolerations, job.nodes_allowed) for job in found.jobs] == [(("reservation",), ("gpu01",)), ((), None)]
     found = read(tmp_path, *jobs, state=["IDLE", "RESERVED"])
     assert [job.id for job in found.jobs] == ["9"]
-    assert "Left out, waits in a reservation whose nodes are not told: 1 (2)." in found.note
+    assert "Left out, waits in a reservation whose nodes are not listed: 1 (2)." in found.note
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
-from placeopt.formats.slurm.hostlist import expand_hosts
+from placeopt.formats.slurm.fields import expand_hosts
 from placeopt.formats.topo.read import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
 from placeopt.topology import ClusterTopology, minsky
 
@@ -234,7 +234,7 @@ def test_whole_cluster_of_a_network_and_one_machine() -> None:
     assert read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"]).machines[0].id == "4gpu_phb"
     with pytest.raises(Unsupported, match="a cluster needs"):
         read_cluster([DATA / "topograph_tree.conf"])
-    with pytest.raises(Unsupported, match="machines are told already"):
+    with pytest.raises(Unsupported, match="machines are stated already"):
         read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"], machine=minsky())
 
 

@@ -344,7 +344,7 @@ def choice(kind: str, price: int, found: int) -> NodesNeeded:
         (1, 1, False, "1 node, proven"),
         (2, 5, False, "2 to 5 nodes"),
         (4, None, False, "4 nodes or more"),
-        (None, None, True, "no number of nodes will do"),
+        (None, None, True, "no number of nodes is enough"),
     ],
 )
 def test_how_many_nodes_a_title_says(least: int | None, found: int | None, impossible: bool, words: str) -> None:

@@ -11,7 +11,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Cluster, Demand, Gpu, Job, Machine, Node, Option
 from placeopt.model.scenario import Arrival, Scenario
-from placeopt.report.text.replay import curve_page
+from placeopt.report.text.whatif_rounds import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
 from placeopt.simulation.replay.campaign import PARAMS, RunSetup, play
@@ -61,7 +61,7 @@ def test_stopped_before_anything_was_played() -> None:
     cancel.set()
     curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=1s"), cancel=cancel)
     assert (curve.spots, curve.left) == ((), 1)
-    assert "not told" in str(curve_page(curve)[0])
+    assert "not known" in str(curve_page(curve)[0])
 
 
 def test_a_goal_that_nodes_do_not_meet() -> None:

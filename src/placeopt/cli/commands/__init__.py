@@ -1,1 +1,1 @@
-"""The commands of ``placeopt``, one file each."""
+"""The commands of ``placeopt``, one function each."""

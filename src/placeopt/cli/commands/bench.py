@@ -6,23 +6,22 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.arguments import MAX_SEED
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.output import show, write_out
-from placeopt.cli.progress import Ticker
-from placeopt.cli.question_options import On
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import On, Plots, check_jobs, check_seconds, check_time_limit, expect
+from placeopt.cli.output import ExitCode, UsageError, show, write_out
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
+    from placeopt.benchmark.sets import SetEntry
     from placeopt.formats.solu import Known
 
 INSTANCES = "instances"
@@ -139,21 +138,27 @@ def list(  # noqa: A001 - the command's name
     as_json: Annotated[bool, typer.Option("--json", help="Print names and counts as JSON.")] = False,
 ) -> int:
     """List the named sets of instances, and how much is known of each."""
-    from placeopt.benchmark.sets import known_sets, read_sets
+    from placeopt.benchmark.sets import known_sets
     from placeopt.formats.solu import Known, read_solu
     from placeopt.report.text.benchmark import sets_json, sets_page
 
-    folder = Path(instances)
-    found = {name: read_sets([name], folder) for name in known_sets(folder)}
-    if not found:
-        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
-    solu = read_solu(folder / SOLU)
-    known = {name: [solu.get(item.name, Known()) for item in items] for name, items in found.items()}
+    items_of = _items_of(known_sets(Path(instances)), instances)
+    solu = read_solu(Path(instances) / SOLU)
+    known = {name: [solu.get(item.name, Known()) for item in items] for name, items in items_of.items()}
     if as_json:
-        write_out(sets_json(found, known) + "\n")
+        write_out(sets_json(items_of, known) + "\n")
     else:
-        show(*sets_page(found, known))
+        show(*sets_page(items_of, known))
     return ExitCode.DONE
+
+
+def _items_of(sets: Iterable[str], instances: str) -> Mapping[str, Sequence[SetEntry]]:
+    from placeopt.benchmark.sets import read_sets
+
+    items_of = {name: read_sets([name], Path(instances)) for name in sets}
+    if not items_of:
+        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
+    return items_of
 
 
 def statistics(
@@ -172,22 +177,18 @@ def statistics(
     """
     check_target(out, ())
     started = time.monotonic()
-    from placeopt.benchmark.sets import known_sets, read_sets
+    from placeopt.benchmark.sets import known_sets
     from placeopt.benchmark.statistics import statistics_page
     from placeopt.formats.solu import read_solu
-    from placeopt.report.text.text import plural
+    from placeopt.readable import plural
 
-    folder = Path(instances)
-    named = sorted(known_sets(folder), key=lambda name: (name in SELECTIONS, name))
-    names = tuple(named) if sets is None else _words(sets, "--set")
-    found = {name: read_sets([name], folder) for name in names}
-    if not found:
-        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
+    named = sorted(known_sets(Path(instances)), key=lambda name: (name in SELECTIONS, name))
+    items_of = _items_of(named if sets is None else _words(sets, "--set"), instances)
     with Ticker(started, quiet=quiet) as ticker:
-        page = statistics_page(found, read_solu(_solu(solu, instances)), ticker.doing)
+        page = statistics_page(items_of, read_solu(_solu(solu, instances)), ticker.doing)
     write_document(out, page.encode())
-    count = len({item.name for items in found.values() for item in items})
-    say(f"{plural(count, 'instance')} of {plural(len(found), 'set')}", out)
+    count = len({item.name for items in items_of.values() for item in items})
+    say(f"{plural(count, 'instance')} of {plural(len(items_of), 'set')}", out)
     return ExitCode.DONE
 
 
@@ -198,10 +199,7 @@ def report(
         str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first by name.")
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
-    plots: Annotated[
-        bool | None,
-        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
-    ] = None,
+    plots: Plots = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")
     ] = False,
@@ -217,8 +215,7 @@ def report(
     profiles, and paired comparisons with bootstrap intervals. Gaps are to the values that the run knew, unless
     --instances or --solu names others.
     """
-    if not 0 < shift < float("inf"):
-        raise UsageError(f"--shift: {shift!r}, expected seconds above 0")
+    check_seconds("--shift", shift)
     from placeopt.benchmark.report import make_report, write_report
     from placeopt.formats.solu import read_solu
     from placeopt.report.text.benchmark import report_page, tables_json
@@ -274,19 +271,19 @@ def check(
         )
     better = improve_known(known, checked)
     new = [name for name, entry in better.items() if entry != known.get(name)]
-    found = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
-    if update and (new or found) and not interruption.code:
+    has_new_source = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
+    if update and (new or has_new_source) and not interruption.code:
         write_solu(path, better)
     if as_json:
         write_out(checked_json(checked, {name: better[name] for name in new}, updated=update) + "\n")
     elif not quiet:
         show(*checked_page(checked, {name: better[name] for name in new}, str(path), updated=update))
-    wrong = any(one.faults for one in checked)
+    wrong = any(row.faults for row in checked)
     return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
 
 
 def _finders(entry: Known | None) -> tuple[str, str]:
-    """Say who found value and bound."""
+    """Return the sources of value and bound."""
     return ("", "") if entry is None else (entry.value_by, entry.bound_by)
 
 
@@ -294,8 +291,8 @@ def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     """Read ``0-4``, ``7`` or ``0-2,5``; raises `UsageError` at anything else."""
     seeds: dict[int, None] = {}
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part, re.ASCII)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        match = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last or last > MAX_SEED or last - first + len(seeds) >= MAX_SEEDS:
             raise UsageError(
                 f"{option}: {text!r}, expected numbers and ranges such as 0-4 or 0,7, up to {MAX_SEED}, "
@@ -334,9 +331,7 @@ def _words(text: str, option: str) -> tuple[str, ...]:
 
 
 def _check(time_limit: float, threads: int, jobs: int, memory_limit: int | None) -> None:
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
+    check_time_limit(time_limit)
     check_jobs(jobs)
     for option, value in (("--threads", threads), ("--memory-limit", memory_limit)):
-        if value is not None and value < 1:
-            raise UsageError(f"{option}: {value}, expected 1 or more")
+        expect(value is None or value >= 1, option, value, "1 or more")

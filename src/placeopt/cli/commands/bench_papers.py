@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.commands.bench import INSTANCES, parse_seeds
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import write_document
-from placeopt.cli.output import write_out
-from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import Plots, check_jobs
+from placeopt.cli.output import ExitCode, UsageError, write_out
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.environment import find_papers
 
 if TYPE_CHECKING:
@@ -36,10 +34,7 @@ def papers(
     jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,
     full: Annotated[bool, typer.Option("--full", help="The papers' sizes, where they are reduced otherwise.")] = False,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
-    plots: Annotated[
-        bool | None,
-        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
-    ] = None,
+    plots: Plots = None,
     instances: Annotated[
         str, typer.Option("--instances", metavar="DIR", help="Folder that holds papers/, the stored scenarios.")
     ] = INSTANCES,
@@ -86,12 +81,12 @@ def papers(
             )
             code = interruption.code or code
     starts, rows = read_results(folder)
-    found = [rows[case] for case in cases if campaign.is_current(case, rows.get(case), Path(instances))]
-    report = make_report(names, settings, found, starts)
+    current = [rows[case] for case in cases if campaign.is_current(case, rows.get(case), Path(instances))]
+    report = make_report(names, settings, current, starts)
     written = write_report(report, folder)
     number = len(written)
     if not code:
-        number += _draw(names, settings, found, folder, Path(instances), wanted=plots)
+        number += _draw(names, settings, current, folder, Path(instances), wanted=plots)
     if not quiet:
         write_out(report.page)
         write_out(f"\n{number} files in {out}; begin with papers.md\n")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.cli.files import STREAM, check_sources, check_target, peek, say, write_document
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.errors import BadInput
-from placeopt.readable import duration
-from placeopt.report.text.text import plural
+from placeopt.readable import duration, plural
 
 if TYPE_CHECKING:
     from placeopt.formats.figure import Figure
@@ -31,7 +30,7 @@ def report(
         typer.Argument(
             metavar="FILE...",
             help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
-            "whatif and audit with --json; told by content.",
+            "whatif and audit with --json; recognised by content.",
         ),
     ],
     out: Annotated[str, typer.Option(metavar="HTML", help="The file.")],
@@ -57,11 +56,11 @@ def report(
     from placeopt.formats.figure import FORMATS
     from placeopt.report.html import page
 
-    found = _Found()
+    inputs_by_kind = _Inputs()
     for path in inputs:
-        found.read(path)
-    found.read_logs()
-    drawn, facts = found.figures(), found.facts()
+        inputs_by_kind.read(path)
+    inputs_by_kind.read_logs()
+    drawn, facts = inputs_by_kind.figures(), inputs_by_kind.facts()
     command = shlex.join(["placeopt", "report", *inputs, "--out", out])
     write_document(out, page(title, command, facts, drawn).encode())
     if figures is not None:
@@ -77,7 +76,7 @@ def report(
     return ExitCode.DONE
 
 
-class _Found:
+class _Inputs:
     """What was read, by kind."""
 
     def __init__(self) -> None:
@@ -106,22 +105,20 @@ class _Found:
         return self.scenarios[0] if len(self.scenarios) == 1 else None
 
     def read_logs(self) -> None:
-        """Read the logs that were found: a scenario that was named tells what has run from its beginning."""
+        """Read the logs; the scenario, if there is one, states the jobs that run from the beginning."""
         from placeopt.report.html import read_log
 
         running = () if self._scenario is None else self._scenario.running
         self.logs = [read_log(log, running) for log in self._log_files]
 
     def _read_document(self, path: str) -> None:
-        from placeopt.formats.bounds import top_keys
         from placeopt.formats.documents import loads
-        from placeopt.formats.files import label, read_bytes
         from placeopt.model import Instance, Plan
         from placeopt.model.scenario import Scenario
         from placeopt.report.html import answer_type
 
-        data, source = read_bytes(path), label(path)
-        keys = set(top_keys(data, source) or ())
+        data, source, top = peek(path)
+        keys = set(top or ())
         if "cluster" in keys and keys & {"arrivals", "physics"}:
             self.scenarios.append(loads(Scenario, data, source=source))
         elif "cluster" in keys:
@@ -138,7 +135,7 @@ class _Found:
             )
 
     def figures(self) -> list[Figure]:
-        """Draw all there is."""
+        """Return the figures of everything that was read."""
         from placeopt.report.html import answer_figures, gpu_map, simulation_figures
 
         drawn = []
@@ -158,7 +155,7 @@ class _Found:
         return drawn
 
     def facts(self) -> list[Fact]:
-        """Say what the figures are of: sizes, results, seeds, versions, notes."""
+        """Return facts about the figures: sizes, results, seeds, versions, notes."""
         from placeopt import __version__
         from placeopt.report.html import Fact, answer_figures
 
@@ -173,7 +170,10 @@ class _Found:
             if instance.note:
                 facts.append(Fact("its data", instance.note))
         for source, plan in self.plans:
-            levels = "; ".join(f"{level.name} {level.objective:,}, bound {_told(level.bound)}" for level in plan.levels)
+            levels = "; ".join(
+                f"{level.name} {level.objective:,}, bound {'unknown' if level.bound is None else f'{level.bound:,}'}"
+                for level in plan.levels
+            )
             facts.append(
                 Fact(f"plan {source}", f"{plan.status}, {levels}; policy {plan.policy.name}, seed {plan.seed}")
             )
@@ -196,7 +196,3 @@ class _Found:
             title = "; ".join(figure.title for figure in answer_figures(answer, number))
             facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
         return facts
-
-
-def _told(bound: int | None) -> str:
-    return "unknown" if bound is None else f"{bound:,}"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import check_sources
-from placeopt.cli.output import can_unicode, output_width, write_out
+from placeopt.cli.files import check_sources, read_any
+from placeopt.cli.output import ExitCode, UsageError, can_unicode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.errors import BadInput
 
@@ -49,7 +48,6 @@ def show(
     if width is not None and not WIDTHS[0] <= width <= WIDTHS[1]:
         raise UsageError(f"--width: {width}, expected {WIDTHS[0]} to {WIDTHS[1]}")
     check_sources({"FILE": document, "--instance": instance})
-    from placeopt.cli.recognise import read_any
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
     from placeopt.report.text import documents
@@ -57,22 +55,22 @@ def show(
     from placeopt.report.text.scenario import scenario_facts, scenario_page
 
     columns, glyphs = width or output_width(), BLOCKS if can_unicode() else ASCII
-    found = read_any(document)
+    content = read_any(document)
     data: Callable[[], dict[str, Any]]
     page: Callable[[], list[RenderableType]]
-    if isinstance(found, Plan):
-        round_ = _round_of(found, document, instance)
-        data = partial(documents.plan_data, round_, found)
-        page = partial(documents.plan_page, round_, found, glyphs, width=columns)
+    if isinstance(content, Plan):
+        round_ = _round_of(content, document, instance)
+        data = partial(documents.plan_data, round_, content)
+        page = partial(documents.plan_page, round_, content, glyphs, width=columns)
     elif instance is not None:
         raise UsageError(f"--instance goes with a plan, and {document} is none")
-    elif isinstance(found, Instance):
-        data = partial(documents.instance_data, found)
-        page = partial(documents.instance_page, found, glyphs, width=columns)
-    elif isinstance(found, Scenario):
-        data, page = partial(scenario_facts, found), partial(scenario_page, found)
+    elif isinstance(content, Instance):
+        data = partial(documents.instance_data, content)
+        page = partial(documents.instance_page, content, glyphs, width=columns)
+    elif isinstance(content, Scenario):
+        data, page = partial(scenario_facts, content), partial(scenario_page, content)
     else:
-        data, page = partial(documents.machine_data, found), partial(documents.machine_page, found)
+        data, page = partial(documents.machine_data, content), partial(documents.machine_page, content)
     if as_json:
         write_out(json.dumps(data(), indent=2) + "\n")
     else:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
-from placeopt.cli.output import show, write_error
-from placeopt.cli.progress import Ticker
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import check_seed, check_time_limit, expect
+from placeopt.cli.output import ExitCode, UsageError, show, write_error
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.readable import duration
 
 if TYPE_CHECKING:
@@ -79,14 +77,10 @@ def simulate(
     warning names a policy that needs run time estimates which jobs do not state.
     """
     started = time.monotonic()
-    if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    if rule not in (None, "rate", "sc17"):
-        raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
-    if estimates not in ("stated", "actual"):
-        raise UsageError(f"--estimates: {estimates!r}, expected stated or actual")
+    check_seed(seed)
+    check_time_limit(time_limit)
+    expect(rule in (None, "rate", "sc17"), "--rule", rule, "rate or sc17")
+    expect(estimates in ("stated", "actual"), "--estimates", estimates, "stated or actual")
     if round_ is not None and "," in policy:
         raise UsageError("--round: a moment is one of one policy; name one with --policy")
     if at is not None and (round_ is None or not at >= 0):
@@ -102,23 +96,25 @@ def simulate(
         world = _read(scenario, rule)
         if estimates == "actual":
             world = with_actual_estimates(world)
-        warn_of_estimates([(world, one) for one in policies], "state run_time_ms, or take --estimates actual")
+        warn_of_estimates(
+            [(world, scheduling) for scheduling in policies], "state run_time_ms, or take --estimates actual"
+        )
         folder = _folder(out)
         summaries: list[Summary] = []
         with Interruption("what is there so far") as interruption:
-            for one in policies:
+            for scheduling in policies:
 
-                def on_progress(news: Tick, name: str = one.name) -> None:
+                def on_progress(news: Tick, name: str = scheduling.name) -> None:
                     ticker.doing(
                         f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
                         f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
 
-                ticker.doing(f"{one.name}: compiling")
-                log = None if folder is None else folder / log_name(world.name, one.name, seed)
+                ticker.doing(f"{scheduling.name}: compiling")
+                log = None if folder is None else folder / log_name(world.name, scheduling.name, seed)
                 history = play(
                     world,
-                    one,
+                    scheduling,
                     seed=seed,
                     time_limit_s=time_limit,
                     log=log,
@@ -193,7 +189,7 @@ def _folder(out: str | None) -> Path | None:
 
 
 def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from placeopt.report.text.simulations import simulation_facts, simulation_table
+    from placeopt.report.text.scenario import simulation_facts, simulation_table
 
     data = (json.dumps(simulation_facts(summaries), indent=2) + "\n").encode()
     if folder is not None:

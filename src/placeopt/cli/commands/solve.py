@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self, TextIO
 
 import typer
 
-from placeopt.cli.exits import ExitCode
 from placeopt.cli.files import STREAM, check_sources, check_target, read_policy, write_document
-from placeopt.cli.log import SolveLog
-from placeopt.cli.output import show, write_error
-from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import check_params, check_previous, parse_solver_options
-from placeopt.cli.signals import Interruption
+from placeopt.cli.options import PolicyChoice, RoundFile, check_params, check_previous, parse_solver_options
+from placeopt.cli.output import ExitCode, show, write_error
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
 from placeopt.solving.params import SolveParams
 
@@ -21,15 +21,101 @@ if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
     from placeopt.solving.bounds import Progress
 
+
+class SolveLog:
+    """
+    Writes ``start``, ``progress``, ``stage`` and ``end`` events; a context manager. Without a path it does nothing.
+
+    A full disk ends the log, not the solve.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+        self._last_news: dict[str, float] = {}
+        if path is not None:
+            try:
+                self._file = Path(path).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed on exit
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise BadInput(f"{path}: cannot be written: {reason}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as fault:
+                self._give_up(fault)
+
+    def start(self, instance: Instance, params: SolveParams) -> None:
+        """Write the instance and the options."""
+        self._write("start", instance=instance.name, digest=instance.digest, **asdict(params))
+
+    def progress(self, news: Progress) -> None:
+        """Write progress of the round."""
+        self._last_news[news.stage] = news.seconds
+        self._write(
+            "progress",
+            seconds=round(news.seconds, 6),
+            stage=news.stage,
+            value=news.value,
+            value_bound=news.value_bound,
+            cost=news.cost,
+            cost_bound=news.cost_bound,
+            gap=news.gap,
+        )
+
+    def end(self, plan: Plan, *, read_s: float, total_s: float, code: int) -> None:
+        """
+        Write the stages with the time at which each ended, the phases, and the result.
+
+        In deterministic mode a stage's ``seconds`` are those since the one before ended, the first one's since the
+        instance was read.
+        """
+        before = read_s
+        for stage in plan.stages:
+            ended = self._last_news.get(stage.name, before)
+            spent = ended - before if stage.seconds is None else stage.seconds
+            self._write(
+                "stage",
+                **stage.model_dump(exclude={"seconds"}),
+                seconds=round(spent, 6),
+                ended_s=round(ended, 6),
+            )
+            before = ended
+        phases = plan.seconds.model_dump() | {"read": read_s, "total": total_s}
+        self._write(
+            "end",
+            status=plan.status,
+            limit=plan.limit,
+            gap=plan.gap,
+            exit_code=int(code),
+            seconds={name: None if spent is None else round(spent, 6) for name, spent in phases.items()},
+        )
+
+    def _write(self, event: str, **facts: object) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps({"event": event, **facts}) + "\n")
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self._file = None
+        write_error(f"warning: {self._path}: the log ends here: {error.strerror or error}")
+
+
 DEFAULT_TIME_LIMIT_S = 10.0
 
 
 def solve(
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
+    instance: RoundFile,
     method: Annotated[str, typer.Option(metavar="NAME", help="auto, or a method by name.")] = "auto",
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Policy instead of the instance's own.")
-    ] = None,
+    policy: PolicyChoice = None,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Time limit in seconds, reading included.")
     ] = DEFAULT_TIME_LIMIT_S,
@@ -110,7 +196,9 @@ def solve(
             engine.close()
             total_s = time.monotonic() - started
             ticker.stop()
-            _warn(plan)
+            for stage in plan.stages:  # the plan is valid nevertheless
+                if stage.outcome == "failed":
+                    write_error(f"warning: stage {stage.name} failed: {stage.detail}")
             _warn_of_estimates(round_, plan)
             _deliver(plan, out, as_json=as_json, quiet=quiet, total_s=total_s)
             code = interruption.code or _judge(round_, plan)
@@ -119,7 +207,7 @@ def solve(
 
 
 def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s: float) -> None:
-    """Write the plan first; the summary stands even if that fails."""
+    """Write the plan, then print the summary, also where writing failed."""
     from placeopt.formats.documents import dumps
 
     data = dumps(plan) if out is not None or as_json else b""
@@ -133,18 +221,11 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s
     if to_screen:
         write_document(STREAM, data)
     elif not quiet:
-        from placeopt.report.text.summary import plan_summary
+        from placeopt.report.text.plan_summary import plan_summary
 
         show(*plan_summary(plan, total_s=total_s))
     if fault is not None:
         raise fault
-
-
-def _warn(plan: Plan) -> None:
-    """Print a warning for each stage that failed; the plan is valid nevertheless."""
-    for stage in plan.stages:
-        if stage.outcome == "failed":
-            write_error(f"warning: stage {stage.name} failed: {stage.detail}")
 
 
 def _warn_of_estimates(instance: Instance, plan: Plan) -> None:

@@ -14,9 +14,8 @@ from placeopt.cli.commands.whatif_replay import (
     apply_to_scenario,
     is_scenario,
 )
-from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.question_options import (
+from placeopt.cli.files import check_target, write_made
+from placeopt.cli.options import (
     InstanceFile,
     ParallelQuestion,
     PatchFiles,
@@ -25,6 +24,7 @@ from placeopt.cli.question_options import (
     SolverQuestion,
     read_base,
 )
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.parallel import HERE
 
 if TYPE_CHECKING:
@@ -59,12 +59,11 @@ def fit(
     with question.answering() as answering:
         wanted = parse_job(job, answering.base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
         answering.ticker.doing("counting copies")
-        found = answer(answering.base, wanted, limits, answering.interruption.event)
+        result = answer(answering.base, wanted, limits, answering.interruption.event)
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
     words = job + (f" with {' and '.join(each)} a worker" if each else "")
     words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
-    question.deliver(found, lambda: fit_page(found, words))
-    return answering.interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
+    return question.deliver(result, lambda: fit_page(result, words), answering.interruption, no=result.most == 0)
 
 
 def slots(
@@ -83,9 +82,8 @@ def slots(
     from placeopt.whatif.fit_copies import slots as answer
 
     with question.answering() as answering:
-        found = answer(answering.base, numbers, model)
-    question.deliver(found, lambda: slots_page(found))
-    return answering.interruption.code or ExitCode.DONE
+        result = answer(answering.base, numbers, model)
+    return question.deliver(result, lambda: slots_page(result), answering.interruption)
 
 
 def fail(
@@ -115,7 +113,7 @@ def fail(
     from placeopt.whatif.failures import fail as answer
 
     with question.answering() as answering:
-        found = answer(
+        result = answer(
             answering.base,
             level,
             k=k,
@@ -124,8 +122,7 @@ def fail(
             limits=limits,
             **question.parallel(answering, "scenarios"),
         )
-    question.deliver(found, lambda: failures_page(found))
-    return answering.interruption.code or (ExitCode.NO if found.answer == "no" else ExitCode.DONE)
+    return question.deliver(result, lambda: failures_page(result), answering.interruption, no=result.answer == "no")
 
 
 def add(
@@ -181,11 +178,11 @@ def add(
                 on_news=news,
                 on_mixture=mixed,
             )
-            question.deliver(choice, lambda: cheapest_page(choice))
-            return answering.interruption.code or (ExitCode.NO if choice.mixture is None else ExitCode.DONE)
-        found = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
-    question.deliver(found, lambda: added_page(found))
-    return answering.interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
+            return question.deliver(
+                choice, lambda: cheapest_page(choice), answering.interruption, no=choice.mixture is None
+            )
+        result = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
+    return question.deliver(result, lambda: added_page(result), answering.interruption, no=result.impossible)
 
 
 def apply(
@@ -198,10 +195,5 @@ def apply(
     check_target(out, (instance, plan, *(patch or ())))
     if is_scenario(instance):
         return apply_to_scenario(instance, plan, patch, out)
-    from placeopt.formats.documents import dumps
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
-
-    changed = read_base(instance, plan, patch, None)
-    write_document(out, dumps(changed))
-    say(f"{changed.name}: {summary_line(instance_facts(changed))}", out)
+    write_made(out, read_base(instance, plan, patch, None))
     return ExitCode.DONE

@@ -12,12 +12,10 @@ import typer
 
 from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.commands.simulate import warn_of_estimates
-from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
-from placeopt.cli.progress import Ticker
-from placeopt.cli.question_options import KEEPS, ParallelQuestion, limits_of, read_patch, rows_path
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, write_document, write_made
+from placeopt.cli.options import KEEPS, ParallelQuestion, check_jobs, limits_of, read_patch, rows_path
+from placeopt.cli.output import ExitCode, UsageError
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.parallel import workers
 
 if TYPE_CHECKING:
@@ -57,16 +55,13 @@ def is_scenario(path: str) -> bool | None:
     """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
     if path == STREAM:
         return None
-    from placeopt.formats.bounds import top_keys
-    from placeopt.formats.files import label, read_bytes
-
-    keys = set(top_keys(read_bytes(path), label(path)) or ())
+    keys = set(peek(path)[2] or ())
     return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
 
 
 def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) -> int:
     """Answer ``add --until GOAL``; exit code 1 if no number that was tried meets it."""
-    from placeopt.report.text.replay import curve_page
+    from placeopt.report.text.whatif_rounds import curve_page
     from placeopt.simulation.replay import add, parse_goal
 
     goal = parse_goal(until)
@@ -76,42 +71,38 @@ def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) 
         raise UsageError("--node-type: one type at a time where a goal is met by replay")
     with _replaying(replay) as (world, scheduling, shared, interruption):
         warn_of_estimates([(world, scheduling)], STATE)
-        found = add(world, scheduling, node_type, goal, most=most, **shared)
-    replay.question.deliver(found, lambda: curve_page(found))
-    return interruption.code or (ExitCode.NO if found.found is None else ExitCode.DONE)
+        result = add(world, scheduling, node_type, goal, most=most, **shared)
+    return replay.question.deliver(result, lambda: curve_page(result), interruption, no=result.found is None)
 
 
 def sweep_by_replay(replay: Replay, vary: str, measure: str | None, csv: str | None) -> int:
     """Answer ``sweep`` on a scenario."""
-    from placeopt.report.text.replay import curve_csv, curve_page
+    from placeopt.report.text.whatif_rounds import curve_csv, curve_page
     from placeopt.simulation.replay import parse_goal, parse_settings, sweep
 
     wanted = measure or DEFAULT_MEASURE
     goal = parse_goal(wanted) if "=" in wanted else None
     with _replaying(replay) as (world, scheduling, shared, interruption):
         varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
-        warn_of_estimates([(one.scenario, one.scheduling) for one in settings], STATE)
-        found = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
+        warn_of_estimates([(setting.scenario, setting.scheduling) for setting in settings], STATE)
+        result = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
         if csv is not None:
-            write_document(csv, curve_csv(found).encode())
-    replay.question.deliver(found, lambda: curve_page(found))
-    return interruption.code or ExitCode.DONE
+            write_document(csv, curve_csv(result).encode())
+    return replay.question.deliver(result, lambda: curve_page(result), interruption)
 
 
 def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out: str) -> int:
     """Write a scenario after patches."""
     if plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
-    from placeopt.formats.documents import dumps, read_scenario
-    from placeopt.report.text.text import plural
+    from placeopt.formats.documents import read_scenario
     from placeopt.simulation.replay.variations import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
-    world, after = patch_scenario(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
+    world, after = patch_scenario(read_scenario(path), before, *(read_patch(path_) for path_ in patch or ()))
     if after != before:
         raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
-    write_document(out, dumps(world))
-    say(f"{world.name}: {plural(len(world.arrivals), 'job')} on {plural(len(world.cluster.nodes), 'node')}", out)
+    write_made(out, world)
     return ExitCode.DONE
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.cli.commands.whatif_replay import Draws, Replay, ReplayPolicy, is_scenario, sweep_by_replay
-from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, write_document
-from placeopt.cli.question_options import ParallelQuestion, SolverQuestion
+from placeopt.cli.options import ParallelQuestion, SolverQuestion, expect
+from placeopt.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from placeopt.whatif.answers import EmptiedDomains
+
 
 RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Time limit of a round in seconds.")]
 
@@ -50,16 +54,15 @@ def sweep(
 
     variation = parse_variation(vary)
     with question.answering() as answering:
-        found = answer(
+        result = answer(
             answering.base,
             variation,
             limits=limits,
             **question.parallel(answering, "settings"),
         )
         if csv is not None:
-            write_document(csv, sweep_csv(found).encode())
-    question.deliver(found, lambda: sweep_page(found))
-    return answering.interruption.code or ExitCode.DONE
+            write_document(csv, sweep_csv(result).encode())
+    return question.deliver(result, lambda: sweep_page(result), answering.interruption)
 
 
 def swap(
@@ -83,9 +86,8 @@ def swap(
 
     with question.answering() as answering:
         chosen = () if nodes is None else tuple(nodes.split(","))
-        found = answer(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
-    question.deliver(found, lambda: swap_page(found))
-    return answering.interruption.code or (ExitCode.NO if found.answer == "worse" else ExitCode.DONE)
+        result = answer(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
+    return question.deliver(result, lambda: swap_page(result), answering.interruption, no=result.answer == "worse")
 
 
 def price(
@@ -104,11 +106,49 @@ def price(
     from placeopt.whatif.marginal_prices import price as answer
 
     with question.answering() as answering:
-        found = answer(
+        result = answer(
             answering.base,
             of.split(","),
             limits=limits,
             **question.parallel(answering, "rounds"),
         )
-    question.deliver(found, lambda: prices_page(found))
-    return answering.interruption.code or ExitCode.DONE
+    return question.deliver(result, lambda: prices_page(result), answering.interruption)
+
+
+def defrag(
+    question: SolverQuestion,
+    level: Annotated[str, typer.Option(metavar="LEVEL", help="node, or a level of the cluster's network.")] = "node",
+    exempt: Annotated[str | None, typer.Option(metavar="JOB,...", help="Jobs that must not be moved.")] = None,
+    everyone: Annotated[
+        bool, typer.Option("--all-movable", help="Also move jobs that are not marked as movable.")
+    ] = False,
+    moves: Annotated[int | None, typer.Option(metavar="N", help="Largest number of moves.")] = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for the whole search.")] = 30.0,
+) -> int:
+    """
+    Empty as many nodes, or racks, as possible by moving running jobs; prints emptied nodes against moves, in a safe
+    order.
+
+    Exit code 1: no tried set of moves empties more than are empty now.
+    """
+    limits = question.limits(time_limit)
+    expect(moves is None or moves >= 0, "--moves", moves, "0 or more")
+    from placeopt.report.text.whatif import defrag_page
+    from placeopt.whatif.defragmentation import defrag as answer
+
+    with question.answering() as answering:
+
+        def news(point: EmptiedDomains) -> None:
+            answering.ticker.doing(f"{point.freed:,} empty with {len(point.moves):,} moves")
+
+        result = answer(
+            answering.base,
+            level,
+            exempt=() if exempt is None else exempt.split(","),
+            everyone=everyone,
+            most_moves=moves,
+            limits=limits,
+            cancel=answering.interruption.event,
+            on_news=news,
+        )
+    return question.deliver(result, lambda: defrag_page(result), answering.interruption, no=not result.front)

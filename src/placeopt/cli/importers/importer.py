@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from placeopt.cli.exits import ExitCode
-from placeopt.cli.files import check_sources, check_target, say, write_document
-from placeopt.cli.output import write_error
+from placeopt.cli.files import check_sources, check_target, say, summary, write_document
+from placeopt.cli.options import with_signature
+from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
@@ -30,16 +30,7 @@ OUTPUTS = {
 @dataclass(frozen=True)
 class Imported:
     """
-    What a reader returns.
-
-    Attributes
-    ----------
-    data
-        The document to write.
-    summary
-        One line about it.
-    notes
-        Lines for standard error: what was left out or assumed. None: nothing is printed.
+    The document that a reader returns, one line about it, and lines for standard error: what was left out or assumed.
     """
 
     data: bytes
@@ -73,7 +64,9 @@ class Importer:
     def command(self) -> Callable[..., int]:
         """Return the function that the command line runs."""
         parameters = list(inspect.signature(self.read, eval_str=True).parameters.values())
-        inputs = [one.name for one in parameters if INPUT in getattr(one.annotation, "__metadata__", ())]
+        inputs = [
+            parameter.name for parameter in parameters if INPUT in getattr(parameter.annotation, "__metadata__", ())
+        ]
 
         def run(out: str, **options: Any) -> int:
             sources: dict[str, str | None] = {}
@@ -93,24 +86,18 @@ class Importer:
             return ExitCode.DONE
 
         metavar, text = OUTPUTS[self.output]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        target = inspect.Parameter("out", keyword, annotation=Annotated[str, typer.Option(metavar=metavar, help=text)])
-        num_required = sum(one.default is inspect.Parameter.empty for one in parameters)
-        own = [one.replace(kind=keyword) for one in parameters]
-        signature = inspect.Signature([*own[:num_required], target, *own[num_required:]], return_annotation=int)
-        run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
-        run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-        run.__doc__ = self.read.__doc__
-        run.__name__ = self.name
+        option = Annotated[str, typer.Option(metavar=metavar, help=text)]
+        target = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=option)
+        num_required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
+        with_signature(run, self.read, [*parameters[:num_required], target, *parameters[num_required:]])
         return run
 
 
 def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
     """Return a round with its summary."""
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
-    return Imported(dumps(round_), f"{round_.name}: {summary_line(instance_facts(round_))}", notes)
+    return Imported(dumps(round_), summary(round_), notes)
 
 
 def imported_snapshot(round_: Instance) -> Imported:
@@ -121,7 +108,5 @@ def imported_snapshot(round_: Instance) -> Imported:
 def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:
     """Return a scenario with its summary."""
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.text import plural
 
-    jobs, nodes = len(scenario.arrivals), len(scenario.cluster.nodes)
-    return Imported(dumps(scenario), f"{scenario.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}", notes)
+    return Imported(dumps(scenario), summary(scenario, unit), notes)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from placeopt.cli.importers.importer import Importer
-from placeopt.cli.importers.kubernetes import KUBERNETES
-from placeopt.cli.importers.openb import OPENB, OPENB_TRACE
-from placeopt.cli.importers.philly import PHILLY
-from placeopt.cli.importers.sc17 import SC17
-from placeopt.cli.importers.sia import SIA
-from placeopt.cli.importers.slurm import SLURM
+from placeopt.cli.importers.snapshots import KUBERNETES, SLURM
 from placeopt.cli.importers.topo import TOPO
+from placeopt.cli.importers.traces import OPENB, OPENB_TRACE, PHILLY, SC17, SIA
 
 IMPORTERS: dict[str, Importer] = {
     importer.name: importer for importer in (OPENB, OPENB_TRACE, SC17, PHILLY, SLURM, KUBERNETES, SIA, TOPO)

@@ -34,11 +34,11 @@ def topo(
     NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
     from placeopt.formats.topo.read import read_machine
-    from placeopt.report.text.hardware import hardware_document, hardware_summary
+    from placeopt.report.text.documents import hardware_document, hardware_summary
 
-    found: Machine | Fabric | Inventory | Cluster
+    hardware: Machine | Fabric | Inventory | Cluster
     if any(stated is not None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
-        found = read_machine(
+        hardware = read_machine(
             files,
             name,
             cpu_millicores=cpu_millicores,
@@ -47,8 +47,8 @@ def topo(
             gpu_memory_mib=gpu_memory_mib,
         )
     else:
-        found = _read(files)
-    return Imported(hardware_document(found), hardware_summary(found))
+        hardware = _read(files)
+    return Imported(hardware_document(hardware), hardware_summary(hardware))
 
 
 def _read(files: list[str]) -> Machine | Fabric | Inventory | Cluster:

@@ -1,17 +1,60 @@
-"""Job drafts from pods: one draft for a single pod, or for the identical pods of a gang."""
+"""Jobs under construction from pods: one draft for a single pod, or for the identical pods of a gang."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.kubernetes.job_drafts import JobDraft
 from placeopt.formats.kubernetes.pod_groups import PodGroupRules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, mib, millicores
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
-from placeopt.model import Demand, Job, Option
+from placeopt.model import Demand, Job, Option, Split
+
+
+@dataclass
+class JobDraft:
+    """
+    Identical pods that are one job.
+
+    At least ``pods_min`` of them start together. None of them may be on ``excluded_nodes``. The other fields are as in
+    `placeopt.model.Option`.
+    """
+
+    name: str
+    pods: list[Pod]
+    pods_min: int
+    gpus: int
+    cpu_millicores: int
+    memory_mib: int
+    topology_key: str | None = None
+    """Node label whose value all of them must share."""
+    excluded_nodes: frozenset[str] = frozenset()
+    single_node: bool = False
+    workers_per_node_max: int | None = None
+    splits: list[Split] = field(default_factory=list)
+
+    @property
+    def first(self) -> Pod:
+        """One of the pods, which represents all."""
+        return self.pods[0]
+
+    @property
+    def runs(self) -> bool:
+        """Whether the pods are on nodes; all are, or none."""
+        return self.first.node is not None
+
+    @property
+    def order_key(self) -> tuple[int, int, int, str]:
+        """Sort key where not all jobs can be accepted: most GPUs, highest priority, longest wait."""
+        return (-self.gpus * len(self.pods), -self.first.priority, self.first.created_ms, self.name)
+
+    def split(self, level: str, domains: int, workers: int | None = None) -> None:
+        """Add a rule about the domains of a level, unless it exists."""
+        rule = Split(level=level, domains=domains, workers=workers)
+        if rule not in self.splits:
+            self.splits.append(rule)
 
 
 @dataclass(frozen=True)
@@ -19,14 +62,8 @@ class GangBuilder:
     """
     Groups pods into job drafts.
 
-    Attributes
-    ----------
-    rules
-        Rules of the listed PodGroups.
-    places
-        Waiting pod -> where its volumes can be used, as text.
-    left_out
-        Waiting pod -> why it is left out.
+    ``rules``: Rules of the listed PodGroups. ``places``: Waiting pod -> where its volumes can be used, as text.
+    ``left_out``: Waiting pod -> why it is left out.
     """
 
     rules: Mapping[str, PodGroupRules]
@@ -41,15 +78,15 @@ class GangBuilder:
             rules = self._rules(pod)
             alone = pod.group is None or not rules.gang
             groups.setdefault((pod.id if pod.group is None or alone else pod.group.id, alone), []).append(pod)
-        found = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
+        drafts = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
         names: set[str] = set()
-        for draft in found:
+        for draft in drafts:
             number, name = 1, job_id(draft.name)
             draft.name = name
             while draft.name in names:
                 draft.name, number = f"{name}+{number}", number + 1
             names.add(draft.name)
-        return found
+        return drafts
 
     def _rules(self, pod: Pod) -> PodGroupRules:
         group = pod.group
@@ -62,8 +99,8 @@ class GangBuilder:
         for pod in running:
             shape = (pod.gpus, millicores(pod.cpu, up=False), mib(pod.memory, up=False))
             parts.setdefault(shape, []).append(pod)
-        found = [_draft(name, pods, len(pods)) for pods in parts.values()]
-        if len(found) > 1 or (found and waiting):
+        drafts = [_draft(name, pods, len(pods)) for pods in parts.values()]
+        if len(drafts) > 1 or (drafts and waiting):
             self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
         if waiting:
             least, total = self._numbers(alone, members)
@@ -71,10 +108,10 @@ class GangBuilder:
             if reason is None and not running and len(members) < total:
                 reason = f"a group of which some pods are missing ({len(members)} of {total})"
             if reason is None:
-                found.append(self._waiting(name, waiting, max(1, min(len(waiting), least - len(running)))))
+                drafts.append(self._waiting(name, waiting, max(1, min(len(waiting), least - len(running)))))
             else:
                 self.notes.leave_out(reason, name)
-        return found
+        return drafts
 
     def _numbers(self, alone: bool, members: list[Pod]) -> tuple[int, int]:
         """Return the number of pods that must run together, and the number that must exist before any starts."""
@@ -103,15 +140,13 @@ class GangBuilder:
             return None
         if (reason := self._rules(waiting[0]).unsupported) is not None:
             return reason
-        if (
-            len({(pod.gpus, pod.rules, pod.topology_key, pod.ports, _others(pod), self._place(pod)) for pod in waiting})
-            > 1
-        ):
+        kinds: set[tuple[object, ...]] = set()
+        for pod in waiting:
+            others = frozenset(pod.other_resources.items())
+            kinds.add((pod.gpus, pod.rules, pod.topology_key, pod.ports, others, self.places.get(pod.id, "")))
+        if len(kinds) > 1:
             return "a gang whose pods that wait are not alike"
         return None
-
-    def _place(self, pod: Pod) -> str:
-        return self.places.get(pod.id, "")
 
     def _waiting(self, name: str, pods: list[Pod], pods_min: int) -> JobDraft:
         draft = _draft(name, pods, pods_min)
@@ -119,10 +154,6 @@ class GangBuilder:
             self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
         draft.topology_key = draft.first.topology_key or self._rules(draft.first).topology_key
         return draft
-
-
-def _others(pod: Pod) -> tuple[tuple[str, object], ...]:
-    return tuple(sorted(pod.other_resources.items()))
 
 
 def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:

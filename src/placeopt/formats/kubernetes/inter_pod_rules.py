@@ -2,13 +2,103 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.errors import BadInput
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.gangs import JobDraft
+from placeopt.formats.kubernetes.node_selectors import label_selector
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pod_affinity import PodAffinity, PodAffinityTerm
 from placeopt.formats.kubernetes.pods import Pod, Port
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""Label that every namespace has, with its own name."""
+Namespaces = Mapping[str, Mapping[str, str]]
+"""Labels of the namespaces that were listed, by name."""
+
+
+@dataclass(frozen=True)
+class PodAffinityTerm:
+    """One term. Terms of equal text select the same pods in the same domains."""
+
+    text: str
+    key: str
+    """``topologyKey``: the node label that defines the domains."""
+    labels: Callable[[Mapping[str, str]], bool] = field(compare=False, repr=False)
+    namespaces: Callable[[str], bool | None] = field(compare=False, repr=False)
+    """Of a namespace's name; None where its labels would decide and are not listed."""
+
+    def meets(self, pod: Pod) -> bool | None:
+        """Return whether the term selects a pod; None if that depends on a namespace that is not listed."""
+        inside = self.namespaces(pod.namespace)
+        if inside is False or not self.labels(pod.labels):
+            return False
+        return inside
+
+
+@dataclass(frozen=True)
+class PodAffinity:
+    """The required terms of a pod."""
+
+    affinity: tuple[PodAffinityTerm, ...] = ()
+    """Each must select a pod in the same domain."""
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    """None may select a pod in the same domain."""
+
+
+def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
+    """Return the required terms of a pod."""
+    chosen = pod.entry.entry("spec").entry("affinity")
+    near, apart = (
+        tuple(
+            _term(term, pod.namespace, namespaces)
+            for term in chosen.entry(key).entries("requiredDuringSchedulingIgnoredDuringExecution")
+        )
+        for key in ("podAffinity", "podAntiAffinity")
+    )
+    return PodAffinity(near, apart)
+
+
+def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm:
+    key = entry.text("topologyKey")
+    if not key:
+        raise entry.bad("topologyKey", "a label of nodes")
+    selector = entry.entry("labelSelector")
+    labels = label_selector(selector) if "labelSelector" in entry else lambda _: False  # a null selector meets none
+    names, chosen = frozenset(entry.words("namespaces")), entry.entry("namespaceSelector")
+    chosen_meets = label_selector(chosen) if "namespaceSelector" in entry else None
+    needs = {
+        *chosen.texts("matchLabels"),
+        *(expression.text("key") for expression in chosen.entries("matchExpressions")),
+    }
+    if not names and chosen_meets is None:
+        names = frozenset([own])
+
+    def inside(name: str) -> bool | None:
+        if name in names or chosen_meets is None:
+            return name in names
+        if name not in namespaces and needs - {NAMESPACE_NAME}:
+            return None
+        return chosen_meets({NAMESPACE_NAME: name, **namespaces.get(name, {})})
+
+    parts = [key, entry.raw("labelSelector"), sorted(names), entry.raw("namespaceSelector")]
+    return PodAffinityTerm(json.dumps(parts, sort_keys=True), key, labels, inside)
+
+
+def namespace_labels(entries: list[JsonEntry]) -> Namespaces:
+    """Return the labels of the namespaces that were listed; one that cannot be read counts as not listed."""
+    labels = {}
+    for entry in entries:
+        try:
+            metadata = entry.entry("metadata")
+            labels[metadata.text("name")] = metadata.texts("labels")
+        except BadInput:
+            continue
+    return labels
+
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104
@@ -23,18 +113,8 @@ class InterPodRules:
     all. Between jobs that wait the round has no rule: of those that exclude each other the first is taken, and one that
     needs another to be there is left out.
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    levels
-        Labels of nodes that are levels of the round's domains -> those levels.
-    running
-        Pods on nodes.
-    waiting
-        Jobs that wait.
-    terms
-        Required terms by pod; pods without any may be missing.
+    ``levels``: Labels of nodes that are levels of the round's domains -> those levels. ``running``: Pods on nodes.
+    ``waiting``: Jobs that wait. ``terms``: Required terms by pod; pods without any may be missing.
     """
 
     def __init__(
@@ -113,8 +193,8 @@ class InterPodRules:
         paths: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         for node in self._nodes.values():
             if node.labels.get(key):
-                paths[node.labels[key]].add(tuple(node.labels.get(one, "") for one in above))
-        return self._levels[key] if all(len(found) == 1 for found in paths.values()) else None
+                paths[node.labels[key]].add(tuple(node.labels.get(label, "") for label in above))
+        return self._levels[key] if all(len(above_value) == 1 for above_value in paths.values()) else None
 
     def _of(self, draft: JobDraft) -> PodAffinity:
         return self._terms.get(draft.first.id, PodAffinity())
@@ -134,13 +214,13 @@ class InterPodRules:
 
     def _repellers(self) -> list[tuple[PodAffinityTerm, set[str]]]:
         """Return the anti-affinity terms of running pods, with the label values at which they apply."""
-        found: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
+        repellers: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
         for pod in self._running:
             for term in self._terms.get(pod.id, PodAffinity()).anti_affinity:
                 value = self._nodes[pod.node or ""].labels.get(term.key)
                 if value is not None:
-                    found.setdefault(term.text, (term, set()))[1].add(value)
-        return list(found.values())
+                    repellers.setdefault(term.text, (term, set()))[1].add(value)
+        return list(repellers.values())
 
     def _check_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
         """Keep a gang with affinity to itself together; running pods with affinity exclude nodes instead."""
@@ -216,10 +296,10 @@ class InterPodRules:
     def _valued(self, key: str, values: Iterable[str]) -> set[str]:
         """Return the nodes whose label has one of the values."""
         if key not in self._valued_by:
-            found = self._valued_by.setdefault(key, defaultdict(set))
+            nodes_by_value = self._valued_by.setdefault(key, defaultdict(set))
             for name, node in self._nodes.items():
                 if key in node.labels:
-                    found[node.labels[key]].add(name)
+                    nodes_by_value[node.labels[key]].add(name)
         return set().union(*(self._valued_by[key].get(value, ()) for value in values))
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.kubernetes.gangs import GangBuilder, unreadable_job
+from placeopt.formats.kubernetes.gangs import GangBuilder, JobDraft, unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
-from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, tolerated_taints
 from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
-from placeopt.formats.kubernetes.other_resources import OtherResources
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
-from placeopt.formats.kubernetes.volumes import Volumes
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option
 
@@ -23,95 +23,81 @@ PLAIN = ("pods", "ephemeral-storage")
 """Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
 
 
+@dataclass
 class JobBuilder:
-    """
-    Builds the jobs of the round.
+    """Builds the jobs of the round."""
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    levels
-        Node label that defines domains -> level.
-    rules, other_resources
-        Rules between pods, and resources of nodes other than CPU, memory and GPUs.
-    volumes
-        Waiting pod -> conditions of its volumes on nodes.
-    notes
-        Counts the jobs that are left out.
-    """
+    nodes: Mapping[str, NodeCapacity]
+    levels: Mapping[str, str]
+    """Node label that defines domains -> level."""
+    rules: InterPodRules
+    other_resources: OtherResources
+    volumes: Mapping[str, list[Accepts]]
+    """Waiting pod -> conditions of its volumes on nodes."""
+    notes: ImportNotes
+    _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        nodes: Mapping[str, NodeCapacity],
-        levels: Mapping[str, str],
-        rules: InterPodRules,
-        other_resources: OtherResources,
-        volumes: Mapping[str, list[Accepts]],
-        notes: ImportNotes,
-    ) -> None:
-        self._nodes, self._levels, self._rules, self._other_resources = nodes, levels, rules, other_resources
-        self._volumes, self._notes = volumes, notes
-        self._taints = tuple(dict.fromkeys(taint for node in nodes.values() for taint in node.taints))
-        self._choices: dict[str, frozenset[str]] = {}
+    @cached_property
+    def _taints(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(taint for node in self.nodes.values() for taint in node.taints))
 
     def read(self, drafts: Iterable[JobDraft]) -> list[ObservedJob]:
         """Return the jobs, in the order of the drafts."""
         drafts = list(drafts)
         left: dict[str, str] = {}
         taken = []
-        for draft in sorted((one for one in drafts if not one.runs), key=lambda one: one.order_key):
+        for draft in sorted((draft for draft in drafts if not draft.runs), key=lambda draft: draft.order_key):
             reason = self._take(draft)
             if reason is None:
                 taken.append(draft)
             else:
                 left[draft.name] = reason
-        for name, resource in self._other_resources.take(taken).items():
+        for name, resource in self.other_resources.take(taken).items():
             left[name] = f"asking for {resource}, of which nodes could run short: plans do not count it"
-        found = []
+        jobs = []
         for draft in drafts:
             if draft.name in left:
-                self._notes.leave_out(left[draft.name], draft.name)
+                self.notes.leave_out(left[draft.name], draft.name)
                 continue
             try:
-                found.append(self._job(draft))
+                jobs.append(self._job(draft))
             except BadInput as error:
                 reason = unreadable_field(draft.first.entry, error)
                 if draft.runs:
                     own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
-                    found.append(unreadable_job(draft.name, tuple(own), reason, draft.first.entry.where))
+                    jobs.append(unreadable_job(draft.name, tuple(own), reason, draft.first.entry.where))
                 else:
-                    self._notes.leave_out(reason, draft.name)
-        return found
+                    self.notes.leave_out(reason, draft.name)
+        return jobs
 
     def _take(self, draft: JobDraft) -> str | None:
         """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
         key = draft.topology_key
         if key is not None:
-            level = "node" if key == "kubernetes.io/hostname" else self._levels.get(key)
+            level = "node" if key == "kubernetes.io/hostname" else self.levels.get(key)
             if level is None:
                 return f"that must stay within one {key}, which is no level (--levels names them)"
             if level == "node":
                 draft.single_node = True
             else:
                 draft.split(level, 1)
-        missing = self._other_resources.close(draft)
+        missing = self.other_resources.close(draft)
         if missing is not None:
             return f"asking for {missing}, which no node has"
-        reason = self._rules.take(draft)
+        reason = self.rules.take(draft)
         if reason is None:
             draft.excluded_nodes |= self._refused(draft.first)
-            for accepts in self._volumes.get(draft.first.id, []):
-                draft.excluded_nodes |= {name for name, node in self._nodes.items() if not accepts(name, node.labels)}
+            for accepts in self.volumes.get(draft.first.id, []):
+                draft.excluded_nodes |= {name for name, node in self.nodes.items() if not accepts(name, node.labels)}
         return reason
 
     def _refused(self, pod: Pod) -> frozenset[str]:
         """Return the nodes that the node affinity of a pod excludes."""
-        if pod.rules not in self._choices:
+        if pod.rules not in self._refused_by_rules:
             accepts = node_affinity(pod.entry.entry("spec"))
-            refused = (name for name, node in self._nodes.items() if accepts and not accepts(name, node.labels))
-            self._choices[pod.rules] = frozenset(refused)
-        return self._choices[pod.rules]
+            refused = (name for name, node in self.nodes.items() if accepts and not accepts(name, node.labels))
+            self._refused_by_rules[pod.rules] = frozenset(refused)
+        return self._refused_by_rules[pod.rules]
 
     def _job(self, draft: JobDraft) -> ObservedJob:
         first, count, runs = draft.first, len(draft.pods), draft.runs
@@ -163,7 +149,7 @@ class JobBuilder:
         )
 
     def _allowed(self, excluded_nodes: frozenset[str]) -> tuple[str, ...] | None:
-        return tuple(name for name in self._nodes if name not in excluded_nodes) if excluded_nodes else None
+        return tuple(name for name in self.nodes if name not in excluded_nodes) if excluded_nodes else None
 
     def _own_nodes(self, draft: JobDraft) -> tuple[str, ...] | None:
         """
@@ -174,13 +160,13 @@ class JobBuilder:
         """
         own = {pod.node for pod in draft.pods}
         if any(self._is_bound(pod) for pod in draft.pods):
-            return tuple(name for name in self._nodes if name in own) or None
+            return tuple(name for name in self.nodes if name in own) or None
         refused = self._refused(draft.first) - own
         return self._allowed(frozenset(refused))
 
     def _is_bound(self, pod: Pod) -> bool:
         odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key
-        return bool(odd) or pod.id in self._rules.bound or any(one not in PLAIN for one in pod.other_resources)
+        return bool(odd) or pod.id in self.rules.bound or any(resource not in PLAIN for resource in pod.other_resources)
 
 
 def build_jobs(
@@ -192,28 +178,17 @@ def build_jobs(
     notes: ImportNotes,
 ) -> list[ObservedJob]:
     """
-    Return the jobs of the listed pods; waiting jobs that are left out are counted.
-
-    Parameters
-    ----------
-    pods, nodes
-        As listed; nodes by name.
-    levels
-        Node label that defines domains -> level.
-    volumes, other_resources
-        Volumes, and resources other than CPU, memory and GPUs.
-    notes
-        Counts the jobs that are left out.
+    Return the jobs of the listed pods; ``levels``: node label that defines domains -> level. Jobs left out are counted.
     """
     places: dict[str, str] = {}
     left: dict[str, str] = {}
     accepts: dict[str, list[Accepts]] = {}
     for pod in pods.waiting:
-        found = volumes.read(pod)
-        if isinstance(found, str):
-            left[pod.id] = found
+        conditions = volumes.read(pod)
+        if isinstance(conditions, str):
+            left[pod.id] = conditions
         else:
-            accepts[pod.id], places[pod.id] = found
+            accepts[pod.id], places[pod.id] = conditions
     drafts = GangBuilder(pods.rules, places, left, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
     jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes).read(drafts)

@@ -14,35 +14,21 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def node_affinity(pod: JsonEntry) -> Accepts | None:
-    """
-    Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none.
-
-    Raises
-    ------
-    BadInput
-        If an expression is not of Kubernetes' form.
-    """
+    """Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none."""
     required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
     return node_selector_terms(required) if "nodeSelectorTerms" in required else None
 
 
 def node_selector_terms(selector: JsonEntry) -> Accepts:
-    """
-    Return whether a node meets one of the terms of a node selector, all expressions of it; an empty term meets none.
-
-    Raises
-    ------
-    BadInput
-        If an expression is not of Kubernetes' form.
-    """
-    found = [
+    """Return whether a node meets a term of a selector, with all its expressions; an empty term meets none."""
+    terms = [
         [
-            *(_expression(one, name=False) for one in term.entries("matchExpressions")),
-            *(_expression(one, name=True) for one in term.entries("matchFields")),
+            *(_expression(expression, name=False) for expression in term.entries("matchExpressions")),
+            *(_expression(expression, name=True) for expression in term.entries("matchFields")),
         ]
         for term in selector.entries("nodeSelectorTerms")
     ]
-    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in found)
+    return lambda name, labels: any(term and all(expression(name, labels) for expression in term) for term in terms)
 
 
 def _expression(entry: JsonEntry, *, name: bool) -> Accepts:
@@ -74,23 +60,16 @@ def taint_id(taint: JsonEntry) -> str | None:
 
 
 def tolerations(pod: JsonEntry) -> list[tuple[str, str, str, str]]:
-    """
-    Return a pod's tolerations: key, operator, value and effect of each.
-
-    Raises
-    ------
-    BadInput
-        If one is not of Kubernetes' form.
-    """
-    found = []
-    for one in pod.entries("tolerations"):
-        operator, value = one.text("operator", "") or "Equal", one.text("value", "")
+    """Return a pod's tolerations: key, operator, value and effect of each."""
+    tolerated = []
+    for entry in pod.entries("tolerations"):
+        operator, value = entry.text("operator", "") or "Equal", entry.text("value", "")
         if operator not in ("Exists", "Equal", "Gt", "Lt"):
-            raise one.bad("operator", "one of Exists, Equal, Gt, Lt")
+            raise entry.bad("operator", "one of Exists, Equal, Gt, Lt")
         if operator in ("Gt", "Lt") and not _whole(value):
-            raise one.bad("value", "a whole number")
-        found.append((one.text("key", ""), operator, value, one.text("effect", "")))
-    return found
+            raise entry.bad("value", "a whole number")
+        tolerated.append((entry.text("key", ""), operator, value, entry.text("effect", "")))
+    return tolerated
 
 
 def tolerated_taints(pod: JsonEntry, taints: Iterable[str]) -> tuple[str, ...]:
@@ -120,16 +99,10 @@ def _meets(named: bool, operator: str, own: str, value: str) -> bool:
 
 
 def label_selector(entry: JsonEntry) -> Callable[[Mapping[str, str]], bool]:
-    """
-    Return whether labels meet a selector; an empty one meets all.
-
-    Raises
-    ------
-    BadInput
-        If an expression is not of Kubernetes' form.
-    """
+    """Return whether labels meet a selector; an empty one meets all."""
     wanted = entry.texts("matchLabels")
-    expressions = [_expression(one, name=False) for one in entry.entries("matchExpressions")]
+    expressions = [_expression(expression, name=False) for expression in entry.entries("matchExpressions")]
     return lambda labels: (
-        all(labels.get(key) == value for key, value in wanted.items()) and all(one("", labels) for one in expressions)
+        all(labels.get(key) == value for key, value in wanted.items())
+        and all(expression("", labels) for expression in expressions)
     )

@@ -13,9 +13,8 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
-from placeopt.formats.kubernetes.pod_resources import kind_of
 from placeopt.formats.kubernetes.pods import unreadable_field
-from placeopt.formats.kubernetes.quantities import MIB, quantity
+from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node
 from placeopt.model.cluster import RESERVED_LEVELS
 
@@ -60,41 +59,37 @@ class NodeCapacity:
 
 
 def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapacity:
-    """
-    Return one node. An unreadable node, or one whose GPUs may be counted twice, is drained and counted.
-
-    Raises
-    ------
-    BadInput
-        If it has no name.
-    """
+    """Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted."""
     name = entry.entry("metadata").text("name")
     try:
-        found = _read_node(entry, name, resource)
+        node = _read_node(entry, name, resource)
     except BadInput as error:
         notes.drain(f"nodes {unreadable_field(entry, error)}", name)
         return NodeCapacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
     twice = [
-        one for one, n in found.other_resources.items() if n and one != resource and kind_of(one, resource) == "share"
+        other
+        for other, n in node.other_resources.items()
+        if n and other != resource and kind_of(other, resource) == "share"
     ]
-    if found.gpus and twice:
+    if node.gpus and twice:
         notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
-    elif found.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
+    elif node.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
         notes.drain(f"nodes on which HAMi counts parts of GPUs as {resource}", name)
-    return found
+    return node
 
 
 def _read_node(entry: JsonEntry, name: str, resource: str) -> NodeCapacity:
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     room = status.entry("allocatable" if "allocatable" in status else "capacity")
-    counters = {one: quantity(room, one) for one in room.names()}
+    counters = {key: quantity(room, key) for key in room.names()}
     gpus = counters.get(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise room.bad(resource, "a number of GPUs up to 1024")
     cpu, memory = 1000 * counters.get("cpu", Fraction(0)), counters.get("memory", Fraction(0)) / MIB
     if cpu > MOST_MILLICORES or memory > MOST_MIB:
         raise room.bad("cpu" if cpu > MOST_MILLICORES else "memory", "no more than a node can have")
-    ready = {one.text("type"): one.text("status") for one in status.entries("conditions")}.get("Ready", "True")
+    conditions = {entry.text("type"): entry.text("status") for entry in status.entries("conditions")}
+    ready = conditions.get("Ready", "True")
     taints = [taint_id(taint) for taint in spec.entries("taints")]
     if cordoned := spec.flag("unschedulable"):
         taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
@@ -117,19 +112,9 @@ def make_cluster(
     """
     Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
-    Parameters
-    ----------
-    nodes
-        As `read_node` returns them, with the resources of daemons.
-    levels
-        Labels that define domains, top level first; None: those of `LEVEL_LABELS` that nodes have.
-    where
-        Name of the file, for messages.
-
-    Raises
-    ------
-    BadInput
-        If no node has one of the labels.
+    ``nodes``: As `read_node` returns them, with the resources of daemons. ``levels``: Labels that define domains, top
+    level first; None: those of `LEVEL_LABELS` that nodes have. ``where``: Name of the file, for messages. Raises
+    `BadInput` if no node has one of the labels.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}

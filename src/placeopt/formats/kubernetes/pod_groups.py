@@ -32,7 +32,6 @@ LWS = "leaderworkerset.sigs.k8s.io/"
 COUNTS = ("kueue.x-k8s.io/pod-group-total-count", "gang.scheduling.koordinator.sh/total-number")
 """Annotations: how many pods a group has in all."""
 MINIMUM = "gang.scheduling.koordinator.sh/min-available"
-YUNIKORN = "yunikorn.apache.org/task-group-name"
 TOGETHER = (
     "kueue.x-k8s.io/podset-required-topology",
     "kai.scheduler/topology-required-placement",
@@ -75,11 +74,6 @@ def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> Gan
     Return the gang of a pod, None if it is alone.
 
     A PodGroup comes first, of whichever scheduler, then the labels of controllers whose pods work together.
-
-    Raises
-    ------
-    BadInput
-        If a field or a number is not of Kubernetes' form.
     """
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     named = spec.entry("schedulingGroup").text("podGroupName", "")
@@ -90,23 +84,23 @@ def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> Gan
         source = f"{namespace}/{workload.text('name')}/{workload.text('podGroup')}"
         replica = workload.text("podGroupReplicaKey", "")
         return GangMembership(f"{source}/{replica}" if replica else source, source=source)
-    found = [annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)]
-    found += [labels[key] for key in GROUP_LABELS if labels.get(key)]
+    gang_names = [annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)]
+    gang_names += [labels[key] for key in GROUP_LABELS if labels.get(key)]
     count = next((_number(metadata, key) for key in COUNTS if key in annotations), None)
-    if found:
+    if gang_names:
         least = _number(metadata, MINIMUM) if MINIMUM in annotations else None
-        return GangMembership(f"{namespace}/{found[0]}", count, least, f"{namespace}/{found[0]}")
+        return GangMembership(f"{namespace}/{gang_names[0]}", count, least, f"{namespace}/{gang_names[0]}")
     if labels.get(f"{LWS}name"):
         size = _number(metadata, f"{LWS}size") if f"{LWS}size" in annotations else None
         return GangMembership(f"{namespace}/{labels[f'{LWS}name']}-{labels.get(f'{LWS}group-index', '0')}", size)
-    found = [labels[key] for key in WORKLOAD_LABELS if labels.get(key)]
-    return GangMembership(f"{namespace}/{found[0]}") if found else None
+    gang_names = [labels[key] for key in WORKLOAD_LABELS if labels.get(key)]
+    return GangMembership(f"{namespace}/{gang_names[0]}") if gang_names else None
 
 
 def unread_topology(annotations: Mapping[str, str]) -> str | None:
     """Return an annotation with a placement rule that is not read, None if there is none."""
-    found = [key for key in annotations if any(part in key for part in UNREAD_TOPOLOGY)]
-    return min(found) if found else None
+    unread = [key for key in annotations if any(part in key for part in UNREAD_TOPOLOGY)]
+    return min(unread) if unread else None
 
 
 def _number(metadata: JsonEntry, key: str) -> int:
@@ -122,18 +116,18 @@ def pod_group_rules(groups: Iterable[JsonEntry], workloads: Iterable[JsonEntry])
 
     The rules of an unreadable group state that; a group without a readable name counts as not listed.
     """
-    found: dict[str, PodGroupRules] = {}
+    rules_of: dict[str, PodGroupRules] = {}
     for entry in groups:
         with suppress(BadInput):
-            found[_id(entry)] = _read(entry, _pod_group)
+            rules_of[_id(entry)] = _read(entry, _pod_group)
     for entry in workloads:
         with suppress(BadInput):
             if not entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):
                 continue  # Kueue's Workload is another
             for part in entry.entry("spec").entries("podGroups"):
-                rules = _read(part, lambda one: _policy(one.entry("policy"), one))
-                found[f"{_id(entry)}/{part.text('name', '')}"] = rules
-    return found
+                rules = _read(part, lambda group: _policy(group.entry("policy"), group))
+                rules_of[f"{_id(entry)}/{part.text('name', '')}"] = rules
+    return rules_of
 
 
 def _id(entry: JsonEntry) -> str:

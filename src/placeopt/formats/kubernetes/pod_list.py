@@ -1,4 +1,4 @@
-"""The pods of a listing: which run, which wait, and which run though it cannot be read what they hold."""
+"""The pods of a listing: those that run, those that wait, and those that run with unreadable requests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from placeopt.errors import BadInput
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import unreadable_job
+from placeopt.formats.kubernetes.inter_pod_rules import PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pod_affinity import PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, unreadable_field
 from placeopt.formats.observed_round import ObservedJob
@@ -21,29 +21,9 @@ class PodList:
     """
     The listed pods, with their affinity terms and PodGroups.
 
-    Parameters
-    ----------
-    listed
-        Objects by kind.
-    nodes
-        By name.
-    resource
-        The resource that counts GPUs.
-    notes
-        Counts pods that cannot be read.
-
-    Attributes
-    ----------
-    running, waiting
-        Readable pods. Daemons are among the running ones.
-    work
-        Those of them that become jobs.
-    unread
-        Jobs of one running pod that may hold GPUs of its node, in unknown number.
-    terms
-        Required affinity and anti-affinity of pods that have any, by pod.
-    rules
-        Rules of PodGroups.
+    ``running``, ``waiting``: Readable pods, daemons among the running ones. ``job_pods``: Those of them that become
+    jobs. ``unsupported``: Jobs of one running pod that may hold GPUs of its node, in unknown number. ``terms``:
+    Required affinity and anti-affinity by pod, of pods that have any. ``rules``: Rules of PodGroups.
     """
 
     def __init__(
@@ -58,25 +38,25 @@ class PodList:
         self.terms: dict[str, PodAffinity] = {}
         namespaces = namespace_labels(listed.get("Namespace", []))
         drivers = _drivers(listed.get("ResourceClaim", []))
-        found: dict[str, Pod] = {}
+        pods: dict[str, Pod] = {}
         for entry in listed.get("Pod", []):
             try:
                 pod = read_pod(entry, resource, drivers)
-                if pod is not None and self._is_new(pod, found):
+                if pod is not None and self._is_new(pod, pods):
                     terms = read_pod_affinity(pod, namespaces)
-                    found[pod.id] = pod
+                    pods[pod.id] = pod
                     self.terms.pop(pod.id, None)
                     if terms != PodAffinity():
                         self.terms[pod.id] = terms
             except BadInput as error:
                 self._unreadable(entry, unreadable_field(entry, error))
-        self.running = [pod for pod in found.values() if pod.node is not None]
-        self.waiting = [pod for pod in found.values() if pod.node is None and not self._is_waiting_daemon(pod)]
+        self.running = [pod for pod in pods.values() if pod.node is not None]
+        self.waiting = [pod for pod in pods.values() if pod.node is None and not self._is_waiting_daemon(pod)]
         waiting = {pod.id for pod in self.waiting}
         reserved = {(pod.node, group) for pod in self.running if pod.gpus for group in pod.gpu_groups}
         self.job_pods = [
             pod
-            for pod in found.values()
+            for pod in pods.values()
             if pod.id in waiting or (pod.node is not None and self._is_work(pod, nodes, reserved))
         ]
         self.rules: Mapping[str, PodGroupRules] = pod_group_rules(
@@ -84,9 +64,9 @@ class PodList:
         )
         self._tell_of_schedulers()
 
-    def _is_new(self, pod: Pod, found: Mapping[str, Pod]) -> bool:
+    def _is_new(self, pod: Pod, pods: Mapping[str, Pod]) -> bool:
         """Return whether a pod counts; of two entries of one pod, the one on a node counts."""
-        other = found.get(pod.id)
+        other = pods.get(pod.id)
         if other is None:
             return True
         if pod.node is None or pod.node == other.node:
@@ -114,7 +94,7 @@ class PodList:
         if pod.daemon and not pod.gpus:
             return False
         is_reserved = bool(pod.gpu_groups) and all((pod.node, group) in reserved for group in pod.gpu_groups)
-        parts = [one for one in pod.shares if not (is_reserved and one.startswith("annotation "))]
+        parts = [share for share in pod.shares if not (is_reserved and share.startswith("annotation "))]
         node = nodes.get(pod.node or "")
         if parts and node is not None and node.gpus:
             reason = f"with {', '.join(parts)}, which may be GPUs of their node"
@@ -150,13 +130,13 @@ class PodList:
 
 def _drivers(claims: Iterable[JsonEntry]) -> dict[str, frozenset[str]]:
     """Return ResourceClaim (namespace and name) -> drivers of its devices."""
-    found = {}
+    drivers = {}
     for entry in claims:
         try:
             metadata = entry.entry("metadata")
             devices = entry.entry("status").entry("allocation").entry("devices").entries("results")
             name = f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
-            found[name] = frozenset(one.text("driver") for one in devices)
+            drivers[name] = frozenset(device.text("driver") for device in devices)
         except BadInput:
             continue  # counts as not listed: its devices may be GPUs
-    return found
+    return drivers

@@ -13,8 +13,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
-from placeopt.formats.kubernetes.pod_resources import kind_of, requested_amounts
-from placeopt.formats.kubernetes.quantities import MIB
+from placeopt.formats.kubernetes.resources import MIB, kind_of, requested_amounts
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
@@ -78,19 +77,8 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
     """
     Return a pod; None if it has ended, or is terminating without a node.
 
-    Parameters
-    ----------
-    entry
-        The pod.
-    resource
-        The extended resource that counts GPUs.
-    drivers
-        Of ResourceClaims that are allocated, by namespace and name: the drivers of their devices.
-
-    Raises
-    ------
-    BadInput
-        If a field is not of Kubernetes' form.
+    ``resource``: The extended resource that counts GPUs. ``drivers``: Of ResourceClaims that are allocated, by
+    namespace and name: the drivers of their devices.
     """
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     node = spec.text("nodeName", "") or None
@@ -142,23 +130,26 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
 def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
     """Return the requests to DRA; nothing for devices of a running pod that are known not to be GPUs."""
     spec, status = entry.entry("spec"), entry.entry("status")
-    made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
-    found = []
+    made = {
+        claim_status.text("name"): claim_status.text("resourceClaimName", "")
+        for claim_status in status.entries("resourceClaimStatuses")
+    }
+    claims = []
     for claim in spec.entries("resourceClaims"):
         name = claim.text("resourceClaimName", "") or made.get(claim.text("name"), "")
         known = drivers.get(f"{namespace}/{name}", frozenset())
         if not runs or not known or not known <= set(NOT_GPU_DRIVERS):
-            found.append("a ResourceClaim")
+            claims.append("a ResourceClaim")
     if "extendedResourceClaimStatus" in status:  # an extended resource that DRA serves
-        found.append("a ResourceClaim")
-    return list(dict.fromkeys(found))
+        claims.append("a ResourceClaim")
+    return list(dict.fromkeys(claims))
 
 
 def _ports(spec: JsonEntry) -> frozenset[Port]:
     """Return the ports of the node that containers and sidecars take."""
     ports = []
-    for one in [*spec.entries("containers"), *spec.entries("initContainers")]:
-        for port in one.entries("ports"):
+    for container in [*spec.entries("containers"), *spec.entries("initContainers")]:
+        for port in container.entries("ports"):
             number = port.integer("hostPort", 0, 65535, 0)
             if number:
                 ports.append((port.text("hostIP", ""), port.text("protocol", "TCP"), number))
@@ -166,19 +157,19 @@ def _ports(spec: JsonEntry) -> frozenset[Port]:
 
 
 def _claims(spec: JsonEntry, pod: str) -> tuple[str, ...]:
-    found = []
+    claims = []
     for volume in spec.entries("volumes"):
         if "persistentVolumeClaim" in volume:
-            found.append(volume.entry("persistentVolumeClaim").text("claimName"))
+            claims.append(volume.entry("persistentVolumeClaim").text("claimName"))
         elif "ephemeral" in volume:
-            found.append(f"{pod}-{volume.text('name')}")
-    return tuple(found)
+            claims.append(f"{pod}-{volume.text('name')}")
+    return tuple(claims)
 
 
 def _unread(spec: JsonEntry, annotations: Mapping[str, str]) -> str | None:
     if any(
-        one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
-        for one in spec.entries("topologySpreadConstraints")
+        constraint.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
+        for constraint in spec.entries("topologySpreadConstraints")
     ):
         return "with a topology spread constraint (DoNotSchedule)"
     if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
@@ -212,12 +203,12 @@ def time_ms(entry: JsonEntry, key: str) -> int:
     if not text:
         return 0
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+        seconds = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
         raise entry.bad(key, "a time such as 2026-11-22T02:41:55Z") from None
-    if not 0 <= found < 10**10:
+    if not 0 <= seconds < 10**10:
         raise entry.bad(key, "a time since 1970")
-    return int(1000 * found)
+    return int(1000 * seconds)
 
 
 def mib(memory: Fraction, *, up: bool) -> int:

@@ -11,13 +11,11 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.kubernetes.jobs import build_jobs
+from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
-from placeopt.formats.kubernetes.other_resources import OtherResources
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.pod_resources import MIG, kind_of
 from placeopt.formats.kubernetes.pods import Pod
-from placeopt.formats.kubernetes.quantities import MIB
-from placeopt.formats.kubernetes.volumes import Volumes
+from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS, MAX_NODES
@@ -88,10 +86,10 @@ def read_kubernetes(
         raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
     notes = ImportNotes()
     nodes: dict[str, NodeCapacity] = {}
-    for one in listed["Node"]:
-        node = read_node(one, resource, notes)
+    for entry in listed["Node"]:
+        node = read_node(entry, resource, notes)
         if nodes.setdefault(node.name, node) is not node:
-            raise one.entry("metadata").bad("name", "names of nodes to be unique")
+            raise entry.entry("metadata").bad("name", "names of nodes to be unique")
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
     pods = PodList(listed, nodes, resource, notes)
@@ -105,16 +103,16 @@ def read_kubernetes(
             _take(holder, pod)
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
     cluster, level_of = make_cluster(list(nodes.values()), levels, where)
-    seen = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
-    if any(worker.gpus is None for one in seen for worker in one.workers):
-        notes.assume("The API server does not tell which GPUs a pod holds: the lowest free ones were taken.")
+    jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
+    if any(worker.gpus is None for job in jobs for worker in job.workers):
+        notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
     return observed_instance(
         name or "kubernetes",
         f"Kubernetes: {where}.",
         notes,
         max([0, *(max(pod.created_ms, pod.started_ms) for pod in [*pods.running, *pods.waiting])]),
         cluster,
-        seen,
+        jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
     )
 
@@ -140,11 +138,11 @@ def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where:
 def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
     """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
     nodes = list(nodes)
-    found = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
-    if found and resource not in found and not any(node.gpus for node in nodes):
+    profiles = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
+    if profiles and resource not in profiles and not any(node.gpus for node in nodes):
         raise Unsupported(
-            f"{where}: no node has {resource}, but there are MIG instances: {', '.join(found)}; they are read one "
-            f"profile at a time, each instance as a GPU: --resource {found[0]}"
+            f"{where}: no node has {resource}, but there are MIG instances: {', '.join(profiles)}; they are read one "
+            f"profile at a time, each instance as a GPU: --resource {profiles[0]}"
         )
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.tres import GresRequest, Tres, parse_gres_request, parse_tres
+from placeopt.formats.slurm.fields import GresRequest, Tres, parse_gres, parse_gres_request, parse_tres
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE
@@ -46,28 +45,17 @@ def slurm_number(entry: JsonEntry, key: str) -> int | None:
 
 def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
-    found = slurm_number(entry, key)
-    return None if found is None or unit * found > MAX_MS else unit * found
+    count = slurm_number(entry, key)
+    return None if count is None or unit * count > MAX_MS else unit * count
 
 
-def tres_field(entry: JsonEntry, key: str) -> Tres:
-    """Return the trackable resources in a field; raises `BadInput` if it is not in Slurm's format."""
-    try:
-        return parse_tres(entry.text(key, ""))
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
-
-
-def gres_field(entry: JsonEntry, key: str) -> GresRequest:
-    """Return the request in a field; raises `BadInput` if it is not in Slurm's format."""
-    try:
-        return parse_gres_request(entry.text(key, ""))
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
+def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
+    """Return what a job requests per node, task, job or socket, by the name of the part."""
+    return {part: entry.parsed(f"tres_per_{part}", parse_gres_request) for part in parts}
 
 
 def is_exclusive(entry: JsonEntry) -> bool:
-    """Tell whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
+    """Return whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
     words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
     if odd := words - {"", "none", "exclusive", "true", "false", "shared", "oversubscribe", "ok", "no"}:
         raise JobLeftOut(f"asks for --exclusive={min(odd)[:30]}")
@@ -97,22 +85,18 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
 
     A job on one node is one worker with all of it. ``--gres`` and ``--gpus-per-node`` make a worker a node,
     ``--gpus-per-task`` and CPU jobs one a task, ``--gpus`` with ``--cpus-per-gpu`` one a GPU. CPUs of a task are the
-    job's divided by its tasks, where Slurm (22.05) does not list them.
-
-    Raises
-    ------
-    LeftOut
-        If the request is none of these: workers would have to differ, or the model lacks the rule.
-    BadInput
-        If a field is none that Slurm writes.
+    job's divided by its tasks, where Slurm (22.05) does not list them. Raises `JobLeftOut` if the request is none of
+    these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none that Slurm writes.
     """
     _refuse(entry)
-    total = tres_field(entry, "tres_req_str")
-    requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job")}
-    others = [*total.others, *(name for one in requests.values() for name in one.others)]
+    total = entry.parsed("tres_req_str", parse_tres)
+    requests = gres_requests(entry, "node", "task", "job")
+    others = [*total.others, *(name for request in requests.values() for name in request.others)]
     if others:
         raise JobLeftOut(f"asks for {others[0][:60]}")
-    models = tuple(dict.fromkeys([*total.models, *(model for one in requests.values() for model in one.models)]))
+    models = tuple(
+        dict.fromkeys([*total.models, *(model for request in requests.values() for model in request.models)])
+    )
     if len(models) > 1:
         raise JobLeftOut("asks for several types of GPUs")
     tasks = max(1, slurm_number(entry, "tasks") or 1)
@@ -133,12 +117,12 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     sizes = _Sizes(entry, total, tasks)
     if most == 1:
         gpus = per_node or per_task * tasks or per_job
-        found = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
+        shapes = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
     elif not per_job and (per_node or (least == most and sizes.tasks_on(least))):
-        found = _worker_a_node(per_node, per_task, sizes, least, most)
+        shapes = _worker_a_node(per_node, per_task, sizes, least, most)
     else:
-        found = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
-    return [replace(shape, models=models if shape.gpus else ()) for shape in found]
+        shapes = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
+    return [replace(shape, models=models if shape.gpus else ()) for shape in shapes]
 
 
 REFUSED = {
@@ -212,11 +196,7 @@ class _Sizes:
 
 def _per_gpu(entry: JsonEntry, key: str) -> int:
     """Return the count of ``gres:gpu:4``, per GPU; 0 if the field is empty."""
-    try:
-        found = [gres for item in parse_gres(entry.text(key, "")) for gres in [item] if gres.name == "gpu"]
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
-    return max((gres.count for gres in found), default=0)
+    return max((gres.count for gres in entry.parsed(key, parse_gres) if gres.name == "gpu"), default=0)
 
 
 def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most: int | None) -> list[WorkerShape]:
@@ -242,8 +222,8 @@ def _worker_anywhere(
     if sizes.least > max(1, sizes.tasks_per_node) * sizes.cpus(each, gpus, 0):
         raise JobLeftOut("asks for --mincpus")
     if most is None and least > 1:
-        raise JobLeftOut("asks for at least so many nodes")
-    one = WorkerShape(
+        raise JobLeftOut("asks for a minimum number of nodes")
+    shape = WorkerShape(
         workers,
         gpus,
         sizes.cpus(each, gpus, 0),
@@ -251,20 +231,15 @@ def _worker_anywhere(
         per_node=None if per_job else sizes.tasks_per_node or None,
     )
     if most is None:
-        return [one]
-    return [replace(one, nodes=count) for count in range(least, most + 1) if count <= workers]
+        return [shape]
+    return [replace(shape, nodes=count) for count in range(least, most + 1) if count <= workers]
 
 
 def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
-
-    Raises
-    ------
-    LeftOut
-        If the number of nodes is unknown, or a node has less than the request.
     """
-    found = []
+    whole = []
     for shape in shapes:
         nodes = shape.workers if shape.alone else shape.nodes
         if nodes is None:
@@ -276,5 +251,5 @@ def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cp
         gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
         if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
             raise JobLeftOut("--exclusive with more than its nodes have")
-        found.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
-    return found
+        whole.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
+    return whole

@@ -1,24 +1,196 @@
-"""Slurm's nodes: capacity, partitions, features, reservations, and the switches above them."""
+"""Slurm's nodes: hardware, partitions, features, reservations, and the switches above them."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.bounds import parse_json
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob
-from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.node_list import make_inventory, node_entries
-from placeopt.formats.slurm.node_states import node_flags, why_drained
+from placeopt.formats.slurm.fields import parse_gres
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
-from placeopt.formats.source_file import read_source
+from placeopt.formats.source_file import SourceFile, read_source
 from placeopt.formats.topo.fabric import Inventory
-from placeopt.model import Cluster, Node
+from placeopt.model import Cluster, Gpu, Machine, Node, Part
+from placeopt.model.base import MAX_NODES
+
+MAX_GPUS = 1024
+MAX_SOCKETS = 64
+MAX_CPUS = 100_000
+MAX_MEMORY_MIB = 1_000_000_000
+
+
+TAKES_WORK = {
+    **dict.fromkeys(("IDLE", "MIXED", "MIX", "ALLOCATED", "ALLOC"), True),  # base states
+    **dict.fromkeys(("DOWN", "ERROR", "FUTURE", "UNKNOWN", "INVALID", "INVAL"), False),
+    **dict.fromkeys(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND"), False),
+    **dict.fromkeys(("MAINTENANCE", "MAINT", "INVALID_REG", "BLOCKED", "PERFCTRS"), False),
+    **dict.fromkeys(("REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT_CANCELED"), False),
+    **dict.fromkeys(("POWER_DOWN", "POWER_DRAIN", "POWERING_DOWN"), False),
+    **dict.fromkeys(("POWERED_DOWN", "POWERING_UP", "POWER_UP", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE"), True),
+    **dict.fromkeys(("COMPLETING", "COMP", "PLANNED", "PLND", "RESERVED", "RESV"), True),
+}
+"""
+State or flag -> whether a node with it takes new work, by Slurm's manual pages of sinfo and scontrol.
+
+Slurm starts jobs on nodes that it has powered down (it resumes them) and while they power up, not while they power
+down. A node that completes a job gives away the rest of itself. A reservation keeps a node for its jobs, which the
+snapshot reader expresses as a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
+then, but need not: it counts as drained.
+"""
+_SIGNS = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINTENANCE",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
+"""Signs that Slurm's text puts behind a state."""
+
+
+def node_flags(words: Iterable[str]) -> list[str]:
+    """Return states and flags in capitals, each once; ``IDLE+DRAIN`` and ``idle*`` count as two."""
+    flags: dict[str, None] = {}
+    for word in words:
+        for part in filter(None, word.upper().split("+")):
+            signs = re.search(r"[*~#!%$@^-]*\Z", part)
+            tail = signs[0] if signs else ""
+            flags |= dict.fromkeys(filter(None, [part[: len(part) - len(tail)], *(_SIGNS[sign] for sign in tail)]))
+    return list(flags)
+
+
+def why_drained(words: Iterable[str]) -> list[str]:
+    """Return the reasons why a node takes no new work, none where it does; a flag that is not known is one."""
+    flags = node_flags(words)
+    if not flags:
+        return ["no state"]
+    return [
+        f"state {flag}" if flag in TAKES_WORK else f"state {flag}, which is not known"
+        for flag in flags
+        if not TAKES_WORK.get(flag, False)
+    ]
+
+
+class NodeShape(NamedTuple):
+    """What two nodes of one machine type have in common."""
+
+    cpus: int
+    memory_mib: int
+    sockets: int
+    gpus: tuple[tuple[str, int], ...]
+    """Model and socket of each GPU; -1: unknown socket."""
+
+
+UNREADABLE = NodeShape(0, 0, 0, ())
+
+
+def is_json(source: SourceFile) -> bool:
+    """Return whether the file begins like a JSON object or list."""
+    return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def node_entries(source: SourceFile) -> list[JsonEntry]:
+    """
+    Return the nodes of a reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or of Slurm 22.05's ``sinfo --json``.
+    """
+    reply = parse_json(source.text, source.name)
+    if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
+        other = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
+        if other is not None:
+            raise Unsupported(
+                f"{source.name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes"
+            )
+        raise BadInput(f"{source.name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
+    if not 1 <= len(reply["nodes"]) <= MAX_NODES:
+        raise BadInput(f"{source.name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
+    return JsonEntry(source.name, reply).entries("nodes")
+
+
+def read_slurm_nodes(source: SourceFile) -> Inventory:
+    """Return the inventory of a file; raises as `node_entries` and `make_inventory`."""
+    return make_inventory(source.name, node_entries(source))
+
+
+def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] | None = None) -> Inventory:
+    """
+    Return nodes and their machine types; raises `BadInput` if a value is malformed or a name repeats.
+
+    ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` lists the
+    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node is ``drained`` if a word
+    of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`). Partitions become labels ``partition:NAME``
+    = ``yes``. Slurm reports no GPU memory, links or network.
+
+    ``unreadable`` None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory
+    and GPUs, ``drained``, and its name is added to the set.
+    """
+    machines: dict[NodeShape, Machine] = {}
+    nodes: dict[str, Node] = {}
+    for entry in entries:
+        name = entry.text("name")
+        try:
+            shape = _shape(entry)
+        except BadInput:
+            if unreadable is None:
+                raise
+            shape = UNREADABLE
+            unreadable.add(name)
+        if shape not in machines:
+            machines[shape] = _machine(source, entry.where, shape, len(machines))
+        drained = shape is UNREADABLE or bool(why_drained([*entry.words("state"), *entry.words("state_flags")]))
+        labels = {f"partition:{word}": "yes" for word in entry.words("partitions")}
+        if name in nodes:
+            raise BadInput(f"{entry.where}.name: {name!r} stands twice; names are unique")
+        machine = machines[shape].id
+        nodes[name] = make_record(Node, entry.where, id=name, machine=machine, labels=labels, drained=drained)
+    return Inventory(tuple(machines.values()), tuple(nodes.values()), source)
+
+
+def _shape(entry: JsonEntry) -> NodeShape:
+    gres = [item for item in entry.parsed("gres", parse_gres) if item.name == "gpu"] if entry.raw("gres") else []
+    if sum(item.count for item in gres) > MAX_GPUS:
+        raise BadInput(f"{entry.path('gres')}: {entry.text('gres')[:60]!r}; expected at most {MAX_GPUS} GPUs")
+    gpus = [
+        (item.type or "gpu", -1 if item.socket is None else item.socket) for item in gres for _ in range(item.count)
+    ]
+    sockets = entry.integer("sockets", 0, MAX_SOCKETS, 0)
+    cpus = "effective_cpus" if entry.raw("effective_cpus") else "cpus"  # without those reserved for the system
+    return NodeShape(
+        entry.integer(cpus, 0, MAX_CPUS),
+        entry.integer("real_memory", 0, MAX_MEMORY_MIB),
+        max([sockets, *(socket + 1 for _, socket in gpus)]),
+        tuple(gpus),
+    )
+
+
+def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
+    models = dict.fromkeys(model for model, _ in shape.gpus)
+    names = [f"{sum(model == other for other, _ in shape.gpus)}x{model}" for model in models]
+    return make_record(
+        Machine,
+        where,
+        id="-".join([f"type{number}", f"{shape.cpus}cpu", *names]),
+        cpu_millicores=1000 * shape.cpus,
+        memory_mib=shape.memory_mib,
+        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(shape.sockets)),
+        gpus=tuple(
+            make_record(Gpu, where, model=model, part=f"socket{socket}" if socket >= 0 else None)
+            for model, socket in shape.gpus
+        ),
+        source=f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253],
+    )
+
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
 RESERVED = "reservation"
@@ -27,7 +199,7 @@ RESERVED = "reservation"
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """What jobs go by, beside the node itself."""
+    """Properties of a node that requests of jobs refer to."""
 
     partitions: frozenset[str]
     features: frozenset[str]
@@ -43,14 +215,7 @@ class SlurmNode:
 def read_nodes(
     path: str | Path, topology: str | Path | None, notes: ImportNotes
 ) -> tuple[Cluster, Mapping[str, SlurmNode]]:
-    """
-    Read the list of nodes, and the switches above them; nodes that take no new work are entered in ``notes``.
-
-    Raises
-    ------
-    BadInput, Unsupported
-        As `read_slurm`.
-    """
+    """Read the list of nodes, and the switches above them; nodes that take no new work are entered in ``notes``."""
     source = read_source(path)
     unreadable: set[str] = set()
     try:
@@ -68,7 +233,7 @@ def read_nodes(
         raise
     inventory = make_inventory(source.name, entries, unreadable)
     machines = {machine.id: machine for machine in inventory.machines}
-    found: dict[str, SlurmNode] = {}
+    slurm_nodes: dict[str, SlurmNode] = {}
     nodes: list[Node] = []
     for node, entry in zip(inventory.nodes, entries, strict=True):
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
@@ -78,7 +243,7 @@ def read_nodes(
         if node.id in unreadable:
             notes.drain("its hardware cannot be read", node.id)
         machine = machines[node.machine]
-        found[node.id] = SlurmNode(
+        slurm_nodes[node.id] = SlurmNode(
             partitions=frozenset(entry.words("partitions")),
             features=frozenset(features),
             reservation=entry.text("reservation", ""),
@@ -91,19 +256,19 @@ def read_nodes(
         labels = {**node.labels, **{f"feature:{word}": "yes" for word in features}}
         taints = (RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(states)) else ()
         nodes.append(make_record(Node, entry.where, **{**node.model_dump(), "labels": labels, "taints": taints}))
-    if any(node.threads > 1 for node in found.values()):
+    if any(node.threads > 1 for node in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
         )
     inventory = Inventory(inventory.machines, tuple(nodes), inventory.source)
     if topology is None:
-        return inventory.cluster(), found
+        return inventory.cluster(), slurm_nodes
     network = read_source(topology)
     if not is_slurm_topology(network):
         raise Unsupported(
             f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf or 'scontrol show topology'"
         )
-    return inventory.cluster(read_slurm_topology(network)), found
+    return inventory.cluster(read_slurm_topology(network)), slurm_nodes
 
 
 def _used_gpus(entry: JsonEntry, node: str, notes: ImportNotes) -> int:
@@ -118,12 +283,12 @@ def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob
     """Drain nodes of which more CPUs or GPUs are in use than the listed jobs hold: another user's job may be hidden."""
     millicores: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
-    for one in seen:
-        demand = one.job.options[0].demand
-        for worker in one.workers:
+    for observed in seen:
+        demand = observed.job.options[0].demand
+        for worker in observed.workers:
             millicores[worker.node] += demand.cpu_millicores
             gpus[worker.node] += demand.gpus
-    unread = {worker.node for one in seen if one.unreadable_reason is not None for worker in one.workers}
+    unread = {worker.node for observed in seen if observed.unreadable_reason is not None for worker in observed.workers}
     for name, node in nodes.items():
         if name not in unread and (1000 * node.used_cpus > millicores[name] or node.used_gpus > gpus[name]):
             notes.drain("more is in use there than the listed jobs hold", name)

@@ -11,18 +11,22 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
-from placeopt.formats.slurm.eligible_nodes import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.eligibility import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.fields import (
+    SHARES_OF_GPUS,
+    GresHolding,
+    parse_gres_detail,
+    parse_tres,
+)
 from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
-    gres_field,
+    gres_requests,
     is_exclusive,
     milliseconds,
     slurm_number,
-    tres_field,
     unreadable_field,
 )
 from placeopt.formats.slurm.nodes import SlurmNode
-from placeopt.formats.slurm.tres import SHARES_OF_GPUS, GresHolding, parse_gres_detail
 from placeopt.model import Demand, Job, Option
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
@@ -47,14 +51,7 @@ class RunningJobReader:
         self._nodes, self._where, self._notes = nodes, where, notes
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
-        """
-        Return a running job; several, if it holds different amounts on its nodes; none, if it names no node.
-
-        Raises
-        ------
-        BadInput
-            If its list of nodes is malformed: it may hold anything.
-        """
+        """Return a running job; several, if it holds different amounts on its nodes; none, if it names no node."""
         nodes = list(dict.fromkeys(expand_node_list(entry, "nodes")))
         if not nodes:
             self._notes.leave_out("runs on no node", name)
@@ -73,7 +70,7 @@ class RunningJobReader:
             ]
 
     def _least(self, entry: JsonEntry, nodes: Sequence[str]) -> Demand:
-        """Return what a job whose GPUs cannot be read holds of each node beside them, as far as that can be read."""
+        """Return CPU and memory per node of a job whose GPUs cannot be read; 0 where these cannot be read either."""
         try:
             cpus, memory = self._cpus(entry, nodes)
             return make_record(Demand, entry.where, gpus=0, cpu_millicores=1000 * min(cpus), memory_mib=min(memory))
@@ -88,14 +85,14 @@ class RunningJobReader:
                 listed = self._nodes.get(node)
                 if listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
                     self._notes.drain("held by an exclusive job that has not all of it", node)
-        found = [
+        holdings = [
             NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices)
             for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True)
         ]
-        found = _by_task(entry, found)
+        holdings = _by_task(entry, holdings)
         kinds: dict[tuple[int, int, int], list[NodeHolding]] = {}
-        for one in found:
-            kinds.setdefault((one.gpus, one.millicores, one.memory_mib), []).append(one)
+        for holding in holdings:
+            kinds.setdefault((holding.gpus, holding.millicores, holding.memory_mib), []).append(holding)
         if len(kinds) > 1:
             self._notes.assume(PARTS)
         return [
@@ -103,15 +100,17 @@ class RunningJobReader:
             for number_, some in enumerate(kinds.values())
         ]
 
-    def _seen(self, entry: JsonEntry, name: str, found: Sequence[NodeHolding]) -> ObservedJob:
-        first = found[0]
+    def _seen(self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
+        first = holdings[0]
         models: dict[str, None] = {}
-        for one in found:
-            here = self._nodes.get(one.node)
+        for holding in holdings:
+            here = self._nodes.get(holding.node)
             listed = here.models if here is not None else ()
-            models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
-        count = sum(one.workers for one in found)
-        requests = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
+            models |= dict.fromkeys(listed[i] for i in holding.indices or range(len(listed)) if i < len(listed))
+        count = sum(holding.workers for holding in holdings)
+        requests = {
+            model for request in gres_requests(entry, "node", "task", "job").values() for model in request.models
+        }
         if len(requests) > 1:
             self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
         option = make_record(
@@ -126,18 +125,18 @@ class RunningJobReader:
                 cpu_millicores=first.millicores,
                 memory_mib=first.memory_mib,
             ),
-            workers_per_node_max=1 if count == len(found) > 1 else None,
+            workers_per_node_max=1 if count == len(holdings) > 1 else None,
             value=1000 * count * first.gpus or 1,
             run_time_ms=milliseconds(entry, "time_limit", 60_000),
         )
         workers = [
-            ObservedWorker(one.node, one.indices and one.indices[i * one.gpus : (i + 1) * one.gpus])
-            for one in found
-            for i in range(one.workers)
+            ObservedWorker(holding.node, holding.indices and holding.indices[i * holding.gpus : (i + 1) * holding.gpus])
+            for holding in holdings
+            for i in range(holding.workers)
         ]
         started = milliseconds(entry, "start_time", 1000) or 0
         ends = milliseconds(entry, "end_time", 1000)
-        nodes = tuple(dict.fromkeys(one.node for one in found))
+        nodes = tuple(dict.fromkeys(holding.node for holding in holdings))
         try:
             where = self._where.fields(entry, one_node=len(nodes) == 1, nodes={len(nodes)})
         except JobLeftOut:
@@ -153,25 +152,25 @@ class RunningJobReader:
 
     def _gpus(self, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
         """Return the GPUs held on each node; `JobLeftOut` where their number or type is not listed."""
-        allocated = tres_field(entry, "tres_alloc_str")
-        requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
-        others = [*allocated.others, *(name for one in requests.values() for name in one.others)]
+        allocated = entry.parsed("tres_alloc_str", parse_tres)
+        requests = gres_requests(entry, "node", "task", "job", "socket")
+        others = [*allocated.others, *(name for gres in requests.values() for name in gres.others)]
         details = entry.words("gres_detail")
         try:
             held = [parse_gres_detail(detail) for detail in details]
         except ValueError as error:
             raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
         shared = [f"gres/{name}" for name in SHARES_OF_GPUS]
-        if any(one.shared for one in held) or set(shared) & set(others):
+        if any(gres.shared for gres in held) or set(shared) & set(others):
             raise JobLeftOut("holds a share of GPUs (shard, mps)")
-        if not held or not (any(one.gpus for one in held) or allocated.gpus == 0):
-            held = self._from_requests(entry, nodes, allocated.gpus, {key: one.gpus for key, one in requests.items()})
+        if not held or not (any(gres.gpus for gres in held) or allocated.gpus == 0):
+            held = self._from_requests(entry, nodes, allocated.gpus, {key: gres.gpus for key, gres in requests.items()})
         if len(held) != len(nodes):
-            raise JobLeftOut("the GPUs that it holds are told for other nodes than its own")
-        for node, one in zip(nodes, held, strict=True):
+            raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
+        for node, gres in zip(nodes, held, strict=True):
             listed = self._nodes.get(node)
-            if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
-                raise JobLeftOut("which GPUs it holds is not told, on a node that has several types")
+            if gres.gpus and gres.indices is None and listed is not None and len(set(listed.models)) > 1:
+                raise JobLeftOut("which GPUs it holds is not listed, on a node that has several types")
         return held
 
     def _from_requests(
@@ -186,8 +185,10 @@ class RunningJobReader:
         else:
             each = requests["node"] if held in (0, requests["node"] * count) else 0
         if not each or (_is_exclusive(entry) and not held):
-            raise JobLeftOut("how many GPUs it holds on which node is not told")
-        self._notes.assume("Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken.")
+            raise JobLeftOut("how many GPUs it holds on which node is not listed")
+        self._notes.assume(
+            "Which GPUs some jobs hold is not listed (operators see it): the lowest free ones were taken."
+        )
         return [GresHolding(each)] * count
 
     def _cpus(self, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -195,23 +196,29 @@ class RunningJobReader:
         allocated: dict[str, tuple[int, int]] = {}
         resources = entry.entry("job_resources")
         if isinstance(resources.raw("nodes"), dict):  # of data parser v0.0.41 on; before, a list of names
-            for one in resources.entry("nodes").entries("allocation"):
-                cpus = one.entry("cpus").integer("count", 0, 10**6, 0)
-                allocated[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
+            for allocation in resources.entry("nodes").entries("allocation"):
+                cpus = allocation.entry("cpus").integer("count", 0, 10**6, 0)
+                allocated[allocation.text("name")] = (
+                    cpus,
+                    allocation.entry("memory").integer("allocated", 0, 10**9, 0),
+                )
         else:
-            for one in _allocated(resources):
-                name = one.text("nodename", "")
+            for allocation in _allocated(resources):
+                name = allocation.text("nodename", "")
                 listed = self._nodes.get(name)
                 if listed is not None:
-                    allocated[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
+                    allocated[name] = (
+                        _cores(allocation) * listed.threads,
+                        allocation.integer("memory_allocated", 0, 10**9, 0),
+                    )
         if all(node in allocated and allocated[node][0] for node in nodes):
             return [allocated[node][0] for node in nodes], [allocated[node][1] for node in nodes]
-        held, count = tres_field(entry, "tres_alloc_str"), len(nodes)
+        held, count = entry.parsed("tres_alloc_str", parse_tres), len(nodes)
         cpus = held.cpus or slurm_number(entry, "cpus") or 0
         if not cpus:
-            raise JobLeftOut("how many CPUs it holds is not told")
+            raise JobLeftOut("how many CPUs it holds is not listed")
         if count > 1:
-            self._notes.assume("CPUs and memory of some jobs are not told node by node: they were divided evenly.")
+            self._notes.assume("CPUs and memory of some jobs are not listed node by node: they were divided evenly.")
         return [-(-cpus // count)] * count, [-(-held.memory_mib // count)] * count
 
 
@@ -226,39 +233,50 @@ def _allocated(resources: JsonEntry) -> list[JsonEntry]:
 def _cores(node: JsonEntry) -> int:
     """Count the cores that a job has on a node."""
     sockets = node.raw("sockets")
-    found = 0
+    num_cores = 0
     for socket in sockets.values() if isinstance(sockets, dict) else ():
         cores = socket.get("cores") if isinstance(socket, dict) else None
         for state in cores.values() if isinstance(cores, dict) else ():
-            found += str(state).lower().startswith("allocated")
-    return found
+            num_cores += str(state).lower().startswith("allocated")
+    return num_cores
 
 
 def _is_exclusive(entry: JsonEntry) -> bool:
-    """Tell whether the job's nodes take no others: of its user alone counts, too."""
+    """Return whether the job's nodes take no other jobs, or only those of its user."""
     try:
         return is_exclusive(entry)
     except JobLeftOut:
         return True
 
 
-def _by_task(entry: JsonEntry, found: list[NodeHolding]) -> list[NodeHolding]:
+def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]:
     """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
-    size = gres_field(entry, "tres_per_task").gpus or (1 if gres_field(entry, "tres_per_job").gpus else 0)
-    if not any(one.gpus for one in found):
-        unit = gcd(*(one.millicores for one in found)) if len(found) > 1 else 0
-        counts = [one.millicores // unit if unit else 1 for one in found]
-    elif size and not any(one.gpus % size for one in found):
-        counts = [one.gpus // size for one in found]
+    per = gres_requests(entry, "task", "job")
+    size = per["task"].gpus or (1 if per["job"].gpus else 0)
+    if not any(holding.gpus for holding in holdings):
+        unit = gcd(*(holding.millicores for holding in holdings)) if len(holdings) > 1 else 0
+        counts = [holding.millicores // unit if unit else 1 for holding in holdings]
+    elif size and not any(holding.gpus % size for holding in holdings):
+        counts = [holding.gpus // size for holding in holdings]
     else:
-        return found
-    if any(not n or one.millicores % n or one.memory_mib % n for n, one in zip(counts, found, strict=True)):
-        return found
+        return holdings
+    if any(
+        not n or holding.millicores % n or holding.memory_mib % n for n, holding in zip(counts, holdings, strict=True)
+    ):
+        return holdings
     split = [
-        replace(one, workers=n, gpus=one.gpus // n, millicores=one.millicores // n, memory_mib=one.memory_mib // n)
-        for n, one in zip(counts, found, strict=True)
+        replace(
+            holding,
+            workers=n,
+            gpus=holding.gpus // n,
+            millicores=holding.millicores // n,
+            memory_mib=holding.memory_mib // n,
+        )
+        for n, holding in zip(counts, holdings, strict=True)
     ]
-    return split if len({(one.gpus, one.millicores, one.memory_mib) for one in split}) == 1 else found
+    return (
+        split if len({(holding.gpus, holding.millicores, holding.memory_mib) for holding in split}) == 1 else holdings
+    )
 
 
 def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:

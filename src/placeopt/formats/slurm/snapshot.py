@@ -3,19 +3,162 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.faults import make_record
 from placeopt.formats.files import read_bytes
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import ObservedJob, observed_instance, snapshot_policy
-from placeopt.formats.slurm.job_requests import milliseconds
-from placeopt.formats.slurm.jobs import JobListReader
-from placeopt.formats.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes
-from placeopt.formats.slurm.tres import is_mig
-from placeopt.model import Instance
+from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
+from placeopt.formats.slurm.fields import is_mig, parse_tasks
+from placeopt.formats.slurm.job_requests import (
+    JobLeftOut,
+    is_exclusive,
+    milliseconds,
+    requested_shapes,
+    slurm_number,
+    unreadable_field,
+    whole_nodes,
+)
+from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
+from placeopt.formats.slurm.running_jobs import RunningJobReader, make_job
+from placeopt.model import Demand, Instance, Option, Split
 from placeopt.model.base import MAX_JOBS
+
+
+class JobListReader:
+    """
+    Reads the entries of the job list.
+
+    An entry without readable id, state or nodes is bad input. Any other unreadable job is left out while it waits, and
+    kept with everything that it may hold while it runs.
+    """
+
+    def __init__(self, nodes: Mapping[str, SlurmNode], entries: Sequence[JsonEntry], notes: ImportNotes) -> None:
+        self._nodes, self._entries, self._notes = nodes, entries, notes
+        self._where = EligibleNodes(nodes)
+        self._running = RunningJobReader(nodes, self._where, notes)
+        self._array_tasks: Counter[int] = Counter()
+
+    def read(self) -> Iterator[ObservedJob]:
+        """Yield the jobs in the order of the list; a waiting array yields one job for each task."""
+        states = [_states(entry) for entry in self._entries]
+        for entry, words in zip(self._entries, states, strict=True):
+            if words & HOLDS and (array := slurm_number(entry, "array_job_id")):
+                self._array_tasks[array] += 1
+        for entry, words in zip(self._entries, states, strict=True):
+            yield from self._read(entry, words)
+
+    def _read(self, entry: JsonEntry, states: set[str]) -> Iterator[ObservedJob]:
+        own = slurm_number(entry, "job_id")
+        if own is None:
+            raise entry.bad("job_id", "a number")
+        array, task = slurm_number(entry, "array_job_id") or 0, slurm_number(entry, "array_task_id")
+        name = f"{array}_{task}" if array and task is not None else str(own)
+        unknown = states - HOLDS - ENDED - WAITS - HELD_FLAGS
+        if states & HOLDS or (unknown and "PENDING" not in states and entry.text("nodes", "")):
+            if not states & HOLDS:
+                self._notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
+            yield from self._running.read(entry, name)
+        elif "PENDING" not in states and not unknown:
+            return
+        elif unknown or states & HELD_FLAGS:
+            known = "" if not unknown else ", which is not known"
+            self._notes.leave_out(f"state {min(unknown or states & HELD_FLAGS)[:40]}{known}", name)
+        else:
+            yield from self._waiting(entry, name, array or own, task)
+
+    def _waiting(self, entry: JsonEntry, name: str, array: int, task: int | None) -> Iterator[ObservedJob]:
+        names = [name]
+        try:
+            names, over = self._tasks(entry, name, array, task)
+            reason = why_not_started(entry.text("state_reason", "None"), entry.text("state_description", ""))
+            if reason is None and (entry.flag("hold") or slurm_number(entry, "priority") == 0):
+                reason = "waiting, held (priority 0)"
+            if reason is not None:
+                raise JobLeftOut(reason)
+            job = self._pending(entry, name)
+        except (JobLeftOut, BadInput) as error:
+            reason = str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error)
+            for task_name in names:
+                self._notes.leave_out(reason, task_name)
+            return
+        for task_name in over:
+            self._notes.leave_out("tasks of an array over its limit of tasks at once", task_name)
+        for task_name in names[: len(names) - len(over)]:
+            yield ObservedJob(
+                job.job if task_name == name else job.job.model_copy(update={"id": task_name}),
+                priority=job.priority,
+                where=entry.where,
+            )
+
+    def _tasks(self, entry: JsonEntry, name: str, array: int, task: int | None) -> tuple[list[str], list[str]]:
+        """Return the names of the tasks that an entry stands for, and the last of them, over the array's limit."""
+        text = entry.text("array_task_string", "")
+        if not text or task is not None:
+            return [name], []
+        tasks = entry.parsed("array_task_string", parse_tasks)
+        if len(tasks) > MAX_JOBS:
+            raise entry.bad("array_task_string", f"at most {MAX_JOBS} tasks")
+        names = [f"{array}_{index}" for index in tasks]
+        if text.endswith("..."):
+            self._notes.leave_out("tasks of an array that Slurm cut off its list (SLURM_BITSTR_LEN)", f"{array}_...")
+        listed_limit = re.search(r"%([0-9]{1,9})\Z", text)
+        limit = slurm_number(entry, "array_max_tasks") or (int(listed_limit[1]) if listed_limit else 0)
+        return names, names[max(0, limit - self._array_tasks[array]) :] if limit else []
+
+    def _pending(self, entry: JsonEntry, name: str) -> ObservedJob:
+        shapes = requested_shapes(entry)
+        exclusive = is_exclusive(entry)
+        where = self._where.fields(
+            entry,
+            one_node=all(shape.workers == 1 or shape.nodes == 1 for shape in shapes),
+            nodes={shape.workers if shape.alone or shape.workers == 1 else shape.nodes for shape in shapes},
+        )
+        if exclusive:
+            nodes = {(self._nodes[name].models, self._nodes[name].cpus) for name in self._where.allowed(where)}
+            if len(nodes) != 1:
+                raise JobLeftOut("--exclusive where nodes are of several shapes, or none")
+            shapes = whole_nodes(shapes, *nodes.pop())
+        if entry.raw("required_switches") is None and max(shape.workers for shape in shapes) > 1:
+            self._notes.assume("This Slurm does not list --switches: workers of waiting jobs may lie under any.")
+        if not all(shape.memory_mib for shape in shapes):
+            self._notes.assume("Waiting jobs for which no memory is stated (--mem=0 too) count as asking for none.")
+        minutes = milliseconds(entry, "time_limit", 60_000)
+        options = tuple(
+            make_record(
+                Option,
+                entry.where,
+                id="default" if len(shapes) == 1 else f"nodes{shape.nodes or shape.workers}",
+                workers=shape.workers,
+                demand=make_record(
+                    Demand,
+                    entry.where,
+                    gpus=shape.gpus,
+                    gpu_models=shape.models,
+                    cpu_millicores=1000 * shape.cpus,
+                    memory_mib=shape.memory_mib,
+                ),
+                workers_per_node_max=1 if shape.alone and shape.workers > 1 else shape.per_node,
+                splits=(Split(level="node", domains=shape.nodes),) if shape.nodes is not None else (),
+                value=1000 * shape.workers * shape.gpus or 1,
+                run_time_ms=minutes,
+            )
+            for shape in shapes
+        )
+        return ObservedJob(make_job(entry, name, options, where), priority=slurm_number(entry, "priority") or 0)
+
+
+def _states(entry: JsonEntry) -> set[str]:
+    states = {part for word in entry.words("job_state") for part in re.split(r"[+\s,]+", word.upper()) if part}
+    if not states:
+        raise entry.bad("job_state", "a state such as RUNNING")
+    return states
+
 
 STREAM = "-"
 HEAD = 4096
@@ -48,11 +191,11 @@ def read_slurm(
         ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate.
         Nodes are ``drained`` by their flags (`TAKES_WORK`), and where more is in use than the listed jobs hold.
 
-        What has its nodes, suspended or completing included, runs, with what it holds on each node; a job that holds
-        more on one node than on another is a job for each kind. What waits is read exactly as it asked
-        (`asked_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
-        as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do not stop the
-        import (see `placeopt.formats.observed_round`).
+        A job that has its nodes, suspended or completing included, runs, with what it holds on each node; a job that
+        holds more on one node than on another is a job for each kind. A waiting job is read exactly as it asked
+        (`requested_shapes`) or left out, as are jobs that free nodes alone would not start (`why_not_started`). An
+        array waits as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do
+        not stop the import (see `placeopt.formats.observed_round`).
 
         A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's.
 
@@ -75,13 +218,15 @@ def read_slurm(
     refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = ImportNotes()
     cluster, listed = read_nodes(nodes, topology, notes)
-    document = _jobs_document(jobs)
-    seen: list[ObservedJob] = []
-    for one in JobListReader(listed, document.entries("jobs"), notes).read():
-        seen.append(one)
-        if len(seen) > MAX_JOBS:
+    document = read_json(jobs)
+    if "jobs" not in document:
+        raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
+    jobs_seen: list[ObservedJob] = []
+    for observed in JobListReader(listed, document.entries("jobs"), notes).read():
+        jobs_seen.append(observed)
+        if len(jobs_seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
-    drain_unaccounted(listed, seen, notes)
+    drain_unaccounted(listed, jobs_seen, notes)
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
@@ -90,9 +235,9 @@ def read_slurm(
         name or "slurm",
         f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
         notes,
-        max([now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)]),
+        max([now, *(max(observed.job.arrival_ms, observed.started_ms) for observed in jobs_seen)]),
         cluster,
-        seen,
+        jobs_seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
     )
 
@@ -102,14 +247,7 @@ def refuse_text(path: str | Path, command: str) -> None:
     if str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
-    if found := TEXT.match(head):
+    if match := TEXT.match(head):
         raise Unsupported(
-            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
+            f"{path}: begins with {match[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
         )
-
-
-def _jobs_document(path: str | Path) -> JsonEntry:
-    document = read_json(path)
-    if "jobs" not in document:
-        raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
-    return document

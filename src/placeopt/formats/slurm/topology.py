@@ -6,7 +6,7 @@ topograph writes the same.
 
 import re
 
-from placeopt.formats.slurm.hostlist import MAX_HOSTS, expand_hosts
+from placeopt.formats.slurm.fields import MAX_HOSTS, expand_hosts
 from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.fabric import Fabric, make_fabric
 
@@ -29,12 +29,8 @@ def read_slurm_topology(source: SourceFile) -> Fabric:
 
     ``scontrol show topology`` prints a line a switch with its ``Level``, and under a switch above level 0 also all
     nodes below it: these are attached to the switches of level 0. Of blocks it prints ``BlockName=``, and larger ones
-    as ``AggregatedBlock=`` with the names of the blocks inside and ``BlockSize=``.
-
-    Raises
-    ------
-    BadInput
-        If a line is malformed, a name is unknown, or the switches are no tree.
+    as ``AggregatedBlock=`` with the names of the blocks inside and ``BlockSize=``. Raises `BadInput` if a line is
+    malformed, a name is unknown, or the switches are no tree.
     """
     parents: dict[str, str | None] = {}
     above: dict[str, tuple[str, int]] = {}

@@ -1,16 +1,88 @@
-"""A machine of the model from the description of a host."""
+"""One host from several files about it, and the machine of the model from a host."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import validation_fault
-from placeopt.formats.topo.host import Host, HostGpu, HostPart
-from placeopt.formats.topo.pci import smaller
-from placeopt.model import Gpu, Machine, Part
+from placeopt.formats.topo.host import Host, HostGpu, HostPart, smaller
+from placeopt.model import Gpu, Link, Machine, Part
 from placeopt.model.machine import PartLevel
+
+
+def combine(hosts: Sequence[Host]) -> Host:
+    """
+    Make one host of several, each from one file about the same machine.
+
+    GPUs are matched by PCI address if both files state it, else by number. Sockets and NUMA domains come from the first
+    file that states sockets; switches from the first with the PCIe tree; links from the first with their bandwidth;
+    everything else from the first file that states it. The number of CPUs is the largest one (``nvidia-smi`` lists only
+    those near GPUs). Raises `BadInput` if the files disagree about the number of GPUs.
+    """
+    with_gpus = [host for host in hosts if host.gpus]
+    for host in with_gpus[1:]:
+        if len(host.gpus) != len(with_gpus[0].gpus):
+            raise BadInput(
+                f"{host.file}: {len(host.gpus)} GPUs, but {len(with_gpus[0].gpus)} in {with_gpus[0].file}; "
+                "files that are given together must be of one machine"
+            )
+    aligned = [_aligned(host, with_gpus[0]) for host in with_gpus]
+    pcie = next((host for host in aligned if host.knows_pcie), aligned[0] if aligned else hosts[0])
+    frame = next((host for host in hosts if host.knows_sockets), next((h for h in hosts if h.places), hosts[0]))
+    linked = [host for host in aligned if host.links]
+    links: tuple[Link, ...] = next(
+        (host.links for host in linked if all(link.bandwidth_mbps for link in host.links)),
+        linked[0].links if linked else (),
+    )
+    return Host(
+        format=" + ".join(host.format for host in hosts),
+        file=" + ".join(host.file for host in hosts),
+        places=frame.places,
+        knows_sockets=frame.knows_sockets,
+        gpus=tuple(_merged([host.gpus[i] for host in aligned], pcie.gpus[i]) for i in range(len(pcie.gpus))),
+        knows_pcie=pcie.knows_pcie,
+        switch_mbps=pcie.switch_mbps,
+        links=links,
+        num_cpus=max((host.num_cpus for host in hosts if host.num_cpus), default=None),
+        memory_mib=next((host.memory_mib for host in hosts if host.memory_mib), None),
+        network_mbps=next((host.network_mbps for host in hosts if host.network_mbps), None),
+    )
+
+
+def _aligned(host: Host, first: Host) -> Host:
+    """Return the host with its GPUs in the order of the first host, if PCI addresses determine it."""
+    buses = [gpu.bus for gpu in host.gpus]
+    wanted = [gpu.bus for gpu in first.gpus]
+    if None in buses or len(set(buses)) != len(buses) or set(buses) != set(wanted) or buses == wanted:
+        return host
+    position = {bus: i for i, bus in enumerate(wanted)}
+    new = [position[bus] for bus in buses]  # old index -> new index
+    links = []
+    for link in host.links:
+        a, b = sorted((new[link.gpus[0]], new[link.gpus[1]]))
+        links.append(link.model_copy(update={"gpus": (a, b)}))
+    by_bus = {gpu.bus: gpu for gpu in host.gpus}
+    return replace(host, gpus=tuple(by_bus[bus] for bus in wanted), links=tuple(links))
+
+
+def _merged(sources: Sequence[HostGpu], pcie: HostGpu) -> HostGpu:
+    """Return one GPU from all files."""
+    place = next((gpu for gpu in sources if gpu.numa is not None or gpu.cpus), pcie)
+    return HostGpu(
+        model=next((gpu.model for gpu in sources if gpu.model), None),
+        memory_mib=next((gpu.memory_mib for gpu in sources if gpu.memory_mib), 0),
+        bus=next((gpu.bus for gpu in sources if gpu.bus), None),
+        numa=place.numa,
+        cpus=place.cpus,
+        island=next((gpu.island for gpu in sources if gpu.island is not None), None),
+        switches=pcie.switches,
+        uplink_mbps=pcie.uplink_mbps or next((gpu.uplink_mbps for gpu in sources if gpu.uplink_mbps), None),
+    )
+
 
 MAX_PLACES = 1024
 
@@ -18,44 +90,36 @@ UNKNOWN_GPU = "unknown"
 """Model of a GPU if no file states it."""
 
 
-def build_machine(
-    host: Host,
-    *,
-    id: str | None = None,  # noqa: A002 - the field's name
-    cpu_millicores: int | None = None,
-    memory_mib: int | None = None,
-    gpu_model: str | None = None,
-    gpu_memory_mib: int | None = None,
-) -> Machine:
+@dataclass(frozen=True)
+class Stated:
+    """What the caller states in place of the files; None: as the files say."""
+
+    id: str | None = None
+    cpu_millicores: int | None = None
+    memory_mib: int | None = None
+    gpu_model: str | None = None
+    gpu_memory_mib: int | None = None
+
+
+def build_machine(host: Host, stated: Stated) -> Machine:
     """
-    Return the machine. The keyword arguments override the files.
+    Return the machine.
 
     Sockets contain NUMA domains, which contain switches, which contain GPUs. If no file states sockets, a NUMA domain
     becomes a socket; a socket with a single domain is one part. A GPU with fewer PCIe switches above it than others
     gets switches of its own, so that a farther pair never becomes nearer. 1 logical CPU = 1000 millicores. What no file
-    states is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths).
-
-    Raises
-    ------
-    BadInput
-        If the files contradict each other, or the result is no valid machine.
+    states is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths). Raises `BadInput` if the files contradict each
+    other, or the result is no valid machine.
     """
     if len(host.places) > MAX_PLACES:
         raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")
     try:
-        return _machine(host, id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
+        return _machine(host, stated)
     except ValidationError as error:
         raise validation_fault(Machine, error, f"{host.file}: no valid {error.title.lower()}") from None
 
 
-def _machine(
-    host: Host,
-    machine_id: str | None,
-    cpu_millicores: int | None,
-    memory_mib: int | None,
-    gpu_model: str | None,
-    gpu_memory_mib: int | None,
-) -> Machine:
+def _machine(host: Host, stated: Stated) -> Machine:
     parts, part_of = _frame(host.places)
     depth = max((len(gpu.switches) for gpu in host.gpus), default=0)
     above: dict[str, str | None] = {}  # switch key -> part above
@@ -77,16 +141,16 @@ def _machine(
             part = name
         gpus.append(
             Gpu(
-                model=gpu_model or _text(gpu.model) or UNKNOWN_GPU,
-                memory_mib=gpu.memory_mib if gpu_memory_mib is None else gpu_memory_mib,
+                model=stated.gpu_model or _text(gpu.model) or UNKNOWN_GPU,
+                memory_mib=gpu.memory_mib if stated.gpu_memory_mib is None else stated.gpu_memory_mib,
                 part=part,
                 uplink_mbps=_bounded(gpu.uplink_mbps),
             )
         )
     return Machine(
-        id=machine_id if machine_id is not None else _default_id(host),
-        cpu_millicores=1000 * (host.num_cpus or 0) if cpu_millicores is None else cpu_millicores,
-        memory_mib=(host.memory_mib or 0) if memory_mib is None else memory_mib,
+        id=_default_id(host) if stated.id is None else stated.id,
+        cpu_millicores=1000 * (host.num_cpus or 0) if stated.cpu_millicores is None else stated.cpu_millicores,
+        memory_mib=(host.memory_mib or 0) if stated.memory_mib is None else stated.memory_mib,
         network_bandwidth_mbps=_bounded(host.network_mbps),
         parts=tuple(parts),
         gpus=tuple(gpus),

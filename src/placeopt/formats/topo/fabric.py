@@ -58,14 +58,7 @@ def make_fabric(
     node_domains: Mapping[str, str],
     unresolved: Sequence[str] = (),
 ) -> Fabric:
-    """
-    Make a fabric of domain -> parent (in any order) and node -> domain.
-
-    Raises
-    ------
-    BadInput
-        If the parents go round in a circle, a name is no id of the model, or no node is placed.
-    """
+    """Make a fabric of domain -> parent (in any order) and node -> domain."""
     if not node_domains:
         raise BadInput(f"{source}: places no node; expected host names under switches or blocks")
     order = _parents_first(source, parents)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placeopt.formats.source_file import SourceFile
-from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
-from placeopt.formats.topo.pci import (
+from placeopt.formats.topo.host import (
     GPU_CLASSES,
     GPU_VENDORS,
     MODELS,
+    Host,
+    HostGpu,
+    HostPart,
     bus_address,
+    cpu_words,
     switches_of,
 )
 from placeopt.model import Link
@@ -63,11 +66,6 @@ def read_hwloc(source: SourceFile) -> Host:
     or OpenCL device; the VGA chip of a service processor is none. They are numbered by those devices, else by PCI
     address. Bridges at which paths to GPUs separate become switches; a host bridge does not. Memory is that of the NUMA
     domains with CPUs. Groups are left out.
-
-    Raises
-    ------
-    BadInput
-        If a CPU set or another number that is needed is malformed.
     """
     seen = _walk(source)
     _order(seen.gpus)

@@ -1,8 +1,9 @@
 """``ibnetdiscover``: an InfiniBand network; with a host file and ``ibstat`` for the names that a cluster uses."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from networkx.utils import UnionFind
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.source_file import SourceFile
@@ -57,15 +58,10 @@ def read_ibnetdiscover(
     Networks are often no trees (several spines above each leaf). The domains are: the switches that a host's adapters
     hang on (switches that share a host are one domain); then, layer by layer away from the hosts, what hangs together
     using only switches up to that layer. In a tree that is the tree; in a fat tree it gives leaf, pod, core. This is
-    ours: no standard defines the domains of a network.
-
-    Raises
-    ------
-    BadInput
-        If no host is found, or the text is damaged.
+    ours: no standard defines the domains of a network. Raises `BadInput` if no host is found, or the text is damaged.
     """
-    found = _read_network(network)
-    hosts = _hosts(found, ibstat)
+    subnet = _read_network(network)
+    hosts = _hosts(subnet, ibstat)
     unresolved = []
     if hostfile is not None:
         wanted = [line for line in hostfile.lines if line and not line.startswith("#")]
@@ -78,7 +74,7 @@ def read_ibnetdiscover(
             )
     if not hosts:
         raise BadInput(f"{network.name}: no host hangs on any switch; expected the output of ibnetdiscover")
-    parents, leaf_of = _domains(found, hosts)
+    parents, leaf_of = _domains(subnet, hosts)
     return make_fabric(
         network.name, parents, {name: leaf_of[min(leaves)] for name, leaves in hosts.items()}, unresolved
     )
@@ -86,55 +82,55 @@ def read_ibnetdiscover(
 
 def no_network_error(source: SourceFile) -> Unsupported:
     """Return the error for a host file or ibstat output without a network."""
-    what = "ibstat tells hosts' adapters" if is_ibstat(source) else "a list of host names"
+    what = "ibstat lists hosts' adapters" if is_ibstat(source) else "a list of host names"
     return Unsupported(f"{source.name}: {what}, no network; give it together with the output of ibnetdiscover")
 
 
 def _read_network(source: SourceFile) -> _Network:
-    found = _Network()
+    subnet = _Network()
     here: tuple[str, int] | None = None
     for n, line in enumerate(source.lines, 1):
         device = _DEVICE.match(line)
         if device:
             here = (device[2], int(device[3], 16))
-            found.names.setdefault(here[1], device[4] or "")
+            subnet.names.setdefault(here[1], device[4] or "")
             if here[0] == "S":
-                found.switches.add(here[1])
+                subnet.switches.add(here[1])
         elif line.startswith("["):
             port = _PORT.match(line)
             if port is None or here is None:
                 raise source.bad(n, f'{line[:60]!r}; expected a port such as [1] "S-0123"[2] under its device')
             there = (port[1], int(port[2], 16))
             if there[0] == "H":
-                found.names.setdefault(there[1], port[3] or "")
-            _connect(found, here, there)
+                subnet.names.setdefault(there[1], port[3] or "")
+            _connect(subnet, here, there)
         elif not line:
             here = None
-        if len(found.names) > MAX_DEVICES:
+        if len(subnet.names) > MAX_DEVICES:
             raise source.bad(n, f"more than {MAX_DEVICES} devices")
-    return found
+    return subnet
 
 
-def _connect(found: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
+def _connect(subnet: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
     for (kind, guid), (other_kind, other) in ((a, b), (b, a)):
         if kind == "S" and other_kind == "S":
-            found.switches.add(guid)
-            found.edges.setdefault(guid, set()).add(other)
+            subnet.switches.add(guid)
+            subnet.edges.setdefault(guid, set()).add(other)
         elif kind == "H" and other_kind == "S":
-            found.adapters.setdefault(guid, set()).add(other)
+            subnet.adapters.setdefault(guid, set()).add(other)
 
 
-def _hosts(found: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
+def _hosts(subnet: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
     """Host name -> switches of its adapters. The aggregation node of a switch is no host."""
-    names = {guid: name for guid, name in found.names.items() if guid in found.adapters}
+    names = {guid: name for guid, name in subnet.names.items() if guid in subnet.adapters}
     if ibstat is None:
         host_of = {guid: name.split()[0] for guid, name in names.items() if name.split()}
     else:
         host_of = _ibstat_hosts(ibstat)
     hosts: dict[str, set[int]] = {}
     for guid, host in host_of.items():
-        if guid in found.adapters and "Aggregation Node" not in names.get(guid, ""):
-            hosts.setdefault(host, set()).update(found.adapters[guid] & found.switches)
+        if guid in subnet.adapters and "Aggregation Node" not in names.get(guid, ""):
+            hosts.setdefault(host, set()).update(subnet.adapters[guid] & subnet.switches)
     return {host: switches for host, switches in hosts.items() if switches}
 
 
@@ -154,52 +150,42 @@ def _ibstat_hosts(source: SourceFile) -> dict[int, str]:
     return hosts
 
 
-def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str | None], dict[int, str]]:
+def _domains(subnet: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str | None], dict[int, str]]:
     """Domain -> parent, and leaf switch -> domain."""
     leaves = set().union(*hosts.values())
-    rank = _ranks(found, leaves)
-    leader = {switch: switch for switch in sorted(rank)}
-
-    def find(switch: int) -> int:
-        while leader[switch] != switch:
-            leader[switch] = leader[leader[switch]]
-            switch = leader[switch]
-        return switch
-
-    def join(switches: Iterable[int]) -> None:
-        roots = sorted({find(switch) for switch in switches})
-        for root in roots[1:]:
-            leader[root] = roots[0]
-
+    rank = _ranks(subnet, leaves)
+    joined = UnionFind(rank)
     for mine in hosts.values():
-        join(mine)
+        joined.union(*mine)
     used: set[str] = set()
     parents: dict[str, str | None] = {}
     leaf_of: dict[int, str] = {}
     current: dict[int, str] = {}  # root of a group -> its domain
     for leaf in sorted(leaves):
-        if find(leaf) not in current:
-            current[find(leaf)] = _domain_name(found, find(leaf), used)
-            parents[current[find(leaf)]] = None
-        leaf_of[leaf] = current[find(leaf)]
+        root = joined[leaf]
+        if root not in current:
+            current[root] = _domain_name(subnet, leaf, used)
+            parents[current[root]] = None
+        leaf_of[leaf] = current[root]
     layers: dict[int, list[int]] = {}
     for switch in sorted(rank):
         layers.setdefault(rank[switch], []).append(switch)
     for layer, switches in sorted(layers.items()):
         for switch in switches:
-            join([switch, *(other for other in found.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)])
+            near = (other for other in subnet.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)
+            joined.union(switch, *near)
         first: dict[int, int] = {}
         for switch in switches:
-            first.setdefault(find(switch), switch)
+            first.setdefault(joined[switch], switch)
         groups: dict[int, list[int]] = {}
         for root in current:
-            groups.setdefault(find(root), []).append(root)
+            groups.setdefault(joined[root], []).append(root)
         merged: dict[int, str] = {}
         for root, members in groups.items():
             if len(members) == 1:
                 merged[root] = current[members[0]]
                 continue
-            merged[root] = _domain_name(found, first[root], used)
+            merged[root] = _domain_name(subnet, first[root], used)
             parents[merged[root]] = None
             for member in members:
                 parents[current[member]] = merged[root]
@@ -207,19 +193,19 @@ def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str
     return parents, leaf_of
 
 
-def _ranks(found: _Network, leaves: set[int]) -> dict[int, int]:
+def _ranks(subnet: _Network, leaves: set[int]) -> dict[int, int]:
     """Distance of each switch from the nearest one that has hosts; those beyond ``MAX_LAYERS`` are left out."""
     rank = dict.fromkeys(leaves, 0)
     layer = leaves
     for depth in range(1, MAX_LAYERS):
-        layer = {other for switch in layer for other in found.edges.get(switch, ()) if other not in rank}
+        layer = {other for switch in layer for other in subnet.edges.get(switch, ()) if other not in rank}
         rank.update(dict.fromkeys(layer, depth))
     return rank
 
 
-def _domain_name(found: _Network, switch: int, used: set[str]) -> str:
+def _domain_name(subnet: _Network, switch: int, used: set[str]) -> str:
     """The switch's description where it is a good and new name, else its GUID; numbered where a layer joins itself."""
-    described = found.names.get(switch, "")
+    described = subnet.names.get(switch, "")
     name = described if re.fullmatch(r"[^\s\x00-\x1f\x7f]{1,200}", described) else f"S-{switch:016x}"
     count, base = 1, name
     while name in used:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placeopt.formats.source_file import SourceFile
-from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
-from placeopt.formats.topo.pci import (
+from placeopt.formats.topo.host import (
     GPU_CLASSES,
     GPU_VENDORS,
     MODELS,
+    Host,
+    HostGpu,
+    HostPart,
     bus_address,
+    cpu_words,
     link_mbps,
     switches_of,
 )
@@ -34,7 +37,7 @@ _NVSWITCH, _CPU = "0x068000", "0x068001"
 
 
 @dataclass
-class _Found:
+class _GpuElement:
     """A GPU of the file: its element, its place in the PCIe tree, and its links."""
 
     bus: str
@@ -50,15 +53,11 @@ def read_nccl(source: SourceFile) -> Host:
     Return the host. A ``cpu`` element is a NUMA domain; bridges at which paths to GPUs separate become switches.
 
     GPUs are numbered by ``dev`` where all have one, else by PCI address, as CUDA does. The file states no memory. Links
-    to NVSwitches join all GPUs that have some; links to a CPU (Power) make the GPU's uplink.
-
-    Raises
-    ------
-    BadInput
-        If an attribute that is needed is missing or malformed, or a link leads nowhere.
+    to NVSwitches join all GPUs that have some; links to a CPU (Power) make the GPU's uplink. Raises `BadInput` if an
+    attribute that is needed is missing or malformed, or a link leads nowhere.
     """
     root = source.xml
-    places, found, network = [], [], 0
+    places, gpu_elements, network = [], [], 0
     for cpu in root.findall("cpu"):
         numa, mask = cpu.get("numaid", ""), cpu_words(cpu.get("affinity", ""))
         if not re.fullmatch(r"\d{1,4}", numa) or mask is None:
@@ -67,21 +66,21 @@ def read_nccl(source: SourceFile) -> Host:
                 f"cpu numaid={numa[:20]!r} affinity={cpu.get('affinity', '')[:40]!r}; expected a number and hex words",
             )
         places.append(HostPart(f"numa{int(numa)}", "numa", None, int(numa), mask))
-        found += list(_gpus(source, cpu, int(numa)))
+        gpu_elements += list(_gpus(source, cpu, int(numa)))
         network += _network_mbps(cpu)
     if not places:
         raise source.bad(1, "no <cpu> in <system>; expected a topology file of NCCL or RCCL")
     if len({place.key for place in places}) != len(places):
         raise source.bad(1, "two <cpu> have the same numaid; expected one for each NUMA domain")
-    if len(found) > MAX_GPUS or len({gpu.bus for gpu in found}) != len(found):
-        raise source.bad(1, f"{len(found)} GPUs; expected at most {MAX_GPUS}, each with its own busid")
-    devs = {gpu.dev for gpu in found}
-    by_dev = None not in devs and len(devs) == len(found)
-    found.sort(key=lambda gpu: (gpu.dev if by_dev and gpu.dev is not None else 0, gpu.bus))
-    switches, uplinks, switch_mbps = switches_of([gpu.chain for gpu in found])
-    links, to_cpu = _links(source, found)
+    if len(gpu_elements) > MAX_GPUS or len({gpu.bus for gpu in gpu_elements}) != len(gpu_elements):
+        raise source.bad(1, f"{len(gpu_elements)} GPUs; expected at most {MAX_GPUS}, each with its own busid")
+    devs = {gpu.dev for gpu in gpu_elements}
+    by_dev = None not in devs and len(devs) == len(gpu_elements)
+    gpu_elements.sort(key=lambda gpu: (gpu.dev if by_dev and gpu.dev is not None else 0, gpu.bus))
+    switches, uplinks, switch_mbps = switches_of([gpu.chain for gpu in gpu_elements])
+    links, to_cpu = _links(source, gpu_elements)
     gpus = []
-    for i, gpu in enumerate(found):
+    for i, gpu in enumerate(gpu_elements):
         model, memory_mib = _model(gpu)
         gpus.append(
             HostGpu(
@@ -107,7 +106,7 @@ def read_nccl(source: SourceFile) -> Host:
     )
 
 
-def _gpus(source: SourceFile, cpu: Element, numa: int) -> Iterator[_Found]:
+def _gpus(source: SourceFile, cpu: Element, numa: int) -> Iterator[_GpuElement]:
     """All GPUs below one ``cpu``, in the file's order."""
     stack: list[tuple[Element, list[tuple[str, int | None]]]] = [(pci, []) for pci in reversed(cpu.findall("pci"))]
     while stack:
@@ -121,7 +120,7 @@ def _gpus(source: SourceFile, cpu: Element, numa: int) -> Iterator[_Found]:
         vendor = pci.get("vendor", "").removeprefix("0x")
         if gpu is not None or (kind in GPU_CLASSES and (not vendor or vendor in GPU_VENDORS)):
             dev = "" if gpu is None else gpu.get("dev", "")
-            yield _Found(bus, numa, chain, pci, gpu, int(dev) if re.fullmatch(r"\d{1,4}", dev) else None)
+            yield _GpuElement(bus, numa, chain, pci, gpu, int(dev) if re.fullmatch(r"\d{1,4}", dev) else None)
         else:
             stack += [(below, chain) for below in reversed(pci.findall("pci"))]
 
@@ -132,7 +131,7 @@ def _network_mbps(cpu: Element) -> int:
     return sum(int(speed) // 8 for speed in speeds if re.fullmatch(r"\d{1,8}", speed))
 
 
-def _model(gpu: _Found) -> tuple[str | None, int]:
+def _model(gpu: _GpuElement) -> tuple[str | None, int]:
     """Model and memory by the device id; else from the architecture."""
     ids = tuple(gpu.pci.get(name, "").removeprefix("0x").lower() for name in ("vendor", "device"))
     if (ids[0], ids[1]) in MODELS:
@@ -146,13 +145,13 @@ def _model(gpu: _Found) -> tuple[str | None, int]:
     return None, 0
 
 
-def _links(source: SourceFile, found: list[_Found]) -> tuple[tuple[Link, ...], dict[int, int]]:
+def _links(source: SourceFile, gpu_elements: list[_GpuElement]) -> tuple[tuple[Link, ...], dict[int, int]]:
     """Direct links between GPUs, and MB/s from GPU to CPU where that is a link too."""
-    index = {gpu.bus: i for i, gpu in enumerate(found)}
+    index = {gpu.bus: i for i, gpu in enumerate(gpu_elements)}
     links: dict[tuple[int, int], Link] = {}
     to_switch: dict[int, tuple[int, int | None]] = {}
     to_cpu: dict[int, int] = {}
-    for i, gpu in enumerate(found):
+    for i, gpu in enumerate(gpu_elements):
         for element in () if gpu.gpu is None else gpu.gpu:
             if element.tag not in ("nvlink", "xgmi"):
                 continue
@@ -184,7 +183,7 @@ def _links(source: SourceFile, found: list[_Found]) -> tuple[tuple[Link, ...], d
     return tuple(links[pair] for pair in sorted(links)), {i: mbps for i, mbps in to_cpu.items() if mbps}
 
 
-def _lane_mbps(tag: str, gpu: _Found) -> int | None:
+def _lane_mbps(tag: str, gpu: _GpuElement) -> int | None:
     if gpu.gpu is None:
         return None
     if tag == "xgmi":

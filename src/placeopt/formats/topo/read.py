@@ -9,14 +9,13 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.node_list import is_json, read_slurm_nodes
+from placeopt.formats.slurm.nodes import is_json, read_slurm_nodes
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import SourceFile, read_source
-from placeopt.formats.topo.build import build_machine
-from placeopt.formats.topo.combine import combine
+from placeopt.formats.topo.build import Stated, build_machine, combine
 from placeopt.formats.topo.fabric import Fabric, Inventory
 from placeopt.formats.topo.host import Host
-from placeopt.formats.topo.host_text import is_host_text, read_host_text
+from placeopt.formats.topo.host_text import is_host_text, is_numactl, read_host_text, read_numactl
 from placeopt.formats.topo.hwloc import read_hwloc
 from placeopt.formats.topo.ibnetdiscover import (
     is_hostfile,
@@ -26,9 +25,7 @@ from placeopt.formats.topo.ibnetdiscover import (
     read_ibnetdiscover,
 )
 from placeopt.formats.topo.nccl import read_nccl
-from placeopt.formats.topo.numactl import is_numactl, read_numactl
-from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
-from placeopt.formats.topo.rocm_smi import is_rocm_smi, read_rocm_smi
+from placeopt.formats.topo.smi import is_nvidia_smi, is_rocm_smi, read_nvidia_smi, read_rocm_smi
 from placeopt.model import Cluster, Machine
 
 __all__ = [
@@ -54,7 +51,7 @@ _TEXTS: Sequence[tuple[str, Callable[[SourceFile], bool]]] = (
     ("ibstat", is_ibstat),
     ("hostfile", is_hostfile),
 )
-"""Asked in this order; a host file, which looks like anything, comes last."""
+"""Tried in this order; a host file, which resembles any text, comes last."""
 
 _HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
     "host text": read_host_text,
@@ -72,14 +69,7 @@ _XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
 
 
 def recognise(source: SourceFile) -> str:
-    """
-    Name the format of a file by its content.
-
-    Raises
-    ------
-    BadInput
-        If it is none of them.
-    """
+    """Name the format of a file by its content; raises `BadInput` if it is none of them."""
     if source.is_xml:
         name = _XML_ROOTS.get(source.xml.tag)
         if name is None:
@@ -135,43 +125,19 @@ def read_machine(
     Unsupported
         If a file describes something else than a machine.
     """
-    return build_machine(
-        _host(_recognised(paths)),
-        id=id,
-        cpu_millicores=cpu_millicores,
-        memory_mib=memory_mib,
-        gpu_model=gpu_model,
-        gpu_memory_mib=gpu_memory_mib,
-    )
+    stated = Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
+    return build_machine(_host(_recognised(paths)), stated)
 
 
 @checked
 def read_fabric(paths: Sequence[str | Path]) -> Fabric:
-    """
-    Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without).
-
-    Raises
-    ------
-    BadInput
-        If a file is not recognised or damaged.
-    Unsupported
-        If the files describe no network, or two.
-    """
+    """Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without)."""
     return _fabric(_recognised(paths))
 
 
 @checked
 def read_inventory(path: str | Path) -> Inventory:
-    """
-    Read a list of nodes: slurmrestd's reply of ``.../nodes``.
-
-    Raises
-    ------
-    BadInput
-        If the file is not recognised or damaged.
-    Unsupported
-        If it describes something else.
-    """
+    """Read a list of nodes: slurmrestd's reply of ``.../nodes``."""
     return _inventory(_recognised([path]))
 
 
@@ -182,7 +148,7 @@ def read_topo(paths: Sequence[str | Path]) -> Machine | Fabric | Inventory:
     names = {name for _, name in files}
     if names == {"slurmrestd"}:
         return _inventory(files)
-    return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files))
+    return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files), Stated())
 
 
 @checked
@@ -209,18 +175,18 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     network = [file for file in files if file[1] in _FABRICS]
     dumps = [file for file in files if file[1] in _HOSTS]
     if (nodes or machine is not None) and dumps:
-        raise Unsupported(f"{dumps[0][0].name}: describes a machine, but machines are told already; leave it out")
+        raise Unsupported(f"{dumps[0][0].name}: describes a machine, but the machines are stated already; leave it out")
     fabric = _fabric(network) if network else None
     if nodes:
         if machine is not None:
-            raise Unsupported(f"{nodes[0][0].name}: a list of nodes tells their machines; leave the machine out")
+            raise Unsupported(f"{nodes[0][0].name}: a list of nodes states their machines; leave the machine out")
         return _inventory(nodes).cluster(fabric)
     if fabric is None or (machine is None and not dumps):
         raise Unsupported(
             f"{paths[0]}: a cluster needs a list of nodes, or a network and the machine of its nodes; "
             "give, for instance, topology.conf and the output of nvidia-smi topo -m"
         )
-    return fabric.cluster(machine if machine is not None else build_machine(_host(dumps)))
+    return fabric.cluster(machine if machine is not None else build_machine(_host(dumps), Stated()))
 
 
 _Files = Sequence[tuple[SourceFile, str]]
@@ -235,20 +201,20 @@ def _host(files: _Files) -> Host:
 
 
 def _fabric(files: _Files) -> Fabric:
-    found: dict[str, SourceFile] = {}
+    sources: dict[str, SourceFile] = {}
     for source, name in files:
         if name not in _FABRICS:
             raise Unsupported(f"{source.name}: {name} describes no network; read it as a machine or a list of nodes")
-        if name in found:
+        if name in sources:
             raise Unsupported(f"{source.name}: a second file of format {name}; give one network at a time")
-        found[name] = source
-    if "slurm topology" in found:
-        if len(found) > 1:
-            raise Unsupported(f"{found['slurm topology'].name}: topology.conf tells the nodes itself; give it alone")
-        return read_slurm_topology(found["slurm topology"])
-    if "ibnetdiscover" not in found:
-        raise no_network_error(next(iter(found.values())))
-    return read_ibnetdiscover(found["ibnetdiscover"], found.get("hostfile"), found.get("ibstat"))
+        sources[name] = source
+    if "slurm topology" in sources:
+        if len(sources) > 1:
+            raise Unsupported(f"{sources['slurm topology'].name}: topology.conf lists the nodes itself; give it alone")
+        return read_slurm_topology(sources["slurm topology"])
+    if "ibnetdiscover" not in sources:
+        raise no_network_error(next(iter(sources.values())))
+    return read_ibnetdiscover(sources["ibnetdiscover"], sources.get("hostfile"), sources.get("ibstat"))
 
 
 def _inventory(files: _Files) -> Inventory:

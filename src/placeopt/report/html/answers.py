@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from placeopt.formats.figure import Figure
+from placeopt.formats.figure import COLOURS, Figure, Tips
+from placeopt.readable import amount
 from placeopt.report.html.failures import failures_figure
 from placeopt.report.html.whatif_amounts import (
     added_figure,
@@ -16,7 +17,7 @@ from placeopt.report.html.whatif_amounts import (
     slots_figure,
     swap_figure,
 )
-from placeopt.report.html.whatif_curves import curve_figure, front_figure, sweep_figure
+from placeopt.simulation.replay.goals import parse_goal
 from placeopt.simulation.replay.series import ReplaySeries
 from placeopt.whatif.answers import (
     Cheapest,
@@ -30,6 +31,128 @@ from placeopt.whatif.answers import (
     Swap,
     Sweep,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+UNITS = {"demand": "demand, % of the GPUs", "nodes": "nodes more", "quota": "quota, GPUs", "arrivals": "arrivals, %"}
+"""Axis label of what is varied."""
+
+
+def axis_label(varied: str) -> str:
+    """Return the axis label of what is varied: ``nodes:minsky`` is ``nodes more of minsky``."""
+    what, _, name = varied.partition(":")
+    return UNITS.get(what, what) + (f" of {name}" if name else "")
+
+
+def sweep_figure(answer: Sweep, name: str) -> Figure:
+    """Return the figure of GPUs placed at every setting, with a band up to the bound."""
+    points = sorted(answer.points, key=lambda point: point.setting)
+    rows = [
+        (p.setting, p.outcome.gpu_milli_placed / 1000, p.outcome.gpu_milli_bound / 1000, p.outcome.jobs_waiting)
+        for p in points
+    ]
+
+    def draw(axes: Axes) -> Tips:
+        settings = [row[0] for row in rows]
+        axes.fill_between(
+            settings,
+            [row[1] for row in rows],
+            [row[2] for row in rows],
+            color=COLOURS[5],
+            alpha=0.4,
+            label="to the bound",
+        )
+        axes.plot(settings, [row[1] for row in rows], marker="o", color=COLOURS[0], label="placed")
+        axes.set_xlabel(axis_label(answer.varied))
+        axes.set_ylabel("GPUs")
+        axes.legend(frameon=False)
+        return {}
+
+    return Figure(
+        name,
+        f"Sweep: {answer.varied}",
+        "GPU share placed at each setting; no plan places more than the band's upper edge.",
+        (7.0, 3.6),
+        draw,
+        ("setting", "gpus_placed", "gpus_bound", "jobs_waiting"),
+        rows,
+    )
+
+
+def curve_figure(answer: ReplaySeries, name: str) -> Figure:
+    """Return the figure of the measure at every setting of a trace, with a confidence band if arrivals were drawn."""
+    rows = [(s.setting, s.nodes, s.mean, s.low, s.high, s.stranded, s.met) for s in answer.spots]
+    known = [(i, s) for i, s in enumerate(answer.spots) if s.mean is not None]
+    number = all(s.setting.isdecimal() for s in answer.spots)
+
+    def draw(axes: Axes) -> Tips:
+        at = {i: float(s.setting) if number else float(i) for i, s in enumerate(answer.spots)}
+        places = [at[i] for i, _ in known]
+        low, high = ([value or 0.0 for _, s in known for value in [getattr(s, end)]] for end in ("low", "high"))
+        if answer.draws:
+            axes.fill_between(places, low, high, color=COLOURS[5], alpha=0.4, label="95 % of the mean")
+        axes.plot(places, [s.mean or 0.0 for _, s in known], color=COLOURS[0], linewidth=1 if number else 0)
+        tips = {}
+        for i, s in known:
+            axes.plot([at[i]], [s.mean or 0.0], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
+            tips[f"{name}-{i}"] = f"{s.setting}: {amount(s.mean)} {answer.unit}, {s.nodes} nodes"
+        if answer.goal is not None:
+            limit = parse_goal(answer.goal).limit
+            axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)
+        if number:
+            axes.locator_params(axis="x", integer=True)
+        else:
+            axes.set_xticks(range(len(answer.spots)), [s.setting for s in answer.spots])
+        axes.set_xlabel(axis_label(answer.replayed))
+        axes.set_ylabel(f"{answer.measure} ({answer.unit})" if answer.unit else answer.measure)
+        axes.set_ylim(bottom=0)
+        if answer.draws or answer.goal is not None:
+            axes.legend(frameon=False)
+        return tips
+
+    drawn = f" Mean over {len(answer.draws)} draws of arrivals." if answer.draws else ""
+    return Figure(
+        name,
+        f"Replay: {answer.replayed} on {answer.scenario} under {answer.policy}",
+        f"Measured by simulation, not proven.{drawn}",
+        (7.0, 3.6),
+        draw,
+        ("setting", "nodes", answer.measure, "low", "high", "stranded", "met"),
+        rows,
+    )
+
+
+def front_figure(answer: Defrag, name: str) -> Figure:
+    """Return the figure of empty domains against moves."""
+    front = sorted(answer.front, key=lambda point: point.freed)
+    rows = [(p.freed, len(p.moves), p.at_least, ", ".join(p.domains)) for p in front]
+
+    def draw(axes: Axes) -> Tips:
+        tips = {}
+        freed = [row[0] for row in rows]
+        axes.fill_between(freed, [row[2] for row in rows], [row[1] for row in rows], color=COLOURS[5], alpha=0.4)
+        axes.plot(freed, [row[1] for row in rows], color=COLOURS[0], linewidth=1)
+        for i, row in enumerate(rows):
+            axes.plot([row[0]], [row[1]], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
+            tips[f"{name}-{i}"] = f"{row[0]} empty by {row[1]} moves, at least {row[2]}: {row[3]}"
+        axes.axvline(answer.most, color=COLOURS[6], linestyle=":")
+        axes.locator_params(integer=True)
+        axes.set_xlabel(f"{answer.level}s empty (at most {answer.most})")
+        axes.set_ylabel("moves")
+        return tips
+
+    return Figure(
+        name,
+        f"Defragmentation: {answer.level}s emptied by moves",
+        "Moves of each point found; fewer than the band's lower edge do not do, proven.",
+        (6.0, 3.6),
+        draw,
+        ("empty", "moves", "moves_at_least", "domains"),
+        rows,
+    )
+
 
 WhatIfAnswer = Fit | Slots | Failures | NodesNeeded | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
 DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
@@ -46,7 +169,7 @@ DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     ReplaySeries: ("replay", curve_figure),
 }
 """Type of answer -> name of its figure, and the function that makes it."""
-MARKS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
+ANSWER_FIELDS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
     (frozenset({"replayed", "spots"}), ReplaySeries),
     (frozenset({"varied", "points"}), Sweep),
     (frozenset({"front", "level"}), Defrag),
@@ -64,7 +187,7 @@ MARKS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
 
 def answer_type(keys: set[str]) -> type[WhatIfAnswer] | None:
     """Return the type of answer of a document with these fields; None if it is no answer."""
-    return next((kind for fields, kind in MARKS if fields <= keys), None)
+    return next((kind for fields, kind in ANSWER_FIELDS if fields <= keys), None)
 
 
 def answer_figures(answer: WhatIfAnswer, number: int) -> list[Figure]:

@@ -30,25 +30,7 @@ class Fact(NamedTuple):
 
 
 def page(title: str, command: str, facts: Sequence[Fact], figures: Sequence[Figure]) -> str:
-    """
-    Return the file's text.
-
-    Parameters
-    ----------
-    title
-        Title of the page.
-    command
-        Command that makes the page.
-    facts
-        Table at the top.
-    figures
-        Drawn as SVG; each with the first ``MOST_ROWS`` rows of its numbers and a link to all of them as CSV.
-
-    Raises
-    ------
-    Unsupported
-        If matplotlib is not installed.
-    """
+    """Return the file's text; each figure is SVG with its first ``MOST_ROWS`` rows and a link to all of them as CSV."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',

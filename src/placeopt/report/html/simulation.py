@@ -61,16 +61,8 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
     """
     Read the log of a simulation.
 
-    Parameters
-    ----------
-    running
-        Jobs that the scenario lets run from its beginning, which the log does not contain. They hold their GPUs from 0
-        and have not waited; left out, they are missing until they are placed again.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read or is no such log; an incomplete last line is ignored.
+    ``running``: Jobs that the scenario lets run from its beginning, which the log does not contain. They hold their
+    GPUs from 0 and have not waited; left out, they are missing until they are placed again.
     """
     source = Path(path)
     try:
@@ -87,10 +79,10 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
         stranded: tuple[str, ...] = ()
         now = 0
 
-        for one in running:
-            starts[one.job] = 0
-            options[one.job] = one.option
-            placed[one.job] = 0, one.model_dump(mode="json")
+        for earlier in running:
+            starts[earlier.job] = 0
+            options[earlier.job] = earlier.option
+            placed[earlier.job] = 0, earlier.model_dump(mode="json")
 
         def leave(job: str) -> None:
             if job not in placed:  # a service that left while it waited, or a job that has run from the beginning
@@ -121,7 +113,7 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
         for job in list(placed):
             leave(job)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
+        raise BadInput(f"{source}: not the log of a simulation ({type(error).__name__}: {error})") from None
     if not events:
         raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
     return SimulationLog(source.stem, arrivals, starts, ends, dict(held), now, options, stranded)
@@ -132,20 +124,19 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
     Return the figures of logs: bars by GPU for each small log, GPUs held and waiting for all together.
 
     With the scenario, which holds the cluster and run times, also idle GPUs on nodes partly in use, slots for jobs to
-    come, and slowdowns.
-
-    Raises
-    ------
-    BadInput
-        If a log has nodes that the scenario lacks.
+    come, and slowdowns. Raises `BadInput` if a log has nodes that the scenario lacks.
     """
-    figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
+    figures = [
+        gantt(log, i)
+        for i, log in enumerate(logs)
+        if 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
+    ]
     held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
     figures.append(
         step_figure(
             "held",
             "GPUs held over time",
-            "Sum of the shares that jobs hold.",
+            "Sum of the shares held by jobs.",
             {name: [(t / 3_600_000, v / 1000) for t, v in steps] for name, steps in held.items()},
             ("hours", "GPUs"),
         )
@@ -165,7 +156,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
         step_figure(
             "waits",
             "Waiting",
-            "Part of the jobs that came which waited at most so long; a curve that ends below 1 has jobs that never "
+            "Part of the arrived jobs that waited at most this long; a curve that ends below 1 has jobs that never "
             "started.",
             waits,
             ("seconds", "part of the jobs"),
@@ -179,7 +170,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
 def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
     """Return a figure of each log's slowdowns in descending order."""
     known = {arrival.job.id: arrival for arrival in scenario.arrivals if not arrival.service}
-    found = {}
+    curves = {}
     for log in logs:
         ratios = []
         for job in log.ends.keys() & known.keys():
@@ -188,13 +179,13 @@ def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
             alone = known[job].alone_ms(option)
             ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
         first = len(set(log.stranded) & known.keys())  # jobs that never end are the worst and have no ratio
-        found[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
+        curves[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
     return step_figure(
         "slowdowns",
         "Slowdown with waiting",
         "Time from arrival to end, over the run time alone and well placed; jobs from the worst on. A curve begins "
         "after the jobs that never end.",
-        found,
+        curves,
         ("jobs", "times"),
     )
 
@@ -204,14 +195,14 @@ def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
     for log in logs:
         strange = next((node for node, _ in log.held if node not in gpus_of), None)
         if strange is not None:
-            raise BadInput(f"log {log.name!r}: node {strange!r} is not in the scenario; name the one that was played")
+            raise BadInput(f"log {log.name!r}: node {strange!r} is not in the scenario; name the scenario of the log")
     stays = {log.name: log.stays() for log in logs}
     largest = max(gpus_of.values(), default=0)
     return [
         _amounts(
             "fragments",
             "Idle GPUs on nodes partly in use, over time",
-            "GPUs that nobody holds any part of, on nodes of which others are held.",
+            "Idle GPUs on nodes of which other GPUs are held.",
             {name: fragments_over_time(those, gpus_of) for name, those in stays.items()},
             "GPUs",
         ),
@@ -219,7 +210,7 @@ def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
             _amounts(
                 f"idle-slots-{size}",
                 f"Slots of {size} idle {'GPU' if size == 1 else 'GPUs'} on one node, over time",
-                "So many jobs of one worker with as many GPUs would find them at once.",
+                "Number of jobs of one worker with that many GPUs that would fit at once.",
                 {name: slots_over_time(those, gpus_of, size) for name, those in stays.items()},
                 "slots",
             )
@@ -232,10 +223,6 @@ def _amounts(name: str, title: str, caption: str, steps: dict[str, list[tuple[in
     """Return a figure of amounts over time; times are converted from milliseconds to hours."""
     hours = {log: [(t / 3_600_000, float(v)) for t, v in points] for log, points in steps.items()}
     return step_figure(name, title, caption, hours, ("hours", unit))
-
-
-def _is_small(log: SimulationLog) -> bool:
-    return 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
 
 
 def gantt(log: SimulationLog, number: int) -> Figure:
@@ -273,7 +260,7 @@ def gantt(log: SimulationLog, number: int) -> Figure:
     return Figure(
         name=name,
         title=f"Jobs by GPU: {log.name}",
-        caption="From start to end; a bar as high as the share of the GPU that the job holds. Colours come again.",
+        caption="From start to end; a bar as high as the share of the GPU that the job holds. Colours repeat.",
         inches=(9.0, max(2.0, 0.22 * len(gpus) + 0.8)),
         draw=draw,
         header=("node", "gpu", "job", "start_s", "end_s", "milli"),
@@ -305,12 +292,7 @@ def step_figure(
     """
     Return a figure of step curves, one per log; fewer than two hours are drawn as minutes.
 
-    Parameters
-    ----------
-    curves
-        Points (x, y) by label, x ascending.
-    labels
-        Of the axes: what x is in, what y counts.
+    ``curves``: Points (x, y) by label, x ascending. ``labels``: Of the axes: what x is in, what y counts.
     """
     longest = max([x for points in curves.values() for x, _ in points], default=0.0)
     short = labels[0] == "hours" and longest < SHORT_H

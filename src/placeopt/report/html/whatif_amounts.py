@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
-from placeopt.readable import amount
+from placeopt.readable import amount, plural
 from placeopt.whatif.answers import Cheapest, Fit, NodesNeeded, Prices, Review, Slots, Swap
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ def fit_figure(answer: Fit, name: str) -> Figure:
     """Return the figure of the largest gang of such workers by level."""
     rows = [(gang.level, gang.workers, gang.gpu_milli / 1000) for gang in answer.gangs]
     more = f"{answer.found}" if answer.proven else f"{answer.found} to {answer.most}"
-    binds = "; ".join(f"{one.name} ({one.asks})" for one in answer.binds or ())
+    binds = "; ".join(f"{constraint.name} ({constraint.asks})" for constraint in answer.binds or ())
 
     def draw(axes: Axes) -> Tips:
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=COLOURS[0], height=0.6)
-        axes.bar_label(bars, [f"{row[1]:,} worker{'' if row[1] == 1 else 's'}" for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [plural(row[1], "worker") for row in rows], padding=3, fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         axes.set_xlabel("GPUs of the largest gang in one domain")
@@ -47,10 +47,10 @@ def fit_figure(answer: Fit, name: str) -> Figure:
 
 def slots_figure(answer: Slots, name: str) -> Figure:
     """Return the figure of slots by level and size, the number in each cell."""
-    levels = list(dict.fromkeys(one.level for one in answer.counts))
-    sizes = list(dict.fromkeys(one.size for one in answer.counts))
-    at = {(one.level, one.size): one for one in answer.counts}
-    rows = [(one.level, one.size, one.slots, one.largest) for one in answer.counts]
+    levels = list(dict.fromkeys(slot.level for slot in answer.counts))
+    sizes = list(dict.fromkeys(slot.size for slot in answer.counts))
+    at = {(slot.level, slot.size): slot for slot in answer.counts}
+    rows = [(slot.level, slot.size, slot.slots, slot.largest) for slot in answer.counts]
 
     def draw(axes: Axes) -> Tips:
         from matplotlib.patches import Rectangle
@@ -76,8 +76,8 @@ def slots_figure(answer: Slots, name: str) -> Figure:
     return Figure(
         name,
         f"Slots: {answer.free_gpus:,} of {answer.gpus:,} GPUs{model} free",
-        "How many disjoint slots of so many free GPUs domains of each level hold; the darker, the more of what is free "
-        "they take in.",
+        "Number of disjoint slots of that many free GPUs in the domains of each level; a darker cell holds more of the "
+        "free GPUs.",
         (max(5.0, 0.9 * len(sizes) + 1.5), max(1.6, 0.45 * len(levels) + 0.9)),
         draw,
         ("level", "size", "slots", "most_free_in_one"),
@@ -87,7 +87,7 @@ def slots_figure(answer: Slots, name: str) -> Figure:
 
 def _how_many(answer: NodesNeeded) -> str:
     if answer.impossible:
-        return "no number of nodes will do"
+        return "no number of nodes is enough"
     if answer.found is None:
         return f"{answer.at_least or 0} nodes or more"
     least = "" if answer.at_least in (None, answer.found) else f"{answer.at_least} to "
@@ -96,21 +96,21 @@ def _how_many(answer: NodesNeeded) -> str:
 
 def added_figure(answer: NodesNeeded, name: str) -> Figure:
     """Return the figure of the GPU demand that still waits for each number of nodes tried."""
-    tried = sorted(answer.tried, key=lambda one: one.nodes)
-    rows = [(one.nodes, one.waiting, one.gpu_milli_waiting / 1000, WORDS[one.fits]) for one in tried]
+    tried = sorted(answer.tried, key=lambda trial: trial.nodes)
+    rows = [(trial.nodes, trial.waiting, trial.gpu_milli_waiting / 1000, WORDS[trial.fits]) for trial in tried]
 
     def draw(axes: Axes) -> Tips:
         tips = {}
         seen = set()
-        for i, (one, row) in enumerate(zip(tried, rows, strict=True)):
-            label = "_" if one.fits in seen else WORDS[one.fits]
-            seen.add(one.fits)
-            axes.plot([row[0]], [row[2]], "o", color=FITS[one.fits], label=label, gid=f"{name}-{i}", clip_on=False)
+        for i, (trial, row) in enumerate(zip(tried, rows, strict=True)):
+            label = "_" if trial.fits in seen else WORDS[trial.fits]
+            seen.add(trial.fits)
+            axes.plot([row[0]], [row[2]], "o", color=FITS[trial.fits], label=label, gid=f"{name}-{i}", clip_on=False)
             tips[f"{name}-{i}"] = f"{row[0]} nodes: {row[1]} jobs wait, {amount(row[2])} GPUs; {row[3]}"
         if answer.at_least is not None:
-            axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer will not do, proven")
+            axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer are not enough, proven")
         if answer.found is not None and answer.found != answer.at_least:
-            axes.axvline(answer.found, color=COLOURS[2], linestyle="--", label="found to do")
+            axes.axvline(answer.found, color=COLOURS[2], linestyle="--", label="found to be enough")
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel(f"nodes of {answer.node_type} added")
         axes.set_ylabel("GPUs that wait")
@@ -121,7 +121,7 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
     return Figure(
         name,
         f"Add {answer.node_type}: {_how_many(answer)}{', proven' if answer.proven else ''}",
-        "What the plan found for each number that was tried leaves waiting.",
+        "GPU demand that the best plan found leaves waiting, for each number tried.",
         (7.5, 3.2),
         draw,
         ("nodes", "jobs_waiting", "gpus_waiting", "verdict"),
@@ -131,21 +131,21 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
 
 def cheapest_figure(answer: Cheapest, name: str) -> Figure:
     """Return the figure of the cost of each node type alone, and of the mixture."""
-    found = [
+    alone = [
         (choice.node_type, choice.found, choice.price_milli_per_hour * choice.found / 1000)
         for choice in answer.choices
         if choice.found is not None
     ]
-    rows: list[tuple[str, int, float]] = list(found)
+    rows: list[tuple[str, int, float]] = list(alone)
     if answer.mixture is not None and answer.price_milli_per_hour is not None:
         words = " + ".join(f"{n} {c.node_type}" for n, c in zip(answer.mixture, answer.choices, strict=True) if n)
         rows.append((words or "none", sum(answer.mixture), answer.price_milli_per_hour / 1000))
     least = answer.at_least_milli_per_hour
 
     def draw(axes: Axes) -> Tips:
-        colours = [COLOURS[5] if i < len(found) else COLOURS[0] for i in range(len(rows))]
+        colours = [COLOURS[5] if i < len(alone) else COLOURS[0] for i in range(len(rows))]
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=colours, height=0.6)
-        axes.bar_label(bars, [_nodes(row[1]) for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [plural(row[1], "node") for row in rows], padding=3, fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         if least is not None:
@@ -169,8 +169,15 @@ def swap_figure(answer: Swap, name: str) -> Figure:
     """Return the figure of the round's value before and after, up to its bound."""
     sides = (("before", answer.before), ("after", answer.after))
     rows = [
-        (word, one.value, one.value_bound, one.jobs_placed, one.jobs_waiting, one.gpu_milli_placed / 1000)
-        for word, one in sides
+        (
+            word,
+            outcome.value,
+            outcome.value_bound,
+            outcome.jobs_placed,
+            outcome.jobs_waiting,
+            outcome.gpu_milli_placed / 1000,
+        )
+        for word, outcome in sides
     ]
 
     def draw(axes: Axes) -> Tips:
@@ -191,7 +198,8 @@ def swap_figure(answer: Swap, name: str) -> Figure:
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         return {}
 
-    gain = "unknown" if answer.gain_low is None else f"{answer.gain_low:+,} to {_signed(answer.gain_high)}"
+    high = "unknown" if answer.gain_high is None else f"{answer.gain_high:+,}"
+    gain = "unknown" if answer.gain_low is None else f"{answer.gain_low:+,} to {high}"
     return Figure(
         name,
         f"Exchange of {answer.exchanged:,} nodes: {answer.answer}, gain {gain}",
@@ -205,7 +213,7 @@ def swap_figure(answer: Swap, name: str) -> Figure:
 
 def prices_figure(answer: Prices, name: str) -> Figure:
     """Return the figure of marginal values: an interval by solving again, a mark by duals."""
-    rows = [(one.of, one.name, one.low, one.high, one.by_duals) for one in answer.prices]
+    rows = [(price.of, price.name, price.low, price.high, price.by_duals) for price in answer.prices]
 
     def draw(axes: Axes) -> Tips:
         tips = {}
@@ -274,11 +282,3 @@ def review_figure(answer: Review, name: str) -> Figure:
 def _standing(answer: Review) -> str:
     gap = "" if answer.value_gap is None else f", {100 * answer.value_gap:.2f} % from the bound {answer.value_bound:,}"
     return f"value {answer.value:,}{gap}"
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count:,} nodes"
-
-
-def _signed(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:+,}"

@@ -12,7 +12,7 @@ from placeopt.benchmark.journal import Row, Verdict
 from placeopt.benchmark.scored_cases import NO_ANSWER
 from placeopt.formats.figure import can_draw
 from placeopt.formats.table import readable
-from placeopt.report.text.text import number, plain, plural
+from placeopt.readable import number, plain, plural
 from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def checked_page(
     checked: Sequence[RecheckedRow], new: Mapping[str, Known], solu: str, *, updated: bool
 ) -> list[RenderableType]:
     """Return the faults found, and the known values that the rows improve."""
-    wrong = [one for one in checked if one.faults]
+    wrong = [row for row in checked if row.faults]
     title = (
         f"ok: {plural(len(checked), 'row')} checked"
         if not wrong
@@ -116,7 +116,7 @@ def checked_page(
     parts: list[RenderableType] = [Text(title)]
     if wrong:
         table_rows = [
-            [one.row.case.instance, one.row.case.solver, str(one.row.case.seed), one.faults[0]] for one in wrong[:SHOWN]
+            [row.row.case.instance, row.row.case.solver, str(row.row.case.seed), row.faults[0]] for row in wrong[:SHOWN]
         ]
         parts.append(TextTable(["instance", "solver", ">seed", "wrong"], table_rows, wrap="wrong"))
         if len(wrong) > SHOWN:
@@ -132,9 +132,9 @@ def checked_json(checked: Sequence[RecheckedRow], new: Mapping[str, Known], *, u
     """Return the same as a JSON document."""
     return json.dumps(
         {
-            "ok": not any(one.faults for one in checked),
+            "ok": not any(row.faults for row in checked),
             "rows": len(checked),
-            "wrong": [{"case": one.row.case.key, "faults": one.faults} for one in checked if one.faults],
+            "wrong": [{"case": row.row.case.key, "faults": row.faults} for row in checked if row.faults],
             "better": {name: {"value": entry.value, "bound": entry.bound} for name, entry in new.items()},
             "updated": updated and bool(new),
         },

@@ -1,29 +1,106 @@
-"""The output of ``show`` for an instance, a plan or a machine: as text, and as plain data for JSON."""
+"""The output of ``show`` and ``import``: instances, plans and hardware as text, and as plain data for JSON."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.text import Text
 
+from placeopt.errors import BadInput
+from placeopt.formats.topo.read import Fabric, Inventory
+from placeopt.model import Cluster, Machine
+from placeopt.problem.running import find_lost
+from placeopt.readable import amount, gpus, plain, plural
 from placeopt.report.text.gpu_map import gpu_map
-from placeopt.report.text.gpu_painters import JobPainter, UsePainter, plan_painter
-from placeopt.report.text.headline import headline
 from placeopt.report.text.instance_summary import instance_facts, instance_tables
-from placeopt.report.text.job_table import MAX_NODES, job_facts, job_key, job_table
-from placeopt.report.text.links import job_links, machine_picture
-from placeopt.report.text.node_use import node_uses
-from placeopt.report.text.plan_tables import cost_facts, cost_table, standing_table, waiting_facts, waiting_table
-from placeopt.report.text.text import gpus, plural
+from placeopt.report.text.links import MAX_NODES, job_facts, job_key, job_table, link_facts, machine_picture
+from placeopt.report.text.palette import JobPainter, UsePainter, plan_painter
+from placeopt.report.text.plan_summary import (
+    cost_facts,
+    cost_table,
+    headline,
+    standing_table,
+    waiting_facts,
+    waiting_table,
+)
 from placeopt.report.text.text_table import heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.model import Instance, Machine, Plan
-    from placeopt.report.text.node_use import NodeUse
+    from placeopt.model import Instance, Node, Placement, Plan
+    from placeopt.model.base import Record
     from placeopt.report.text.palette import Glyphs
+
+
+class GpuHolder(NamedTuple):
+    """A job's share of one GPU, in thousandths."""
+
+    job: str
+    milli: int
+
+
+@dataclass
+class NodeUse:
+    """Resources held on one node; ``gpus[i]`` lists the holders of GPU ``i``."""
+
+    node: Node
+    machine: Machine
+    gpus: list[list[GpuHolder]]
+    cpu_millicores: int = 0
+    memory_mib: int = 0
+    jobs: list[str] = field(default_factory=list)
+
+    @property
+    def milli(self) -> list[int]:
+        """Thousandths held of each GPU; above 1000 where the policy overcommits."""
+        return [sum(held.milli for held in gpu) for gpu in self.gpus]
+
+    @property
+    def used_milli(self) -> int:
+        """GPU-milli held on the node, each GPU counted to 1000 at most."""
+        return sum(min(milli, 1000) for milli in self.milli)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job holds anything here."""
+        return not self.jobs
+
+
+def node_uses(instance: Instance, placements: Sequence[Placement], source: str = "placements") -> list[NodeUse]:
+    """
+    Return the nodes of an instance in file order, with what the placements hold on them.
+
+    Nodes and GPUs that running jobs hold but the instance does not list follow as drained ones. Raises `BadInput` if a
+    placement names a node or GPU that does not exist; ``source`` is the name of the list in the message.
+    """
+    lost = find_lost(instance)
+    cluster = instance.cluster if lost is None else lost.instance.cluster
+    machines = {machine.id: machine for machine in cluster.machines}
+    uses = {}
+    for node in cluster.nodes:
+        machine = machines[node.machine]
+        uses[node.id] = NodeUse(node, machine, [[] for _ in machine.gpus])
+    for p, placement in enumerate(placements):
+        for a, assignment in enumerate(placement.assignments):
+            where = f"{source}[{p}].assignments[{a}]"
+            use = uses.get(assignment.node)
+            if use is None:
+                raise BadInput(f"{where}.node: no node {assignment.node!r} in the instance")
+            use.jobs.append(placement.job)
+            use.cpu_millicores += assignment.cpu_millicores
+            use.memory_mib += assignment.memory_mib
+            moved_to = {} if lost is None else lost.gpu_index.get(assignment.node, {})
+            for index, milli in assignment.gpus.items():
+                at = moved_to.get(int(index), int(index))
+                if at >= len(use.gpus):
+                    raise BadInput(f"{where}.gpus: no GPU {index} on node {assignment.node!r}, it has {len(use.gpus)}")
+                use.gpus[at].append(GpuHolder(placement.job, milli))
+    return list(uses.values())
 
 
 def instance_page(instance: Instance, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
@@ -104,10 +181,7 @@ def machine_data(machine: Machine) -> dict[str, Any]:
         "cpu_millicores": machine.cpu_millicores,
         "memory_mib": machine.memory_mib,
         "gpus": [gpu.model_dump() for gpu in machine.gpus],
-        "links": [
-            {"gpus": [p.a, p.b], "link": p.label, "bandwidth_mbps": p.bandwidth_mbps, "distance": p.distance}
-            for p in job_links(machine, range(len(machine.gpus)))
-        ],
+        "links": link_facts(machine, range(len(machine.gpus))),
     }
 
 
@@ -128,3 +202,70 @@ def _use_data(uses: Sequence[NodeUse]) -> list[dict[str, Any]]:
         }
         for use in uses
     ]
+
+
+Hardware = Machine | Fabric | Inventory | Cluster
+
+MAX_UNRESOLVED = 5
+
+
+def hardware_document(hardware: Hardware) -> bytes:
+    """
+    Return hardware as JSON, one line per element.
+
+    A machine or cluster has the keys of the model. A network alone has ``domains`` and ``node_domains`` (node ->
+    domain); a list of nodes alone has ``machines`` and ``nodes``. Each can be pasted into an instance's ``cluster``.
+    """
+    if isinstance(hardware, Fabric):
+        lists: dict[str, Any] = {"domains": _dump(hardware.domains), "node_domains": dict(hardware.node_domains)}
+    elif isinstance(hardware, Inventory):
+        lists = {"machines": _dump(hardware.machines), "nodes": _dump(hardware.nodes)}
+    else:
+        lists = hardware.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    lines = [f"  {json.dumps(key)}: {_value(value)}" for key, value in lists.items()]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def hardware_summary(hardware: Hardware) -> str:
+    """Return a few lines about what was recognised and what is unknown."""
+    if isinstance(hardware, Machine):
+        return _machine_text(hardware)
+    if isinstance(hardware, Fabric):
+        levels = Counter(domain.level for domain in hardware.domains)
+        tree = ", ".join(plural(count, level) for level, count in levels.items())
+        return "\n".join([f"network of {plural(len(hardware.node_domains), 'node')} in {tree}", *_unresolved(hardware)])
+    types = Counter(node.machine for node in hardware.nodes)
+    domains = hardware.domains if isinstance(hardware, Cluster) else ()
+    tree = f" in {plural(len(domains), 'domain')}" if domains else ""
+    lines = [f"{plural(len(hardware.nodes), 'node')} of {plural(len(hardware.machines), 'machine type')}{tree}"]
+    lines += [f"  {types[machine.id]:>6,} x {_machine_text(machine)}" for machine in hardware.machines]
+    return "\n".join(lines + (_unresolved(hardware) if isinstance(hardware, Inventory) else []))
+
+
+def _machine_text(machine: Machine) -> str:
+    models = Counter(gpu.model for gpu in machine.gpus)
+    parts = Counter(part.level for part in machine.parts)
+    kinds = Counter(link.kind for link in machine.links)
+    facts = [f"{count} GPUs of model {plain(model)}" for model, count in models.items()] or ["no GPUs"]
+    facts += [f"{count} {level}{'es' if level == 'switch' else 's'}" for level, count in parts.items()]
+    facts += [f"{count} {kind} links" for kind, count in kinds.items()]
+    facts.append(f"{amount(machine.cpu_millicores / 1000, 6)} cores" if machine.cpu_millicores else "cores not stated")
+    facts.append(f"{machine.memory_mib / 1024:,.0f} GiB" if machine.memory_mib else "memory not stated")
+    return f"{plain(machine.id)}: {', '.join(facts)}"
+
+
+def _unresolved(hardware: Fabric | Inventory) -> list[str]:
+    lines = [f"  not placed: {plain(text)}" for text in hardware.unresolved[:MAX_UNRESOLVED]]
+    rest = len(hardware.unresolved) - MAX_UNRESOLVED
+    return [*lines, f"  ... and {rest:,} more"] if rest > 0 else lines
+
+
+def _dump(records: tuple[Record, ...]) -> list[Any]:
+    return [record.model_dump(mode="json", by_alias=True, exclude_defaults=True) for record in records]
+
+
+def _value(value: Any) -> str:
+    """Return a list of objects with one line per element, anything else on one line."""
+    if isinstance(value, list) and value and isinstance(value[0], dict | list):
+        return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"
+    return json.dumps(value)

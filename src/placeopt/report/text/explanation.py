@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import duration
-from placeopt.report.text.text import number, plain
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.readable import duration, number, plain
+from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import RenderableType
 
     from placeopt.explain import Explanation
@@ -30,52 +27,52 @@ REMEDY = {
 }
 
 
-def explanation_page(found: Explanation) -> list[RenderableType]:
+def explanation_page(explanation: Explanation) -> list[RenderableType]:
     """Return reason, conflict and remedies of a waiting job; costs and other places of a placed one."""
-    title = Text(plain(found.job), style="bold")
-    title.append(f"  {found.status}{f': {found.reason}' if found.reason else ''}", style="not bold")
-    parts: list[RenderableType] = [title, Text(plain(found.detail))]
-    if found.reason and found.plan_reason and found.plan_reason != found.reason:
-        parts.append(Text(f"The plan says {found.plan_reason}.", style="dim"))
-    parts += _placed(found) if found.status == "placed" else _waiting(found)
-    proven = "Every answer is proven" if found.proven else "Not every answer is proven"
-    return [*parts, Text(""), Text(f"{proven}; {duration(found.seconds)}.", style="dim")]
+    title = Text(plain(explanation.job), style="bold")
+    title.append(f"  {explanation.status}{f': {explanation.reason}' if explanation.reason else ''}", style="not bold")
+    parts: list[RenderableType] = [title, Text(plain(explanation.detail))]
+    if explanation.reason and explanation.plan_reason and explanation.plan_reason != explanation.reason:
+        parts.append(Text(f"The plan says {explanation.plan_reason}.", style="dim"))
+    parts += _placed(explanation) if explanation.status == "placed" else _waiting(explanation)
+    proven = "Every answer is proven" if explanation.proven else "Not every answer is proven"
+    return [*parts, Text(""), Text(f"{proven}; {duration(explanation.seconds)}.", style="dim")]
 
 
-def _waiting(found: Explanation) -> list[RenderableType]:
+def _waiting(explanation: Explanation) -> list[RenderableType]:
     parts: list[RenderableType] = []
-    if found.conflict:
-        beside = "beside the running jobs that must stay" if found.beside == "running" else "beside the plan"
-        rows = [[one.name, one.asks] for one in found.conflict]
-        parts += [Text(""), heading("Conflict", f"{beside}; without any one of these it fits")]
-        parts.append(TextTable(["constraint", "asks"], rows, wrap="asks"))
-    if found.outvoted_by is not None:
-        rows = [[one.job, number(one.value)] for one in found.outvoted_by.jobs[:SHOWN]]
-        more = len(found.outvoted_by.jobs) - SHOWN
-        if more > 0:
-            rows.append([f"and {more:,} more", number(sum(one.value for one in found.outvoted_by.jobs[SHOWN:]))])
-        least = "the cheapest that hold" if found.outvoted_by.proven else "some that hold"
-        worth = number(found.outvoted_by.job_value)
-        parts += [Text(""), heading("In its place", f"{least} its room; it would be worth {worth}")]
-        parts.append(TextTable(["job", ">value"], rows))
+    if explanation.conflict:
+        beside = "beside the running jobs that must stay" if explanation.beside == "running" else "beside the plan"
+        rows = [[item.name, item.asks] for item in explanation.conflict]
+        note = f"{beside}; without any one of these it fits"
+        parts += [Text(""), *section("Conflict", ["constraint", "requires"], rows, note=note, wrap="requires")]
+    if explanation.outvoted_by is not None:
+        rows = [[item.job, number(item.value)] for item in explanation.outvoted_by.jobs[:SHOWN]]
+        if rest := explanation.outvoted_by.jobs[SHOWN:]:
+            rows.append([f"and {len(rest):,} more", number(sum(item.value for item in rest))])
+        least = "the cheapest that hold" if explanation.outvoted_by.proven else "some that hold"
+        worth = number(explanation.outvoted_by.job_value)
+        note = f"{least} its room; it would be worth {worth}"
+        parts += [Text(""), *section("In its place", ["job", ">value"], rows, note=note)]
     does, fails = (
         [[REMEDY.get(name, name), said] for name, said in remedies.items()]
-        for remedies in (found.remedies.said, found.remedies.none)
+        for remedies in (explanation.remedies.said, explanation.remedies.none)
     )
     if does:
-        parts += [Text(""), heading("What would do", "each by itself, and no less")]
-        parts.append(TextTable(["remedy", "the least"], does, wrap="the least"))
-    if fails and (does or found.conflict):
-        parts += [Text(""), heading("What would not"), TextTable(["remedy", "because"], fails, wrap="because")]
+        note = "each by itself, and no less"
+        parts += [Text(""), *section("What would help", ["remedy", "the least"], does, note=note, wrap="the least")]
+    if fails and (does or explanation.conflict):
+        parts += [Text(""), *section("What would not help", ["remedy", "because"], fails, wrap="because")]
     return parts
 
 
-def _placed(found: Explanation) -> list[RenderableType]:
+def _placed(explanation: Explanation) -> list[RenderableType]:
     parts: list[RenderableType] = []
-    spots: list[tuple[str, JobPosition | None, Alternative | None]] = [("now", found.spot, None)]
-    spots += [(name, one.spot, one) for name, one in (("best", found.best), ("elsewhere", found.elsewhere)) if one]
+    spots: list[tuple[str, JobPosition | None, Alternative | None]] = [("now", explanation.spot, None)]
+    others = (("best", explanation.best), ("elsewhere", explanation.elsewhere))
+    spots += [(name, other.spot, other) for name, other in others if other]
     rows = [
-        [name, number(spot.value), number(spot.cost), _where(spot), _change(change)]
+        [name, number(spot.value), number(spot.cost), _nodes(spot), _change(change)]
         for name, spot, change in spots
         if spot is not None
     ]
@@ -84,15 +81,17 @@ def _placed(found: Explanation) -> list[RenderableType]:
     for name, spot, change in spots:
         if spot is None and change is not None and change.detail:
             parts.append(Text(f"  {name}: {plain(change.detail)}", style="dim"))
-    if found.spot is not None and found.spot.terms:
-        rows = [[term.term, number(term.raw), term.unit, number(term.cost)] for term in found.spot.terms]
-        parts += [Text(""), heading("Its cost", "what each term would fall by without it")]
-        parts.append(TextTable(["term", ">raw", "unit", ">cost"], rows, wrap="unit"))
+    if explanation.spot is not None and explanation.spot.terms:
+        rows = [[term.term, number(term.raw), term.unit, number(term.cost)] for term in explanation.spot.terms]
+        note, columns = "what each term would fall by without it", ["term", ">raw", "unit", ">cost"]
+        parts += [Text(""), *section("Its cost", columns, rows, note=note, wrap="unit")]
     return parts
 
 
-def _where(spot: JobPosition) -> str:
-    return _listed(node if workers == 1 else f"{node} x {workers}" for node, workers in spot.nodes.items())
+def _nodes(spot: JobPosition) -> str:
+    names = [node if workers == 1 else f"{node} x {workers}" for node, workers in spot.nodes.items()]
+    shown = names if len(names) <= SHOWN + 1 else [*names[:SHOWN], f"{len(names) - SHOWN:,} more"]
+    return ", ".join(shown)
 
 
 def _change(change: Alternative | None) -> str:
@@ -104,9 +103,3 @@ def _change(change: Alternative | None) -> str:
     if change.gain_cost:
         said.append(f"cost {number(abs(change.gain_cost))} {'less' if change.gain_cost > 0 else 'more'}")
     return (", ".join(said) or "be as good") + ("" if change.proven else " (not proven the best)")
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    shown = names if len(names) <= SHOWN + 1 else [*names[:SHOWN], f"{len(names) - SHOWN:,} more"]
-    return ", ".join(shown)

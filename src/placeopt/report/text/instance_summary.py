@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from placeopt.readable import amount
-from placeopt.report.text.text import gpus, number, percent, plain, plural
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.readable import amount, gpus, number, percent, plain, plural
+from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,57 +19,7 @@ MAX_ROWS = 16
 """Rows of a table before the rest is counted."""
 
 
-class NodeClass(TypedDict):
-    """Nodes of one machine type."""
-
-    machine: str
-    nodes: int
-    drained: int
-    gpus_each: int
-    gpu_models: str
-    cpu_millicores_each: int
-    memory_mib_each: int
-
-
-class JobClass(TypedDict):
-    """Jobs of one kind and shape (that of the first option)."""
-
-    kind: str
-    shape: str
-    waiting: int
-    running: int
-    gpu_milli_each: int
-
-
-class Demand(TypedDict):
-    """A resource of the whole cluster: capacity, held by running jobs, demanded by waiting jobs."""
-
-    resource: str
-    capacity: int
-    running: int
-    waiting: int
-
-
-class InstanceSummary(TypedDict):
-    """Counts that describe an instance."""
-
-    name: str
-    revision: int
-    policy: str
-    share_mode: str
-    note: str
-    nodes: int
-    gpus: int
-    jobs_waiting: int
-    jobs_running: int
-    domains: dict[str, int]
-    gpu_models: dict[str, int]
-    node_classes: list[NodeClass]
-    job_classes: list[JobClass]
-    demand: list[Demand]
-
-
-def instance_facts(instance: Instance) -> InstanceSummary:
+def instance_facts(instance: Instance) -> dict[str, Any]:
     """
     Return the counts that describe an instance.
 
@@ -83,37 +32,37 @@ def instance_facts(instance: Instance) -> InstanceSummary:
     for machine in cluster.machines:
         for gpu in machine.gpus:
             models[gpu.model] += nodes[machine.id]
-    return InstanceSummary(
-        name=instance.name,
-        revision=instance.revision,
-        policy=instance.policy.name,
-        share_mode=instance.policy.share_mode,
-        note=instance.note,
-        nodes=len(cluster.nodes),
-        gpus=models.total(),
-        jobs_waiting=len(instance.jobs) - len(running),
-        jobs_running=len(running),
-        domains=dict(Counter(domain.level for domain in cluster.domains)),
-        gpu_models={model: count for model, count in models.most_common() if count},
-        node_classes=[
-            NodeClass(
-                machine=machine.id,
-                nodes=nodes[machine.id],
-                drained=drained[machine.id],
-                gpus_each=len(machine.gpus),
-                gpu_models=", ".join(dict.fromkeys(gpu.model for gpu in machine.gpus)),
-                cpu_millicores_each=machine.cpu_millicores,
-                memory_mib_each=machine.memory_mib,
-            )
+    return {
+        "name": instance.name,
+        "revision": instance.revision,
+        "policy": instance.policy.name,
+        "share_mode": instance.policy.share_mode,
+        "note": instance.note,
+        "nodes": len(cluster.nodes),
+        "gpus": models.total(),
+        "jobs_waiting": len(instance.jobs) - len(running),
+        "jobs_running": len(running),
+        "domains": dict(Counter(domain.level for domain in cluster.domains)),
+        "gpu_models": {model: count for model, count in models.most_common() if count},
+        "node_classes": [
+            {
+                "machine": machine.id,
+                "nodes": nodes[machine.id],
+                "drained": drained[machine.id],
+                "gpus_each": len(machine.gpus),
+                "gpu_models": ", ".join(dict.fromkeys(gpu.model for gpu in machine.gpus)),
+                "cpu_millicores_each": machine.cpu_millicores,
+                "memory_mib_each": machine.memory_mib,
+            }
             for machine in sorted(cluster.machines, key=lambda machine: -nodes[machine.id])
             if nodes[machine.id]
         ],
-        job_classes=_job_classes(instance.jobs, running),
-        demand=_demand(instance, nodes, running),
-    )
+        "job_classes": _job_classes(instance.jobs, running),
+        "demand": _demand(instance, nodes, running),
+    }
 
 
-def instance_tables(facts: InstanceSummary) -> list[RenderableType]:
+def instance_tables(facts: dict[str, Any]) -> list[RenderableType]:
     """Return the tables of an instance: what it is, its nodes, its jobs, and demand against capacity."""
     title = heading(facts["name"], f"revision {facts['revision']}, policy {facts['policy']}, {facts['share_mode']}")
     parts: list[RenderableType] = [title, Text(summary_line(facts))]
@@ -123,7 +72,7 @@ def instance_tables(facts: InstanceSummary) -> list[RenderableType]:
         for row in facts["job_classes"]
     ]
     columns = ["kind", "each", ">waiting", ">running", ">GPUs each"]
-    parts += [Text(""), *_table("Jobs", columns, job_rows, "each", [])]
+    parts += [Text(""), *section("Jobs", columns, job_rows, wrap="each", most=MAX_ROWS)]
     demand_rows = [
         [
             row["resource"],
@@ -144,7 +93,7 @@ def note_lines(note: str) -> list[RenderableType]:
     return [Text(words if len(words) <= 300 else f"{words[:299]}…", style="dim")] if words else []
 
 
-def node_table(facts: InstanceSummary) -> list[RenderableType]:
+def node_table(facts: dict[str, Any]) -> list[RenderableType]:
     """Return nodes by machine type, under an empty line."""
     node_rows = [
         [
@@ -158,10 +107,10 @@ def node_table(facts: InstanceSummary) -> list[RenderableType]:
         for row in facts["node_classes"]
     ]
     columns = ["machine", ">nodes", ">GPUs each", "GPU model", ">cores", ">memory"]
-    return [Text(""), *_table("Nodes", columns, node_rows, "machine", ["memory", "cores"])]
+    return [Text(""), *section("Nodes", columns, node_rows, wrap="machine", drop=["memory", "cores"], most=MAX_ROWS)]
 
 
-def summary_line(facts: InstanceSummary) -> str:
+def summary_line(facts: dict[str, Any]) -> str:
     """Return an instance in one line."""
     models = ", ".join(f"{count:,} {plain(model)}" for model, count in list(facts["gpu_models"].items())[:6])
     domains = ", ".join(plural(count, plain(level)) for level, count in facts["domains"].items())
@@ -172,17 +121,8 @@ def summary_line(facts: InstanceSummary) -> str:
     )
 
 
-def _table(title: str, columns: list[str], rows: list[list[str]], wrap: str, drop: list[str]) -> list[RenderableType]:
-    if not rows:
-        return []
-    parts: list[RenderableType] = [heading(title), TextTable(columns, rows[:MAX_ROWS], wrap=wrap, drop=drop)]
-    if len(rows) > MAX_ROWS:
-        parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
-    return parts
-
-
-def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[JobClass]:
-    counts: dict[tuple[str, str], JobClass] = {}
+def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[dict[str, Any]]:
+    counts: dict[tuple[str, str], dict[str, Any]] = {}
     shapes: dict[int, tuple[str, int]] = {}  # jobs alike share their option
     for job in jobs:
         option = job.options[0]
@@ -190,7 +130,7 @@ def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[JobClass]:
             shapes[id(option)] = job_shape(job)
         shape, milli = shapes[id(option)]
         row = counts.setdefault(
-            (job.kind, shape), JobClass(kind=job.kind, shape=shape, waiting=0, running=0, gpu_milli_each=milli)
+            (job.kind, shape), {"kind": job.kind, "shape": shape, "waiting": 0, "running": 0, "gpu_milli_each": milli}
         )
         if job.id in running:
             row["running"] += 1
@@ -216,7 +156,7 @@ def job_shape(job: Job) -> tuple[str, int]:
     return shape + more, milli * option.workers
 
 
-def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[Demand]:
+def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[dict[str, Any]]:
     capacity, asked = [0, 0, 0], [0, 0, 0]
     for machine in instance.cluster.machines:
         there = (1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)
@@ -232,5 +172,6 @@ def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[
             asked = [sum_ + option.workers * one for sum_, one in zip(asked, want, strict=True)]
     names = ("GPU-milli", "CPU millicores", "memory MiB")
     return [
-        Demand(resource=name, capacity=capacity[i], running=held[i], waiting=asked[i]) for i, name in enumerate(names)
+        {"resource": name, "capacity": capacity[i], "running": held[i], "waiting": asked[i]}
+        for i, name in enumerate(names)
     ]

@@ -10,10 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from placeopt.report.text.text import plain
+from placeopt.readable import duration, plain
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 INDENT, GAP = 2, 2
 LEAST = 24
@@ -24,17 +24,10 @@ class TextTable:
     """
     Rows under dim headers, indented; a rich renderable.
 
-    Parameters
-    ----------
-    columns
-        Headers; one that starts with ``>`` is aligned to the right.
-    rows
-        Cells; plain strings are made printable.
-    wrap
-        The column that is narrowed in a narrow terminal; its text is folded into lines.
-    drop
-        Columns that a narrow terminal shows in a table below, beside the first column again; they move in this order.
-        No column is left out.
+    ``columns``: Headers; one that starts with ``>`` is aligned to the right. ``rows``: Cells; plain strings are made
+    printable. ``wrap``: The column that is narrowed in a narrow terminal; its text is folded into lines. ``drop``:
+    Columns that a narrow terminal shows in a table below, beside the first column again; they move in this order. No
+    column is left out.
     """
 
     def __init__(
@@ -92,3 +85,35 @@ def heading(title: str, note: str = "") -> Text:
     """Return a section's heading with a dim note behind it."""
     text = Text(plain(title), style="bold")
     return text.append(f"  {plain(note)}", style="not bold dim") if note else text
+
+
+def section(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    note: str = "",
+    wrap: str = "",
+    drop: Sequence[str] = (),
+    most: int | None = None,
+) -> list[RenderableType]:
+    """Return a heading and its table, nothing without rows; rows beyond ``most`` are counted."""
+    if not rows:
+        return []
+    parts: list[RenderableType] = [heading(title, note), TextTable(columns, rows[:most], wrap=wrap, drop=drop)]
+    return parts if most is None else [*parts, *more(len(rows) - most)]
+
+
+def more(count: int) -> list[RenderableType]:
+    """Return a line about rows that are not shown, nothing if there is none."""
+    return [Text(f"  and {count:,} more", style="dim")] if count > 0 else []
+
+
+def took(seconds: float) -> Text:
+    """Return the last line of an answer: its duration, under an empty line."""
+    return Text(f"\n{duration(seconds)}", style="dim")
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names in a line; those beyond ``most`` are counted."""
+    return ", ".join(map(plain, names[:most])) + (f", {len(names) - most:,} more" if len(names) > most else "")

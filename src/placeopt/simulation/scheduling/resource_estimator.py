@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
 from placeopt.model import Cluster, Job, Option
-from placeopt.model.host import CoreCurve
+from placeopt.model.endpoint import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import CHOICE_NAMES, Scheduling
 from placeopt.predict.resources import best_fit_cores, first_cores

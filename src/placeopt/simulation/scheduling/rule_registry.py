@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 
 from placeopt.errors import BadArgument
 from placeopt.formats.documents import loads
-from placeopt.model.rule_names import RuleNames
-from placeopt.model.scheduling import Scheduling
+from placeopt.model.scheduling import RuleNames, Scheduling
 
 R = TypeVar("R")
 

@@ -1,16 +1,60 @@
-"""On which nodes one of Slurm's jobs may run: partitions, constraints, node lists, reservations."""
+"""Which of Slurm's jobs may start (states and reasons to wait), and on which nodes (partitions, constraints, lists)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.slurm.hostlist import expand_hosts
+from placeopt.formats.slurm.fields import expand_hosts, parse_constraint
 from placeopt.formats.slurm.job_requests import JobLeftOut
 from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
-from placeopt.formats.slurm.tres import parse_constraint
+
+HOLDS = frozenset(
+    {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
+)
+"""States in which a job holds its nodes; suspended and stopped jobs keep GPUs and memory."""
+ENDED = frozenset(
+    {
+        *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"),
+        *("OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED"),
+    }
+)
+"""States in which a job holds no nodes and requests none."""
+WAITS = frozenset({"PENDING", "REQUEUED", "EXPEDITING", "POWER_UP_NODE"})
+"""States and flags of a job that may start when capacity is free."""
+HELD_FLAGS = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "REQUEUE_FED", "REVOKED", "LAUNCH_FAILED"})
+"""Flags of a pending job that does not."""
+
+STARTS = frozenset({"None", "Priority", "Resources"})
+"""Reasons to wait that free capacity removes."""
+_OTHERS = re.compile(
+    r"""(?: QOS\w* | Assoc\w* | Association\w*Limit       # limits of accounts, users and qualities of service
+        | Partition(?:NodeLimit|TimeLimit|Down|Inactive|Config)
+        | JobHeld(?:Admin|User) | JobHoldMaxRequeue | JobArrayTaskLimit | FedJobLock
+        | Dependency | DependencyNeverSatisfied | BeginTime | DeadLine | Prolog | Cleaning | SchedDefer
+        | Reservation | ReservationDeleted | ReqNodeNotAvail | NodeDown | FrontEndDown | BadConstraints
+        | Licenses | BurstBuffer\w+ | Max\w*PerLimit | MaxPowerNodes? | AccountNotAllowed | AccountingPolicy
+        | InvalidAccount | InvalidQOS | SystemFailure | JobLaunchFailure | NonZeroExitCode | RaisedSignal
+        | TimeLimit | InactiveLimit | OutOfMemory | HeldByUser )\Z""",
+    re.VERBOSE,
+)
+"""Reasons to wait in Slurm 20.11 to 25.11 that free capacity alone may not remove."""
+
+
+def why_not_started(reason: str, description: str) -> str | None:
+    """
+    Return why a pending job might not start even on free nodes; None if it only waits for capacity.
+
+    ``reason``: ``state_reason``, one word. ``description``: Slurm's text beside it, such as ``launch failed requeued
+    held``.
+    """
+    if re.search(r"\bheld\b", description):
+        return f"waiting, {description[:60]}"
+    if reason in STARTS:
+        return None
+    known = _OTHERS.match(reason) is not None
+    return f"waiting for {reason[:60]}" + ("" if known else ", a reason that is not known")
 
 
 class EligibleNodes:
@@ -24,21 +68,9 @@ class EligibleNodes:
         """
         Return the fields of a job that restrict its nodes.
 
-        Parameters
-        ----------
-        entry
-            The job.
-        one_node
-            Whether it runs on one node, so that a constraint about all its nodes together is about this one.
-        nodes
-            Numbers of nodes on which it may run; None: unknown.
-
-        Raises
-        ------
-        LeftOut
-            If it has a condition on several nodes together, or on nodes that are not listed.
-        BadInput
-            If a list of nodes cannot be read.
+        ``one_node``: Whether it runs on one node, so that a constraint about all its nodes together is about this one.
+        ``nodes``: Numbers of nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on
+        several nodes together, or on nodes that are not listed.
         """
         partitions = tuple(filter(None, entry.text("partition", "").split(",")))
         text, reservation = entry.text("features", ""), entry.text("resv_name", "")
@@ -47,9 +79,9 @@ class EligibleNodes:
         if required and set(nodes) != {len(required)}:
             raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
         if reservation and not any(node.reservation == reservation for node in self._nodes.values()):
-            raise JobLeftOut("waits in a reservation whose nodes are not told")
+            raise JobLeftOut("waits in a reservation whose nodes are not listed")
         if meets is None and not required and not excluded and not reservation and len(partitions) < 2:
-            return {"node_selector": {f"partition:{one}": "yes" for one in partitions}}
+            return {"node_selector": {f"partition:{partition}": "yes" for partition in partitions}}
         key = (partitions, text, one_node, tuple(required), tuple(excluded), reservation)
         if key not in self._lists:
             named, out = set(required), set(excluded)
@@ -75,11 +107,7 @@ class EligibleNodes:
 
 def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
     """Return the names of a list of nodes; `BadInput` where it cannot be read."""
-    text = entry.text(key, "")
-    try:
-        return expand_hosts("" if text in ("(null)", "N/A", "None assigned") else text)
-    except ValueError as error:
-        raise BadInput(f"{entry.path(key)}: {error}") from None
+    return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
 
 
 def _constraint(text: str, *, one_node: bool) -> Callable[[Collection[str]], bool] | None:

@@ -1,4 +1,4 @@
-"""The resource requests of a pod, and the class of each resource: GPU, other device, or plain amount."""
+"""Resource quantities, the requests of a pod, and the class of each resource: GPU, other device, or plain amount."""
 
 from __future__ import annotations
 
@@ -8,7 +8,39 @@ from fractions import Fraction
 from typing import Literal
 
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.quantities import quantity
+
+_FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0-9]{1,2}|[numkMGTPE]|[KMGTPE]i)?\Z")
+_POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+MIB = Fraction(1 << 20)
+
+
+def parse_quantity(text: str) -> Fraction:
+    """Return the exact value of a quantity that is not negative; raises ValueError."""
+    match = _FORM.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no quantity")
+    number, suffix = Fraction(match[1]), match[2] or ""
+    if suffix.endswith("i"):
+        return number * Fraction(1024) ** _POWER[suffix[0].replace("K", "k")]
+    if suffix[:1] in ("e", "E") and len(suffix) > 1:
+        return number * Fraction(10) ** int(suffix[1:])
+    return number * Fraction(1000) ** _POWER[suffix] if suffix else number
+
+
+def quantity(entry: JsonEntry, key: str) -> Fraction:
+    """Return the quantity of a field, 0 where it is left out; whole numbers may stand without quotes."""
+    value = entry.raw(key)
+    if value is None:
+        return Fraction(0)
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    try:
+        amount = parse_quantity(text) if isinstance(text, str) else None
+    except ValueError:
+        amount = None
+    if amount is None or amount > 2**60:
+        raise entry.bad(key, "a quantity such as 500m, 8 or 64Gi")
+    return amount
+
 
 MIG = "nvidia.com/mig-"
 """Prefix of the resources of MIG instances, one for each profile (NVIDIA's strategy ``mixed``)."""
@@ -34,21 +66,13 @@ Kind = Literal["counter", "device", "share"]
 
 def kind_of(name: str, counted: str) -> Kind:
     """
-    Return the class of a resource other than CPU, memory and the one that counts GPUs.
+    Return the class of a resource other than CPU, memory and the one that counts GPUs (``counted``).
 
-    Parameters
-    ----------
-    name, counted
-        The resource, and the one that counts GPUs.
-
-    Returns
-    -------
-    str
-        ``device``: an accelerator that is certainly none of the counted GPUs: of another maker, or a MIG instance
-        (a GPU is a whole one or cut into instances, never both). ``share``: what may be, or be a part of, one of
-        the counted GPUs (``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``,
-        ``aliyun.com/gpu-mem``). ``counter``: anything else, of which a node has an amount: ephemeral storage, huge
-        pages, network cards. A name that looks like a GPU's and is not known is a share: in doubt the same GPU.
+    ``device``: an accelerator that is certainly none of the counted GPUs: of another maker, or a MIG instance (a GPU is
+    a whole one or cut into instances, never both). ``share``: what may be, or be a part of, one of the counted GPUs
+    (``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``, ``aliyun.com/gpu-mem``). ``counter``:
+    anything else, of which a node has an amount: ephemeral storage, huge pages, network cards. An unknown name that
+    looks like a GPU's is a share: in doubt the same GPU.
     """
     maker, slash, local = name.lower().partition("/")
     if not slash or maker.endswith("kubernetes.io") or (_NETWORK.search(f"/{local}") and "gpu" not in local):
@@ -66,22 +90,22 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
 
     The larger of what its containers, with the sidecars (init containers that are restarted always), hold together, and
     what one init container needs beside the sidecars begun before it; or what the pod as a whole states
-    (``spec.resources``); and the overhead of its runtime. A container that was resized counts with what its node
-    still keeps for it, where that is more.
-
-    Raises
-    ------
-    BadInput
-        If a field is not of Kubernetes' form.
+    (``spec.resources``); and the overhead of its runtime. A container that was resized counts with what its node still
+    keeps for it, where that is more.
     """
     whole, overhead = spec.entry("resources"), spec.entry("overhead")
-    kept = {one.text("name", ""): one.entry("allocatedResources") for one in status.entries("containerStatuses")}
-    init = [(_needs(one, kept), one.text("restartPolicy", "")) for one in spec.entries("initContainers")]
-    main = [_needs(one, kept) for one in spec.entries("containers")]
+    kept = {
+        container.text("name", ""): container.entry("allocatedResources")
+        for container in status.entries("containerStatuses")
+    }
+    init = [
+        (_needs(container, kept), container.text("restartPolicy", "")) for container in spec.entries("initContainers")
+    ]
+    main = [_needs(container, kept) for container in spec.entries("containers")]
     stated = _stated(whole)
     names = dict.fromkeys([*stated, *overhead.names(), *(name for needs, _ in init for name in needs)])
     names |= dict.fromkeys(name for needs in main for name in needs)
-    found: dict[str, Fraction] = {}
+    amounts: dict[str, Fraction] = {}
     for name in names:
         sidecars = most = Fraction(0)
         for needs, restarts in init:
@@ -94,18 +118,18 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
         together = sidecars + sum((needs.get(name, Fraction(0)) for needs in main), Fraction(0))
         amount = stated.get(name, max(most, together)) + quantity(overhead, name)
         if amount:
-            found[name] = amount
-    return found
+            amounts[name] = amount
+    return amounts
 
 
 def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry]) -> dict[str, Fraction]:
     """Return what one container requests, by default its limit; at least what its node keeps for it."""
-    found = _stated(container.entry("resources"))
+    amounts = _stated(container.entry("resources"))
     held = kept.get(container.text("name", ""))
     if held is not None:
         for name in held.names():
-            found[name] = max(found.get(name, Fraction(0)), quantity(held, name))
-    return found
+            amounts[name] = max(amounts.get(name, Fraction(0)), quantity(held, name))
+    return amounts
 
 
 def _stated(resources: JsonEntry) -> dict[str, Fraction]:

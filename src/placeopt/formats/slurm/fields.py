@@ -1,4 +1,4 @@
-"""Parsers of Slurm's fields: trackable resources, generic resources, array tasks, constraints."""
+"""Parsers of Slurm's fields: host names, generic and trackable resources, array tasks, constraints."""
 
 from __future__ import annotations
 
@@ -6,12 +6,121 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
-from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.hostlist import MAX_HOSTS
+MAX_HOSTS = 200_000
+
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
+
+
+def expand_hosts(text: str) -> list[str]:
+    """Names of a list, in its order; ``n[08-10]`` keeps the width: n08, n09, n10."""
+    names: list[str] = []
+    for item in _items(text):
+        pieces: list[list[str]] = []
+        size = 1
+        for literal, ranges in re.findall(r"([^\[\]]+)|\[([^\[\]]*)\]", item):
+            piece = [literal] if literal else _ranges(ranges)
+            size *= len(piece)
+            if size + len(names) > MAX_HOSTS:
+                raise ValueError(f"more than {MAX_HOSTS} names")
+            pieces.append(piece)
+        names += ["".join(parts) for parts in product(*pieces)]
+    return names
+
+
+def _items(text: str) -> list[str]:
+    """Split at the commas outside brackets."""
+    items, depth, start = [], 0, 0
+    for i, sign in enumerate(text):
+        depth += (sign == "[") - (sign == "]")
+        if depth not in (0, 1):
+            raise ValueError(f"brackets do not match in {text[:60]!r}")
+        if sign == "," and depth == 0:
+            items.append(text[start:i])
+            start = i + 1
+    if depth:
+        raise ValueError(f"brackets do not match in {text[:60]!r}")
+    return [item for item in (*items, text[start:]) if item]
+
+
+def _ranges(text: str) -> list[str]:
+    numbers: list[str] = []
+    for item in text.split(","):
+        match = _RANGE.match(item)
+        if match is None:
+            raise ValueError(f"[{text[:60]}]: expected numbers and ranges such as 01-08")
+        first, last = match[1], match[2] or match[1]
+        if int(last) < int(first) or int(last) - int(first) >= MAX_HOSTS:
+            raise ValueError(f"[{text[:60]}]: a range goes up, and has at most {MAX_HOSTS} numbers")
+        numbers += [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
+    return numbers
+
+
+_ITEM = re.compile(r"([^,()]+)((?:\([^()]*\))*)(?:,|\Z)")
+_COUNT = re.compile(r"([0-9]{1,12})([KMGTP]?)\Z", re.IGNORECASE)
+_SCALE = {sign: 1024**power for power, sign in enumerate(("", "K", "M", "G", "T", "P"))}
+_NOTHING = ("", "(null)", "N/A", "none")
+
+
+@dataclass(frozen=True)
+class Gres:
+    """One resource of a list: its name such as ``gpu`` or ``shard``, type, count, and what stands in parentheses."""
+
+    name: str
+    type: str | None
+    count: int
+    details: str = ""
+
+    @property
+    def indices(self) -> str | None:
+        """The text of ``(IDX:...)``; None if it is absent or ``N/A``."""
+        match = re.search(r"\(IDX:([0-9,\-]+)\)", self.details)
+        return match[1] if match else None
+
+    @property
+    def socket(self) -> int | None:
+        """The socket of ``(S:n)``; None where there is none, or several (``(S:0-1)``, ``(S:0,1)``)."""
+        match = re.search(r"\(S:([0-9]{1,3})\)", self.details)
+        return int(match[1]) if match else None
+
+
+def parse_gres(text: str) -> list[Gres]:
+    """
+    Read a list of generic resources.
+
+    Names, types and counts are separated by ``:`` or ``=``, with or without ``gres/`` or ``gres:`` before. One word
+    after the name is the count if it is a number (``gpu:4``), as Slurm reads it, and the type otherwise (``gpu:a100``,
+    one of them). Slurm 22.05 writes ``gpu:a100:4(S:0-1)``, ``gres:gpu:4``, ``gpu:a100:2(IDX:0,3)``, ``shard:t4:8``,
+    ``gpu:0``; later versions ``gres/gpu:a100:4``, ``shard:a100:1(1/8,-/8)``, ``(CNT:2)``; nothing is an empty text or
+    ``(null)``.
+    """
+    if text.strip() in _NOTHING:
+        return []
+    items, at = [], 0
+    while at < len(text):
+        item = _ITEM.match(text, at)
+        if item is None:
+            raise ValueError(f"{text[at : at + 60]!r}, expected such as gpu:a100:4")
+        items.append(_gres(item[1].strip(), item[2]))
+        at = item.end()
+    return items
+
+
+def _gres(body: str, details: str) -> Gres:
+    words = re.split("[:=]", re.sub(r"\Agres[/:]", "", body))
+    name, rest = words[0], words[1:]
+    if rest and (count := _COUNT.match(rest[-1])):
+        kind, number = rest[:-1], int(count[1]) * _SCALE[count[2].upper()]
+    else:
+        kind, number = rest, 1
+    if not name or len(kind) > 1 or not all(rest):
+        raise ValueError(f"{body[:60]!r}, expected such as gpu:a100:4")
+    return Gres(name, kind[0] if kind else None, number, details)
+
 
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
-_SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
+_KIB = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 """KiB; a size without a letter is MiB."""
 _MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
 """NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
@@ -40,12 +149,8 @@ def parse_tres(text: str) -> Tres:
     """
     Read cpu, mem, node and GPUs, and the names of other resources.
 
-    GPUs are the count without a model where it stands, the sum over models elsewhere.
-
-    Raises
-    ------
-    ValueError
-        If a count is none.
+    GPUs are the count without a model where it stands, the sum over models elsewhere. Raises `ValueError` if a count is
+    none.
     """
     counts = {"cpu": 0, "mem": 0, "node": 0}
     rest = []
@@ -78,14 +183,7 @@ class GresRequest:
 @lru_cache(maxsize=4096)
 def parse_gres_request(text: str) -> GresRequest:
     """
-    Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``.
-
-    Where a count without a type stands beside counts with one, it is their sum (so Slurm accounts).
-
-    Raises
-    ------
-    ValueError
-        If an item cannot be read.
+    Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``; an untyped count is the sum.
     """
     typed: dict[str, int] = {}
     plain = 0
@@ -113,7 +211,7 @@ def parse_memory(text: str) -> int:
     if match is None:
         raise ValueError(f"{text[:60]!r}, expected memory such as 64G")
     fraction = match[2] or ""
-    digits = int(match[1] + fraction) * _SCALE[match[3]]
+    digits = int(match[1] + fraction) * _KIB[match[3]]
     return digits // int(10 ** len(fraction)) // 1024
 
 
@@ -134,14 +232,7 @@ class GresHolding:
 
 
 def parse_gres_detail(text: str) -> GresHolding:
-    """
-    Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``, ``shard:2``.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, or indices and count do not agree.
-    """
+    """Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``."""
     count, indices, listed, shared = 0, [], True, None
     for gres in parse_gres(text):
         if gres.name in SHARES_OF_GPUS and gres.count:
@@ -163,16 +254,16 @@ def parse_gres_detail(text: str) -> GresHolding:
 
 def parse_indices(text: str) -> list[int]:
     """Return the numbers of ``0-2,5``; raises ValueError."""
-    found: list[int] = []
+    indices: list[int] = []
     for item in text.split(","):
         match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?", item)
         if match is None or int(match[2] or match[1]) < int(match[1]):
             raise ValueError(f"{text[:60]!r}, expected numbers and ranges such as 0-2,5")
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
-        if len(found) + len(numbers) > MAX_HOSTS:
+        if len(indices) + len(numbers) > MAX_HOSTS:
             raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} numbers")
-        found += numbers
-    return found
+        indices += numbers
+    return indices
 
 
 def parse_tasks(text: str) -> list[int]:

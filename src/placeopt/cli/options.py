@@ -1,4 +1,4 @@
-"""What the commands of ``placeopt whatif`` share: their options, the instance that they are about, and the answer."""
+"""The options that commands share, their checks, and the instance and answer of a question."""
 
 from __future__ import annotations
 
@@ -6,29 +6,108 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.exits import UsageError
 from placeopt.cli.files import STREAM, check_sources
-from placeopt.cli.output import show, write_out
-from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import check_jobs
-from placeopt.cli.signals import Interruption
+from placeopt.cli.output import ExitCode, UsageError, show, write_out
+from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.model import Instance
+    from placeopt.model import Instance, Plan
     from placeopt.model.base import Record
+    from placeopt.solving.params import SolveParams
     from placeopt.whatif.round_solving import Limits
     from placeopt.whatif.steps import Patch
 
+
+MAX_JOBS = 4096
+"""Largest number of parallel processes."""
+
+
+def check_params(params: SolveParams) -> None:
+    """Refuse options of a solve that are out of range."""
+    from placeopt.solving.methods import METHODS  # only here: it loads every stage
+
+    expect(params.method in METHODS, "--method", params.method, f"one of {', '.join(METHODS)}")
+    check_time_limit(params.time_limit_s)
+    expect(0 <= params.gap < 1, "--gap", params.gap, "a fraction from 0 up to 1, such as 0.01 for one percent")
+    expect(params.threads is None or params.threads >= 1, "--threads", params.threads, "1 or more")
+    check_seed(params.seed)
+    if params.solver_options and not METHODS[params.method].exact:
+        raise UsageError(f"--solver-option: method {params.method!r} runs no exact solver; use another --method")
+    memory = params.memory_limit_mib
+    expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
+
+
+def check_time_limit(seconds: float) -> None:
+    """Refuse a time limit that is out of range."""
+    most = f"seconds above 0 and up to {MAX_TIME_LIMIT_S}"
+    expect(0 < seconds <= MAX_TIME_LIMIT_S, "--time-limit", seconds, most)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is out of range."""
+    expect(0 <= seed <= MAX_SEED, "--seed", seed, f"0 to {MAX_SEED}")
+
+
+def check_seconds(option: str, value: float) -> None:
+    """Refuse seconds that are not above 0, or infinite."""
+    expect(0 < value < float("inf"), option, value, "seconds above 0")
+
+
+def check_jobs(jobs: int) -> None:
+    """Refuse a number of parallel processes that is out of range."""
+    expect(1 <= jobs <= MAX_JOBS, "--jobs", jobs, f"1 to {MAX_JOBS}")
+
+
+def parse_solver_options(texts: list[str]) -> dict[str, str]:
+    """Read ``K=V`` options; raises `UsageError` at one that is not, or that stands twice."""
+    options: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        expect(bool(name and sign and value), "--solver-option", text, "NAME=VALUE, such as mip_heuristic_effort=0.2")
+        expect(name not in options, "--solver-option", text, "each name once")
+        options[name] = value
+    return options
+
+
+def check_previous(plan: Plan, instance: Instance, source: str) -> None:
+    """Refuse an earlier plan of another round: with another instance's name, or with unknown jobs."""
+    if plan.instance.name != instance.name:
+        raise BadInput(
+            f"{source}: instance.name: {plan.instance.name!r}, expected {instance.name!r}: a plan of the same instance"
+        )
+    known = {job.id for job in instance.jobs}
+    places = [(f"placements[{i}]", entry.job) for i, entry in enumerate(plan.placements)]
+    places += [(f"unplaced[{i}]", waiting.job) for i, waiting in enumerate(plan.unplaced)]
+    for where, job in places:
+        if job not in known:
+            raise BadInput(f"{source}: {where}.job: no job {job!r} in the instance")
+
+
+def expect(holds: bool, option: str, value: object, expected: str) -> None:
+    """Raise `UsageError` about the value of an option unless it holds."""
+    if not holds:
+        raise UsageError(f"{option}: {value!r}, expected {expected}")
+
+
+RoundFile = Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")]
+PolicyChoice = Annotated[
+    str | None, typer.Option("--policy", metavar="NAME|FILE", help="Policy instead of the instance's own.")
+]
+Plots = Annotated[
+    bool | None,
+    typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+]
 InstanceFile = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="The cluster and its running jobs: .json, .json.gz or -.")
 ]
@@ -92,9 +171,12 @@ class Question:
         with Ticker(time.monotonic(), quiet=self.quiet) as ticker, Interruption(KEEPS) as interruption:
             yield Answering(read_base(self.instance, self.plan, self.patch, ticker), ticker, interruption)
 
-    def deliver(self, found: Record, page: Callable[[], list[RenderableType]]) -> None:
-        """Print the answer."""
-        deliver(found, page, self.as_json)
+    def deliver(
+        self, answer: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
+    ) -> int:
+        """Print the answer, and return the exit code; ``no``: the answer is no."""
+        deliver(answer, page, self.as_json)
+        return interruption.code or (ExitCode.NO if no else ExitCode.DONE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +208,8 @@ class ParallelQuestion(SolverQuestion):
     @contextmanager
     def answering(self) -> Iterator[Answering]:
         """Read the instance and start the workers; show progress and handle Ctrl-C until the block ends."""
-        with super().answering() as one, workers(self.on, self.jobs) as width:
-            yield one._replace(jobs=width)
+        with super().answering() as answering, workers(self.on, self.jobs) as width:
+            yield answering._replace(jobs=width)
 
     def parallel(self, answering: Answering, unit: str) -> dict[str, Any]:
         """Return the arguments of a function that solves many rounds; progress counts them by ``unit``."""
@@ -171,12 +253,9 @@ def read_patch(path: str) -> Patch:
 
 def limits_of(time_limit: float, threads: int | None, seed: int) -> Limits:
     """Return the limits of a question's rounds; raises `UsageError` where one is out of range."""
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    if threads is not None and threads < 1:
-        raise UsageError(f"--threads: {threads}, expected 1 or more")
-    if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
+    check_time_limit(time_limit)
+    expect(threads is None or threads >= 1, "--threads", threads, "1 or more")
+    check_seed(seed)
     from placeopt.whatif.round_solving import Limits
 
     return Limits(time_limit_s=time_limit, threads=threads, seed=seed)
@@ -189,9 +268,19 @@ def rows_path(rows: str | None) -> Path | None:
     return None if rows is None else Path(rows)
 
 
-def deliver(found: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
+def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
     """Print an answer as JSON or as a page."""
     if as_json:
-        write_out(found.model_dump_json(indent=2) + "\n")
+        write_out(answer.model_dump_json(indent=2) + "\n")
     else:
         show(*page())
+
+
+def with_signature(run: Callable[..., int], like: Callable[..., object], parameters: list[Parameter]) -> None:
+    """Give ``run(**options)`` the parameters that typer reads, and name and help of ``like``."""
+    signature = Signature(
+        [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters], return_annotation=int
+    )
+    run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
+    run.__doc__, run.__name__ = like.__doc__, like.__name__

@@ -1,4 +1,4 @@
-"""``placeopt import kubernetes``: what Kubernetes shows at one moment as a round."""
+"""``placeopt import slurm`` and ``kubernetes``: nodes and jobs of a resource manager at one moment, as a round."""
 
 from __future__ import annotations
 
@@ -7,6 +7,37 @@ from typing import Annotated
 import typer
 
 from placeopt.cli.importers.importer import INPUT, Imported, Importer, imported_snapshot
+
+
+def slurm(
+    nodes: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Output of: scontrol show nodes --json; before Slurm 23.02: sinfo --json"),
+        INPUT,
+    ],
+    jobs: Annotated[str, typer.Option(metavar="FILE", help="Output of: squeue --json"), INPUT],
+    topology: Annotated[
+        str | None, typer.Option(metavar="FILE", help="topology.conf, or output of: scontrol show topology"), INPUT
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the round.")] = None,
+) -> Imported:
+    """
+    Read what Slurm shows at one moment: nodes, running jobs, pending jobs.
+
+    Standard error lists what was left out, kept in doubt, drained or assumed, with counts. placeopt audit judges the
+    round.
+    """
+    from placeopt.formats.snapshots import read_slurm
+
+    return imported_snapshot(read_slurm(nodes, jobs, topology, name=name))
+
+
+SLURM = Importer(
+    "slurm",
+    slurm,
+    "instance",
+    "placeopt import slurm --nodes nodes.json --jobs jobs.json --topology topology.conf --out now.json",
+)
 
 
 def kubernetes(

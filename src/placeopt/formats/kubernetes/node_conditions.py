@@ -1,16 +1,96 @@
-"""Resources of nodes that the model lacks: pods, ephemeral storage, huge pages, network cards."""
+"""Conditions on nodes that the model lacks: volumes, and resources other than CPU, memory and GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.errors import BadInput
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.gangs import JobDraft
+from placeopt.formats.kubernetes.node_selectors import Accepts, node_selector_terms
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pods import Pod
+from placeopt.formats.kubernetes.pods import Pod, unreadable_field
+
+ZONES = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+"""Labels of a volume that a node which carries any of them must share; several values are joined by ``__``."""
+
+
+class Volumes:
+    """
+    Volume claims and volumes as they were listed.
+
+    ``claims``, ``volumes``: PersistentVolumeClaims and PersistentVolumes. ``pods``: All of them: a claim that only one
+    pod may use is full if another names it.
+    """
+
+    def __init__(self, claims: Iterable[JsonEntry], volumes: Iterable[JsonEntry], pods: Iterable[Pod]) -> None:
+        self._claims, self._volumes = _by_id(claims, namespaced=True), _by_id(volumes, namespaced=False)
+        self._users = Counter(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.claims)
+
+    def read(self, pod: Pod) -> tuple[list[Accepts], str] | str:
+        """Return which nodes the volumes of a pod allow, and the same as text; why that is not known, as text alone."""
+        accepts: list[Accepts] = []
+        text = []
+        for name in pod.claims:
+            claim = self._claims.get(f"{pod.namespace}/{name}")
+            try:
+                if claim is None:
+                    return "with volume claims that are not listed (get persistentvolumeclaims,persistentvolumes too)"
+                spec = claim.entry("spec")
+                if "volumeName" not in spec or not spec.text("volumeName"):
+                    return "with a volume claim that is not bound"
+                if "ReadWriteOncePod" in spec.words("accessModes") and self._users[f"{pod.namespace}/{name}"] > 1:
+                    return "with a volume claim for one pod alone (ReadWriteOncePod) that another pod names"
+                volume = self._volumes.get(spec.text("volumeName"))
+                if volume is None:
+                    return "with volumes that are not listed (get persistentvolumes too)"
+                mine = _volume(volume)
+            except BadInput as error:
+                return f"with a volume {unreadable_field(claim or pod.entry, error)}"
+            if mine:
+                accepts += mine
+                text.append(volume.where)
+        return accepts, " ".join(text)
+
+
+def _by_id(entries: Iterable[JsonEntry], *, namespaced: bool) -> dict[str, JsonEntry]:
+    """Return objects by namespace and name, or by name; one whose name cannot be read counts as not listed."""
+    objects = {}
+    for entry in entries:
+        with suppress(BadInput):
+            metadata = entry.entry("metadata")
+            name = metadata.text("name")
+            objects[f"{metadata.text('namespace', 'default')}/{name}" if namespaced else name] = entry
+    return objects
+
+
+def _volume(entry: JsonEntry) -> list[Accepts]:
+    """Return the rules of a volume about nodes, none if it can be used everywhere."""
+    conditions: list[Accepts] = []
+    required = entry.entry("spec").entry("nodeAffinity").entry("required")
+    if "nodeSelectorTerms" in required:
+        conditions.append(node_selector_terms(required))
+    labels = entry.entry("metadata").texts("labels")
+    zones = {key: frozenset(labels[key].split("__")) for key in ZONES if labels.get(key)}
+    if zones:
+        conditions.append(lambda _, node: _in_zone(node, zones))
+    return conditions
+
+
+def _in_zone(labels: Mapping[str, str], zones: Mapping[str, frozenset[str]]) -> bool:
+    return not any(key in labels for key in ZONES) or all(labels.get(key) in values for key, values in zones.items())
+
 
 Floats = NDArray[np.float64]
 SLACK = 1e-9
@@ -26,14 +106,7 @@ class OtherResources:
     out. The load of a node is at most the sum of all requests; and, where each job also requests a resource that plans
     count (GPUs, CPU, memory), at most what the node's capacity of that resource admits.
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    running
-        Pods on nodes, daemons included.
-    shut
-        Nodes that take no new pods.
+    ``running``: Pods on nodes, daemons included. ``shut``: Nodes that take no new pods.
     """
 
     def __init__(self, nodes: Mapping[str, NodeCapacity], running: Sequence[Pod], shut: Collection[str]) -> None:
@@ -94,7 +167,8 @@ class OtherResources:
                 if not members:
                     break
             for resource in members[0].first.other_resources if members else ():
-                self._add(resource, members[0], len(members), mask)
+                total, ratio = self._after(resource, members[0], len(members), mask)
+                self._total[resource], self._ratio[resource] = total, ratio
         return left
 
     def _mask(self, draft: JobDraft) -> NDArray[np.bool_]:
@@ -120,6 +194,3 @@ class OtherResources:
         with np.errstate(invalid="ignore"):
             most = np.minimum(total, np.nan_to_num(np.maximum(self._room, 0) * ratio, nan=np.inf).min(axis=0))
         return bool((most <= self.free(resource) * (1 + SLACK))[mask].all())
-
-    def _add(self, resource: str, draft: JobDraft, count: int, mask: NDArray[np.bool_]) -> None:
-        self._total[resource], self._ratio[resource] = self._after(resource, draft, count, mask)

@@ -1,0 +1,137 @@
+"""``placeopt generate``: a made-up round with a documented distribution; ``placeopt export``: its integer model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.commands.bench_papers import require_papers
+from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document, write_made
+from placeopt.cli.options import PolicyChoice, RoundFile, check_seconds, expect
+from placeopt.cli.output import ExitCode, UsageError
+from placeopt.errors import BadInput, Unsupported
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance, Policy
+
+
+def generate(
+    context: typer.Context,
+    out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write it: .json, .json.gz, or - for standard output.")],
+    spec: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="uniform, varied, gangs, fractions, cubemesh; and hard ones: planted, resources, parity, islands, "
+            "preempt, defrag.",
+        ),
+    ] = "uniform",
+    jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; some running ones come on top.")] = 50,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
+    gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh and islands take 8 only.")] = 8,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of a round a setting of the papers, to simulate, in full size, such as sc17-table-1 or "
+            "genie-10; a wrong name lists them.",
+        ),
+    ] = None,
+    instances: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder that holds papers/, for the settings that are stored.")
+    ] = "instances",
+) -> int:
+    """Make up a round, or a scenario, to try things on: the same arguments always give the same file."""
+    check_target(out)
+    if scenario is not None:
+        sources = {name: context.get_parameter_source(name) for name in ("spec", "jobs", "nodes", "gpus")}
+        given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
+        if given:
+            raise UsageError(f"--scenario: makes a setting of the papers in its full size; leave out --{given[0]}")
+        return _scenario(scenario, seed, instances, out)
+    from placeopt.generators import generate as make
+
+    try:
+        round_ = make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
+    except BadInput as error:  # all that it can refuse are these options
+        raise UsageError(f"--{error}") from None
+    write_made(out, round_)
+    return ExitCode.DONE
+
+
+def _scenario(name: str, seed: int, instances: str, out: str) -> int:
+    require_papers()
+    from placeopt_papers.catalogue import SETTINGS
+    from placeopt_papers.one_at_a_time.protocol import OneAtATime
+
+    if name not in SETTINGS:
+        raise UsageError(f"--scenario: no setting {name!r}; known settings: {', '.join(SETTINGS)}")
+    made = SETTINGS[name].make(seed, Path(instances), True)
+    if isinstance(made, OneAtATime):
+        raise UsageError(f"--scenario: {name!r} is played one job at a time and makes no scenario")
+    write_made(out, made)
+    return ExitCode.DONE
+
+
+LEVELS = ("value", "cost")
+DEFAULT_TIME_LIMIT_S = 10.0
+
+
+def export(
+    instance: RoundFile,
+    out: Annotated[str, typer.Option(metavar="FILE", help="Write the model; - for standard output.")],
+    form: Annotated[str, typer.Option("--format", metavar="NAME", help="One of mps, lp, cp-sat.")] = "mps",
+    level: Annotated[
+        str, typer.Option(metavar="NAME", help="value: most value placed; cost: least cost at that value.")
+    ] = "value",
+    formulation: Annotated[
+        str, typer.Option(metavar="NAME", help="counts, or assignment with a variable for each job and GPU.")
+    ] = "counts",
+    policy: PolicyChoice = None,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Seconds to prove the value, which is fixed at the level cost.")
+    ] = DEFAULT_TIME_LIMIT_S,
+) -> int:
+    """
+    Write the integer model that the exact stage solves, as MPS, LP or CP-SAT's binary protocol buffer.
+
+    Solved elsewhere, its optimum is the objective of that level in an optimal plan. CBC ignores the sense in an MPS
+    file: give it -max for the level value.
+    """
+    check_sources({"INSTANCE": instance, "--policy": policy})
+    check_target(out, [instance, policy])
+    from placeopt.formats.documents import read_instance
+    from placeopt.solvers.export import FORMATS
+    from placeopt.solving.stages.exact import MAX_PRODUCT, level_model
+
+    for option, value, known in (
+        ("--format", form, FORMATS),
+        ("--level", level, LEVELS),
+        ("--formulation", formulation, MAX_PRODUCT),
+    ):
+        expect(value in known, option, value, f"one of {', '.join(known)}")
+    check_seconds("--time-limit", time_limit)
+    chosen = read_policy(policy)
+    round_ = read_instance(instance)
+    optimum = _optimal_value(round_, chosen, time_limit) if level == "cost" else None
+    model = level_model(round_, chosen, formulation, optimal_value=optimum)
+    write_document(out, FORMATS[form](model))
+    sense = "maximise" if model.sense == "max" else "minimise"
+    say(f"{sense} {model.num_variables:,} variables, {model.num_rows:,} rows, {model.num_nonzeros:,} non-zeros", out)
+    return ExitCode.DONE
+
+
+def _optimal_value(instance: Instance, policy: Policy | None, time_limit_s: float) -> int:
+    """Return the proven optimum of the value level; refuses a round where it is not proven in time."""
+    from placeopt.solving.api import solve
+
+    first = solve(instance, policy=policy, time_limit_s=time_limit_s).levels[0]
+    if first.objective is None or first.objective != first.bound:
+        raise Unsupported(
+            f"level 'cost' keeps the optimal value, and that is not proven in {time_limit_s:g} s ({first.objective} "
+            f"placed, at most {first.bound}); raise --time-limit, or export the level 'value'"
+        )
+    return first.objective

@@ -1,0 +1,173 @@
+"""``placeopt check``: does a plan keep every rule, and state the truth about itself?"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.files import check_sources, peek
+from placeopt.cli.options import (
+    KEEPS,
+    AsJson,
+    Quiet,
+    RoundFile,
+    Seed,
+    Threads,
+    check_seconds,
+    deliver,
+    expect,
+    limits_of,
+)
+from placeopt.cli.output import ExitCode, output_width, write_out
+from placeopt.cli.output import show as print_page
+from placeopt.cli.progress import Interruption, Ticker
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance, Plan
+
+
+SHOWN = 20
+
+
+def check(
+    instance: RoundFile,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan to judge: .json, .json.gz or -.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON.")] = False,
+) -> int:
+    """
+    Judge a plan: every hard rule, then its objective, costs, bounds and gap.
+
+    Prints ok and returns 0, or lists what is wrong and returns 1. The plan is judged by the policy that it carries.
+    Limits that running jobs exceeded before the round, and still do, are listed, but are no fault of the plan.
+    """
+    check_sources({"INSTANCE": instance, "PLAN": plan})
+    from placeopt.check import judge
+    from placeopt.formats.documents import read_instance, read_plan
+    from placeopt.readable import plain, plural
+    from placeopt.solving.audit import audit
+
+    round_, answer = read_instance(instance), read_plan(plan)
+    broken, standing = judge(round_, answer)
+    untrue = [] if broken else audit(round_, answer)
+    if as_json:
+        data = {
+            "ok": not (broken or untrue),
+            "violations": [{"rule": one.rule, "where": one.where, "message": one.message} for one in broken],
+            "audit": untrue,
+            "standing": [
+                {"job": one.job, "rule": one.rule, "node": one.node, "detail": one.message} for one in standing
+            ],
+        }
+        write_out(json.dumps(data, indent=2) + "\n")
+    elif not broken and not untrue:
+        write_out(f"ok: {plural(len(answer.placements), 'job')} placed, {len(answer.unplaced):,} waiting\n")
+        if standing:
+            title = f"running jobs exceed {plural(len(standing), 'limit')}, as before the round:"
+            write_out(_listed(title, [plain(str(violation)) for violation in standing]))
+    else:
+        findings = [plain(str(violation)) for violation in broken] or [plain(text) for text in untrue]
+        count = plural(len(findings), "rule violation" if broken else "false statement")
+        write_out(_listed(f"not ok: {count}", findings))
+    return ExitCode.NO if broken or untrue else ExitCode.DONE
+
+
+def _listed(title: str, findings: list[str]) -> str:
+    width, lines = output_width(), [title]
+    for finding in findings[:SHOWN]:
+        lines += textwrap.wrap(finding, width, initial_indent="  ", subsequent_indent="      ")
+    if len(findings) > SHOWN:
+        lines.append(f"  ... and {len(findings) - SHOWN:,} more")
+    return "\n".join(lines) + "\n"
+
+
+def audit(
+    instance: RoundFile,
+    plan: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PLAN]",
+            help="A plan, or just {placements: [...]}: .json, .json.gz or -. By default, the running jobs.",
+        ),
+    ] = None,
+    moves: Annotated[int, typer.Option(metavar="N", help="Largest number of moves to list.")] = 5,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Seconds for the best plan; single moves take half as long again.")
+    ] = 10.0,
+    threads: Threads = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """
+    Check a placement against all rules, compare it with the proven best term by term, and list the best moves.
+
+    All figures are computed anew; those in the plan are ignored. Without a plan, the running jobs are the placement
+    under review, compared with the best placement of the same jobs from scratch. Exit code 1: the placement breaks a
+    rule.
+    """
+    limits = limits_of(time_limit, threads, seed)
+    expect(moves >= 0, "--moves", moves, "0 or more")
+    check_sources({"INSTANCE": instance, "PLAN": plan})
+    started = time.monotonic()
+    from placeopt.formats.documents import read_instance
+    from placeopt.report.text.whatif_rounds import review_page
+    from placeopt.whatif.from_running import running_as_plan
+    from placeopt.whatif.plan_review import review
+
+    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+        round_ = read_instance(instance)
+        if plan is None:
+            round_, placed = running_as_plan(round_)
+        else:
+            placed = _read(plan, round_)
+        ticker.doing("solving the round for comparison")
+        result = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
+    deliver(result, lambda: review_page(result), as_json)
+    return interruption.code or (ExitCode.DONE if result.valid else ExitCode.NO)
+
+
+def _read(path: str, instance: Instance) -> Plan:
+    """Read a plan, or placements alone."""
+    from placeopt.formats.documents import loads
+    from placeopt.model import Plan
+    from placeopt.whatif.plan_review import Placements, plan_of
+
+    data, source, keys = peek(path)  # if there are no keys, the reader of plans raises the error
+    if keys and set(keys) <= {"format_version", "placements"}:
+        return plan_of(instance, loads(Placements, data, source=source).placements)
+    return loads(Plan, data, source=source)
+
+
+def explain(
+    instance: RoundFile,
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan of it: .json, .json.gz or -.")],
+    job: Annotated[str, typer.Option(metavar="ID", help="The job.")],
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Time limit in seconds; parts that are not answered by then are marked.")
+    ] = 5.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+) -> int:
+    """
+    Explain one job of a plan.
+
+    A waiting job: the reason, constraints that contradict each other, the jobs that hold the resources it needs, and
+    the smallest change that would let it start. A placed job: its costs, term by term, and the best alternative
+    placement while all other jobs stay.
+    """
+    check_seconds("--time-limit", time_limit)
+    check_sources({"INSTANCE": instance, "PLAN": plan})
+    from placeopt.explain import explain as explain_job
+    from placeopt.formats.documents import read_instance, read_plan
+
+    explanation = explain_job(read_instance(instance), read_plan(plan), job, time_limit_s=time_limit)
+    if as_json:
+        write_out(explanation.model_dump_json(indent=2) + "\n")
+    else:
+        from placeopt.report.text.explanation import explanation_page
+
+        print_page(*explanation_page(explanation), width=output_width())
+    return ExitCode.DONE
