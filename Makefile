@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 ROUND ?= instances/openb/openb-default.json.gz
 WORKERS ?= 2
 QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tests/metrics \
-	tests/test_check.py tests/test_imports.py tests/test_glossary.py tests/test_documents.py
+	tests/check/test_check.py tests/whole/test_imports.py tests/documentation/test_glossary.py tests/formats/test_documents.py
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: demo test quick cover site lock clean

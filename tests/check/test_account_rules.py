@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, plan_for, running
+from helpers.builders import instance, job, plan_for, running
+from helpers.referee_messages import told
 from placeopt.check import violations
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import Preempted, Shrunk, Unplaced
 from placeopt.model.policy import Changes, Policy
-from told import told
 
 ROUND = instance(2, [job("a"), job("b"), job("c")], name="tiny", revision=3)
 PLACED = {"a": [("n0", [0])]}

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, placement, plan_for, running
+from helpers.builders import instance, job, machine, node, placement, plan_for, running
+from helpers.referee_messages import Told, told
 from placeopt.check import violations
 from placeopt.model import Domain, Gpu, Instance, Plan, Policy
 from placeopt.model.policy import Queue, Quota, Usable
-from told import Told, told
 
 HALF = {"gpu_milli": 500}
 

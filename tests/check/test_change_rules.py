@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from builders import Where, instance, job, option, placement, plan_for, running
+from helpers.builders import Where, instance, job, option, placement, plan_for, running
+from helpers.referee_messages import Told, told
 from placeopt.model import Assignment, Instance, Job, Plan, Policy, Running
 from placeopt.model.plan import Moved, Preempted, Shrunk
 from placeopt.model.policy import Changes, Queue
-from told import Told, told
 
 HOME: Where = (("n0", [0]), ("n0", [1]), ("n1", [0]))
 ALL = Changes(moves_max=9, shrinks_max=9, preemptions_max=9)

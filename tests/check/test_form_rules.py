@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, option, placement, plan_for
+from helpers.builders import instance, job, machine, option, placement, plan_for
+from helpers.referee_messages import Told, told
 from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
-from told import Told, told
 
 
 def held(workers: list[tuple[int, list[int]]], node: str = "n0", **fields: Any) -> Assignment:

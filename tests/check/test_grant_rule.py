@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, placement, plan_for, running
-from granted_cases import CASES, Asked
+from helpers.builders import instance, job, placement, plan_for, running
+from helpers.grant_cases import CASES, Asked
+from helpers.referee_messages import told
 from placeopt.model import Assignment, Instance, Plan, Policy
-from told import told
 
 
 def round_of(asked: dict[str, Asked], **fields: Any) -> Instance:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
 from campaigns.random_rounds import random_round
+from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.referee_messages import facts
 from placeopt.check import Ledger, violations
 from placeopt.model import Domain, Instance, Placement, Plan, Policy, Running
 from placeopt.model.plan import Unplaced
 from placeopt.model.policy import Changes, Queue, Quota
-from told import facts
 
 
 def some(round_: Instance, placements: tuple[Placement, ...], asked: tuple[str, ...], policy: Policy) -> Plan:

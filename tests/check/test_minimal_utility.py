@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
+from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.referee_utility import TRAFFIC, judged_by, reached
 from placeopt.check import violations
 from placeopt.model import Domain, Gpu, Instance, Part, Plan, Policy, Slowdown
 from placeopt.model.plan import Moved
 from placeopt.model.policy import Changes, Postpone
-from reached import TRAFFIC, judged_by, reached
 
 NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))

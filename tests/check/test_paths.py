@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
+from helpers.referee_utility import TRAFFIC, judged_by, reached
 from placeopt.check.distances import Distances
 from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Node, Part
-from reached import TRAFFIC, judged_by, reached
 
 POLICY = judged_by(communication=1000)
 PARTS = (

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, option, placement, plan_for, running
+from helpers.builders import instance, job, machine, node, option, placement, plan_for, running
+from helpers.referee_messages import told
 from placeopt.check import judge
 from placeopt.model import Assignment, Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
 from placeopt.model.policy import Changes
-from told import told
 
 DOMAINS = (
     Domain(id="z0", level="zone"),

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import pytest
 
-from builders import instance, job, machine
+from helpers.builders import instance, job, machine
+from helpers.referee_utility import judged_by, reached
 from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, SlowdownCurve
-from reached import judged_by, reached
 
 LOUD = Slowdown(
     profile="calm", beside="loud", gpu_thousandths=500, switch_thousandths=400, socket_thousandths=300,

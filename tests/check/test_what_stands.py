@@ -1,19 +1,19 @@
 """
 Limits that running jobs broke before the round: told apart from what the plan breaks, of whom, and when they do not.
 
-Issue 16, A10, in the referee alone; `tests/test_standing.py` has whole solves.
+Issue 16, A10, in the referee alone; `tests/whole/test_standing.py` has whole solves.
 """
 
 from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, option, plan_for, running
+from helpers.builders import instance, job, machine, node, option, plan_for, running
+from helpers.referee_messages import facts
 from placeopt.check import Violation, judge, violations
 from placeopt.model import Domain, Gpu, Instance, Job, Plan, Policy, Split
 from placeopt.model.plan import Standing
 from placeopt.model.policy import Changes, Queue, Quota
-from told import facts
 
 Known = tuple[str, str | None, str | None]
 MAY = {"movable": True, "shrinkable": True, "preemptible": True}

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
+from helpers.small_rounds import Dice
 from placeopt import Instance
 from placeopt.feasibility.fit import fit, largest
 from placeopt.feasibility.free_capacity import free_capacity_of
@@ -16,7 +17,6 @@ from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Domain, Split
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.terms.rules.registry import fits
-from rounds import Dice
 
 WORKERS = 5
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arranged import arranged_round, examine_arranged
-from builders import instance, job, machine
+from helpers.branch_and_price_rounds import arranged_round, examine_arranged
+from helpers.builders import instance, job, machine
 from placeopt import solve
 from placeopt.errors import Unsupported
 from placeopt.formulations.branch_and_price import (

@@ -5,8 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from brute_force import Enumeration
-from builders import instance, job, machine, node, running
+from helpers.brute_force import Enumeration
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
 from placeopt.errors import Unsupported
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
 from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
@@ -17,7 +18,6 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import weighted_costs
-from rounds import random_round
 
 
 def bound_of(round_: Instance, least: int) -> int:

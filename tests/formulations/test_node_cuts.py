@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-import builders
+from helpers import builders
 from placeopt.formulations import cuts
 from placeopt.formulations.cuts import dual_feasible, with_cuts
 from placeopt.formulations.gpu_patterns import build_gpu_patterns

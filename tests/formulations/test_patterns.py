@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
 from placeopt.formulations.node_patterns import (
     BundleGroups,

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt.check import violations
 from placeopt.generators.racks import two_socket_machine
 from placeopt.heuristics import SCORES, Candidates, greedy
@@ -12,8 +14,6 @@ from placeopt.model import Communication, Instance, Job, Policy, Slowdown
 from placeopt.model.policy import Fragmentation, Interference, TargetWorker
 from placeopt.problem import State, compile_problem
 from placeopt.terms.costs.horus import decision_costs
-from plans import plan_of
-from rounds import random_round
 
 
 def chosen(round_: Instance, score: str, waiting: str = "w", seed: int = 0) -> tuple[str, list[int]]:

@@ -7,14 +7,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, option, running
+from helpers.builders import instance, job, machine, node, option, running
+from helpers.plan_records import plan_of
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
 from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, place, score_named
 from placeopt.model import Gpu
 from placeopt.problem import Problem, State, compile_problem
 from placeopt_papers.one_at_a_time.arrivals import arrivals_of
 from placeopt_papers.one_at_a_time.playing import place_by
-from plans import plan_of
 
 MANY = Moves(most=100, every=3, tried=100, least_saving_micro=1)
 """As often, as many and for as little as can be."""

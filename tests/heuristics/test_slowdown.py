@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import instance, job, machine, running
+from helpers.builders import instance, job, machine, running
 from placeopt import solve
 from placeopt.model import Policy, Slowdown
 from placeopt.model.policy import Weights

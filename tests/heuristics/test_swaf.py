@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, option
+from helpers.builders import instance, job, option
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import swaf
@@ -11,8 +13,6 @@ from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Job
 from placeopt.problem import compile_problem
 from placeopt.problem.allowance import waiting_allowances
-from plans import plan_of
-from rounds import random_round
 
 SHAPES = (
     option("1", gpus=1, rate_milli=2_000, latency_ms=120_000, value=10),

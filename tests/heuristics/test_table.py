@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
 from placeopt.generators import generate
 from placeopt.heuristics import Candidates, Table, place, score_named, table_for
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, option
+from helpers.builders import instance, job, machine, node, option
 from placeopt.model import Job, Option, Split
 from placeopt.problem import compile_problem
 from placeopt.problem.allowance import (

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brute_force import careless, placements
-from builders import instance, job, machine, node, running
+from helpers.brute_force import careless, placements
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
 from placeopt.model import Domain, Instance, Policy, Split
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.model.policy import Weights
@@ -21,7 +22,6 @@ from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.make_room import MakeRoom
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.rules.registry import fits
-from rounds import random_round
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 

@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from helpers.small_rounds import random_round
 from placeopt.heuristics import greedy
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.problem.holdings import holdings
 from placeopt.terms.costs import colocated_pairs as module
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
-from rounds import random_round
 
 
 def closest(problem: Problem, one: Placement, other: Placement) -> int | None:

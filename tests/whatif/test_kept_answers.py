@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import instance, job, node, running
+from helpers.builders import instance, job, node, running
 from placeopt.errors import BadInput
 from placeopt.model import Domain, Instance
 from placeopt.model.base import Record

@@ -1,17 +1,12 @@
 """What a what-if answer says is what was asked (issue 16, C2 and C6)."""
 
 import io
-import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from test_round_questions import SHORT
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt.model import Policy
 from placeopt.model.cluster import Domain
 from placeopt.report.html.failures import failures_figure
