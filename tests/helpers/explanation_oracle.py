@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from helpers.brute_force import careless, placements
+from helpers.brute_force import placements, without_minimal_utilities
 from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
 from placeopt.explain import Explanation
 from placeopt.explain.records import Alternative
@@ -82,7 +82,7 @@ def _asking(round_: Instance, instance: Instance) -> Problem:
 
 def _reach_in(state: State, job: int, possible: Sequence[Placement]) -> tuple[bool, int] | None:
     best, reached, jobs = -1, False, state.problem.instance.jobs
-    room = replace(state.problem, policy=careless(state.problem).policy)
+    room = replace(state.problem, policy=without_minimal_utilities(state.problem).policy)
     for placement in possible:
         state.problem, judged = room, state.problem
         fit = fits(state, job, placement)
