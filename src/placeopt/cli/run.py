@@ -33,6 +33,11 @@ def run(arguments: Sequence[str]) -> int:
     ----------
     arguments
         Without the program's name. Never raises, whatever stands in them or in the files that they name.
+
+    Returns
+    -------
+    int
+        Exit code, as in ``placeopt --help``.
     """
     try:
         return _invoke(list(arguments))

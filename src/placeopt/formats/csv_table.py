@@ -97,6 +97,11 @@ def read_csv_table(
     max_rows
         Largest number of rows.
 
+    Yields
+    ------
+    CsvRow
+        The fields of a row by column; missing optional columns are empty.
+
     Raises
     ------
     BadInput

@@ -54,33 +54,135 @@ class Cost(FoldGuard, Protocol):
     """Whether no start lowers the score, so that the score of the running jobs alone bounds it from below."""
 
     def selected_by(self, policy: Policy) -> bool:
-        """Return whether this is the form of the cost that the policy names; True for a cost of one form."""
+        """
+        Return whether this is the form of the cost that the policy names; True for a cost of one form.
+
+        Parameters
+        ----------
+        policy
+            The policy of the round.
+
+        Returns
+        -------
+        bool
+            Whether the cost counts under the policy, its weight aside.
+        """
         ...
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Return the cost of the whole allocation: the one definition."""
+        """
+        Return the cost of the whole allocation: the one definition.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+        allocation
+            A placement or None for every job.
+
+        Returns
+        -------
+        int
+            In raw units of the cost, at least 0; the lower the better.
+        """
         ...
 
     def delta(self, state: State, move: Move) -> int:
-        """Return exactly ``score(after) - score(before)`` without changing ``state``."""
+        """
+        Return exactly ``score(after) - score(before)`` without changing ``state``.
+
+        Parameters
+        ----------
+        state
+            The allocation before.
+        move
+            A job and its new placement.
+
+        Returns
+        -------
+        int
+            In raw units of the cost.
+        """
         ...
 
     def worst(self, problem: Problem) -> int:
-        """Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything)."""
+        """
+        Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything).
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        int
+            In raw units of the cost.
+        """
         ...
 
     def form(self, problem: Problem) -> Form:
-        """Return whether ``add_to`` is exact for this problem."""
+        """
+        Return whether ``add_to`` is exact for this problem.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        Form
+            ``exact``, or ``bound``: never above the score.
+        """
         ...
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """Add columns and rows as needed and return the cost, or a lower bound on it, as an expression."""
+        """
+        Add columns and rows as needed and return the cost, or a lower bound on it, as an expression.
+
+        Parameters
+        ----------
+        builder
+            The model under construction.
+        variables
+            Columns of starts, bundles and grants.
+
+        Returns
+        -------
+        Expression
+            Columns with integer coefficients, and a constant, in raw units of the cost.
+        """
         ...
 
     def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return what ``formulations/cost_relaxation`` leaves out of the score, in words; None if nothing."""
+        """
+        Return what ``formulations/cost_relaxation`` leaves out of the score, in words; None if nothing.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        str or None
+            What is left out, for ``bound_relaxes``.
+        """
         ...
 
     def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return why columns of ``formulations/branch_and_price`` cannot charge the cost; None if they can."""
+        """
+        Return why columns of ``formulations/branch_and_price`` cannot charge the cost; None if they can.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        str or None
+            The reason, for the record of the stage.
+        """
         ...

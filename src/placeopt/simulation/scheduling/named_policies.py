@@ -20,6 +20,16 @@ def named_policy(name: str) -> Scheduling:
     """
     Return a policy by name.
 
+    Parameters
+    ----------
+    name
+        One of `policy_names`.
+
+    Returns
+    -------
+    Scheduling
+        The record of the policy.
+
     Raises
     ------
     BadInput
