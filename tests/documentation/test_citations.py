@@ -117,6 +117,6 @@ def test_what_was_wrong_stays_mended() -> None:
         ]["departures"]
         assert not any("No resubmission" in one for one in departures)
         assert any("queued again" in one for one in departures)
-    page = (ROOT / "docs/files.md").read_text()
+    page = " ".join((ROOT / "docs/files.md").read_text(encoding="utf-8").split())
     assert "any of its options" in page
     assert "keeps its option and its number of workers" not in page

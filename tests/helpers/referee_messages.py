@@ -1,19 +1,19 @@
-"""What the referee says of a plan, without its prose: rule, place, and the numbers and names in the message."""
+"""The facts in the messages of the referee: rule, place, and the numbers and names; the prose is left out."""
 
 import re
 
 from placeopt.check import Violation, violations
 from placeopt.model import Instance, Plan
 
-Told = tuple[str, str, list[str]]
+Finding = tuple[str, str, list[str]]
 
 
-def told(instance: Instance, plan: Plan, *, since: Plan | None = None) -> list[Told]:
+def findings(instance: Instance, plan: Plan, *, since: Plan | None = None) -> list[Finding]:
     """List (rule, where, numbers and quoted names of the message after that) of every violation, in order."""
-    return [facts(violation) for violation in violations(instance, plan, since=since)]
+    return [facts_of(violation) for violation in violations(instance, plan, since=since)]
 
 
-def facts(violation: Violation) -> Told:
+def facts_of(violation: Violation) -> Finding:
     """Take a violation apart; its message begins with the place, its text ends with the rule."""
     assert str(violation) == f"{violation.message} [{violation.rule}]"
     assert violation.message.startswith(f"{violation.where}: ")

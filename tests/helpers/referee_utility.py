@@ -1,4 +1,4 @@
-"""The utility of a job as the referee sees it, read off from which minima it accepts."""
+"""The utility of a job by the referee, found as the greatest minimum that it accepts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from placeopt.model.policy import Weights
 TRAFFIC = Communication(weight=1)
 
 
-def judged_by(
+def utility_policy(
     *, communication: int = 0, interference: int = 0, fragmentation: int = 0, utility: str = "sum", **fields: Any
 ) -> Policy:
     """Return a policy that postpones by utility, with these weights in the sum of eq. 2."""
@@ -20,7 +20,7 @@ def judged_by(
     return Policy.model_validate(values)
 
 
-def reached(round_: Instance, placed: Mapping[str, Where | Placement], name: str = "a", **changes: Any) -> int:
+def utility_of(round_: Instance, placed: Mapping[str, Where | Placement], name: str = "a", **changes: Any) -> int:
     """
     Return the greatest minimum, in thousandths, with which job ``name`` may start there: its utility, rounded down.
 
