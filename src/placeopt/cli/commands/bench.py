@@ -40,7 +40,7 @@ KnownFolder = Annotated[
     typer.Option(
         "--instances",
         metavar="DIR",
-        help="Take known values from best.solu there; left out, those that the run went by.",
+        help="Take known values from best.solu there; by default those that the run used.",
         show_default=False,
     ),
 ]
@@ -159,7 +159,7 @@ def list(  # noqa: A001 - the command's name
 def statistics(
     out: Annotated[str, typer.Option(metavar="FILE", help="Write the page: Markdown, or - for standard output.")],
     sets: Annotated[
-        str | None, typer.Option("--set", metavar="S,...", help="Named sets or lists; left out, all named sets.")
+        str | None, typer.Option("--set", metavar="S,...", help="Named sets or lists; by default all named sets.")
     ] = None,
     instances: InstancesFolder = INSTANCES,
     solu: SoluFile = None,
@@ -193,14 +193,17 @@ def statistics(
 
 def report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the report goes; left out, DIR/report.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the report; by default DIR/report.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first by name.")
+        str | None,
+        typer.Option(metavar="NAME", help="Solver to compare the others with; by default the first by name."),
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
     plots: Annotated[
         bool | None,
-        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+        typer.Option(
+            "--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False
+        ),
     ] = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")

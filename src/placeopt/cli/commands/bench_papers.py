@@ -30,7 +30,7 @@ def papers(
         str | None, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Papers or settings; left out, all. 'list' names them.")
+        str | None, typer.Option(metavar="NAME,...", help="Papers or settings; by default all. 'list' names them.")
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds of the drawn scenarios, such as 0-4.")] = "0-4",
     jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,
@@ -38,7 +38,9 @@ def papers(
     run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
     plots: Annotated[
         bool | None,
-        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+        typer.Option(
+            "--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False
+        ),
     ] = None,
     instances: Annotated[
         str, typer.Option("--instances", metavar="DIR", help="Folder that holds papers/, the stored scenarios.")

@@ -31,7 +31,7 @@ def report(
         typer.Argument(
             metavar="FILE...",
             help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
-            "whatif and audit with --json; told by content.",
+            "whatif and audit with --json; recognised by content.",
         ),
     ],
     out: Annotated[str, typer.Option(metavar="HTML", help="The file.")],
