@@ -55,10 +55,7 @@ def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], d
 
 
 def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: float = FOREVER) -> int | None:
-    """
-    Return the most workers, from ``requirement.fewest`` to ``requirement.most``, with which it fits; None if with none
-    of them.
-    """
+    """Return the most workers, from ``requirement.fewest`` to ``.most``, with which it fits; None if it never fits."""
     per_node = free_capacity.workers(requirement)
 
     def fits(workers: int) -> bool:

@@ -39,11 +39,10 @@ class Known:
         self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max", by: str = ""
     ) -> Known:
         """
-        Return the better of the known and the new figures; ``sense`` states whether larger or smaller values are
-        better.
+        Return the better of the known and the new figures.
 
-        ``by`` names the source of the new figures. It is recorded for a figure that improves, and for an equal one
-        without a source.
+        ``sense`` states whether larger or smaller values are better. ``by`` names the source of the new figures. It is
+        recorded for a figure that improves, and for an equal one without a source.
 
         Raises
         ------

@@ -42,8 +42,7 @@ class CapacityRelaxation:
         self, option_cost: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
     ) -> LinearModel:
         """
-        Ask for the most valuable capacity relaxation, or, with ``option_cost``, for the cheapest that is worth
-        ``least_value``.
+        Build the model: the most value or, with ``option_cost``, the least cost of a value of ``least_value``.
 
         A node with k idle GPUs has room for ``floor(k / s)`` bundles of ``s`` GPUs, and a bundle of b takes the room of
         ``floor(b / s)`` of them, since floors of parts never exceed the floor of their sum. The sum over all nodes

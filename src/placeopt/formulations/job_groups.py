@@ -29,8 +29,7 @@ class JobGroup:
 @dataclass
 class Starts:
     """
-    Starts of job groups, one entry each: what so many of a job group's jobs do. And bundles of a start on a class of
-    nodes.
+    Starts of job groups, one entry each, and bundles of a start on a class of nodes.
 
     ``value`` is net of a running job's price, over its being preempted; ``milli`` the GPU share that a job holds, at
     most; ``most`` a limit on the jobs; ``placed_most`` one on the bundles.

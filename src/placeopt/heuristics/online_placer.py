@@ -106,8 +106,8 @@ class OnlinePlacer:
     """
     A cluster on which jobs arrive one at a time; each is placed at once or never.
 
-    A job goes where it costs least by ``PriceScore``. No job leaves. The same problem, arrivals, arguments and seed give
-    the same placements.
+    A job goes where it costs least by ``PriceScore``. No job leaves. The same problem, arrivals, arguments and seed
+    give the same placements.
 
     Parameters
     ----------

@@ -87,8 +87,10 @@ class Arrays(Record):
 
 class Watch(Record):
     """
-    A job that has started is looked at later, once: if one that has part of the same GPUs runs so much slower than
-    before it came, the newcomer is stopped and queued again, at the end (Horus's baseline PAB).
+    When newcomers that slow others are queued again (Horus's baseline PAB).
+
+    A job that has started is judged later, once: if a job on part of the same GPUs runs that much slower than before,
+    the newcomer is stopped and queued again, at the end.
     """
 
     after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000

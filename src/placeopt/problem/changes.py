@@ -62,10 +62,7 @@ def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
 
 
 def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
-    """
-    Return whether a whole allocation does to running jobs only what policy and jobs allow, and nothing beyond the
-    limits.
-    """
+    """Return whether an allocation changes running jobs only as policy and jobs allow, within the limits."""
     found = {job: change_of(problem, job, allocation[job]) for job in problem.running}
     allowed = _allowed(problem)
     if any(change != "kept" and job not in allowed[change] for job, change in found.items()):

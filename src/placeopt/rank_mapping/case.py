@@ -21,7 +21,9 @@ SCALE_BITS = 6
 @dataclass(frozen=True, eq=False)
 class MappingProblem:
     """
-    ``k`` ranks of ``g`` GPUs each on ``n = k g`` GPUs. A *task* is one GPU's worth of a rank: task ``t`` is of rank
+    ``k`` ranks of ``g`` GPUs each on ``n = k g`` GPUs.
+
+    A *task* is one GPU's worth of a rank: task ``t`` is of rank
     ``t // g``. An *order* gives every task its GPU: shape ``(n,)``, a permutation.
 
     All numbers are integers, held in float64 so that matrix products run in BLAS; ``make_case`` sees to it that every

@@ -196,14 +196,12 @@ def report(
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the report; by default DIR/report.")] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Solver to compare the others with; by default the first by name."),
+        typer.Option(metavar="NAME", help="Solver to compare the others with; default: the first by name."),
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
     plots: Annotated[
         bool | None,
-        typer.Option(
-            "--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False
-        ),
+        typer.Option("--plots/--no-plots", help="Draw plots; default: if matplotlib is installed.", show_default=False),
     ] = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")

@@ -38,9 +38,7 @@ def papers(
     run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
     plots: Annotated[
         bool | None,
-        typer.Option(
-            "--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False
-        ),
+        typer.Option("--plots/--no-plots", help="Draw plots; default: if matplotlib is installed.", show_default=False),
     ] = None,
     instances: Annotated[
         str, typer.Option("--instances", metavar="DIR", help="Folder that holds papers/, the stored scenarios.")

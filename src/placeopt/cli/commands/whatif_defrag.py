@@ -24,8 +24,9 @@ def defrag(
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for the whole search.")] = 30.0,
 ) -> int:
     """
-    Empty as many nodes, or racks, as possible by moving running jobs; prints emptied nodes against moves, in a safe
-    order.
+    Empty as many nodes, or racks, as possible by moving running jobs.
+
+    Prints emptied nodes against moves, in a safe order.
 
     Exit code 1: no tried set of moves empties more than are empty now.
     """
