@@ -2,8 +2,8 @@
 ``gpu_patterns``: a linear relaxation of any size, over GPU patterns of single GPUs and classes of nodes.
 
 It gives bounds only. A GPU pattern states how many jobs of each share a GPU holds; each class of nodes has a number of
-GPUs of each pattern. What is relaxed: CPU, memory and bandwidth are summed over the nodes of a class; which GPUs make up
-a worker, and where the workers of a job are; communication, spread and uplinks.
+GPUs of each pattern. What is relaxed: CPU, memory and bandwidth are summed over the nodes of a class; which GPUs make
+up a worker, and where the workers of a job are; communication, spread and uplinks.
 """
 
 from __future__ import annotations
