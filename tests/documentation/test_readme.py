@@ -138,3 +138,16 @@ def test_every_page_is_in_the_index() -> None:
     """A page that nobody finds is not there."""
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in PAGES[1:] if page.name != "README.md" and f"({page.name})" not in index] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_an_example_prints_is_shown(page: Path) -> None:
+    """A block that prints is followed by its output, so that its figures are compared."""
+    content = blocks(page)
+    after = [language for language, _ in content[1:]] + [""]
+    silent = [
+        block
+        for (language, block), following in zip(content, after, strict=True)
+        if language == "python" and "print(" in block and following != "text"
+    ]
+    assert silent == []

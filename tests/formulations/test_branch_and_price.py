@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.branch_and_price_rounds import arranged_round, examine_arranged
+from helpers.branch_and_price_rounds import branch_and_price_round, examine_branch_and_price
 from helpers.builders import instance, job, machine
 from placeopt import solve
 from placeopt.errors import Unsupported
@@ -86,7 +86,10 @@ def test_every_column_costs_what_the_terms_say(spec: str, jobs: int, nodes: int,
 @pytest.mark.parametrize("seed", range(1000, 1120, 20))
 def test_the_proven_cost_is_that_of_brute_force(seed: int) -> None:
     """From the dearest plan of the best value; a round that is not refused must be proven."""
-    outcomes = [examine_arranged(arranged_round(np.random.default_rng(number))) for number in range(seed, seed + 20)]
+    outcomes = [
+        examine_branch_and_price(branch_and_price_round(np.random.default_rng(number)))
+        for number in range(seed, seed + 20)
+    ]
     assert [wrong for _, wrong in outcomes if wrong] == []
     assert not [outcome for outcome, _ in outcomes if outcome == "bounded" or "failed" in outcome]
     assert any(outcome == "proved" for outcome, _ in outcomes)

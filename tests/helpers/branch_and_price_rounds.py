@@ -1,4 +1,4 @@
-"""Random rounds that arrangements can take, and the stage on them with brute force as its judge."""
+"""Random rounds that branch and price can take, and the stage on them with brute force as its judge."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SHARES = (1000, 500, 250, 125)
 MOST_ALLOCATIONS = 400_000
 
 
-def arranged_round(rng: Generator) -> Instance:
-    """Make a small random round, and take out most of what arrangements refuse; some is left in."""
+def branch_and_price_round(rng: Generator) -> Instance:
+    """Make a small random round, without most of what branch and price refuses; some of it stays."""
     instance, dice = random_round(rng, minima=False), Dice(rng)
     weights = {name: dice.number(0, 5) for name in ("communication", "interference", "fragmentation", "resource")}
     if not any(weights.values()):
@@ -104,7 +104,7 @@ def solve(solver: str, model: LinearModel, options: SolveOptions, on_progress: O
     return load(solver)(model, options)
 
 
-def examine_arranged(instance: Instance) -> tuple[str, list[str]]:
+def examine_branch_and_price(instance: Instance) -> tuple[str, list[str]]:
     """
     Let the stage prove the cost from the dearest plan of the best value; brute force says whether it is right.
 
@@ -153,7 +153,7 @@ def main(first: int, last: int) -> None:
     """Count outcomes over seeds."""
     outcomes: dict[str, int] = {}
     for seed in range(first, last):
-        outcome, wrong = examine_arranged(arranged_round(np.random.default_rng(seed)))
+        outcome, wrong = examine_branch_and_price(branch_and_price_round(np.random.default_rng(seed)))
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         for text in wrong:
             print(f"seed {seed}: {text}")
