@@ -1,1 +1,1 @@
-"""What tests, campaigns and measurements share: rounds in code, random rounds, and oracles that judge answers."""
+"""What tests and campaigns share: rounds in code, random rounds, and oracles that judge answers."""
