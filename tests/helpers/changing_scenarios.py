@@ -1,4 +1,4 @@
-"""Scenarios whose running jobs are changed, and a reader of their logs that trusts nothing of the simulator."""
+"""Scenarios whose running jobs are changed, and a reader of their logs that is independent of the simulator."""
 
 import random
 from fractions import Fraction
@@ -16,7 +16,7 @@ from placeopt.model.scheduling import Scheduling
 
 def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any) -> Scenario:
     """
-    Draw elastic jobs, gangs, shares of a GPU and CPU jobs of all kinds, that talk to nobody and disturb nobody.
+    Draw elastic jobs, gangs, shares of a GPU and CPU jobs of all kinds, without traffic and without slowdowns.
 
     Some state a priority, some really need more GPU memory than they say. Changes cost time.
     """
@@ -30,27 +30,27 @@ def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any
             "priority": dice.randrange(3),
             "user": dice.choice(["u", "v"]),
         }
-        told: dict[str, Any] = {}
+        fields_of_arrival: dict[str, Any] = {}
         if shape == "elastic":
             most = dice.randrange(2, 5)
             fields["options"] = (
                 option(workers=most, workers_min=1, value=5, value_per_extra_worker=3, run_time_ms=run),
             )
-            told["workers_asked"] = dice.randrange(1, most + 1)
+            fields_of_arrival["workers_asked"] = dice.randrange(1, most + 1)
             if dice.random() < 0.5:
-                told["speedup_thousandths"] = tuple(1000 + 700 * w for w in range(most))
+                fields_of_arrival["speedup_thousandths"] = tuple(1000 + 700 * w for w in range(most))
         elif shape == "gang":
             fields |= {"workers": dice.choice([1, 2]), "gpus": dice.choice([1, 2])}
         elif shape == "share":
             fields |= {"gpu_milli": 500, "gpu_memory_mib": 2000}
-            told["actual_gpu_memory_mib"] = dice.choice([None, 9000, 12_000])
+            fields_of_arrival["actual_gpu_memory_mib"] = dice.choice([None, 9000, 12_000])
         else:
             fields |= {"gpus": 0, "cpu_millicores": 16_000}
         fields["value"] = dice.randrange(1, 20)
         if "options" in fields:
             del fields["value"]
-        told["actual_run_time_ms"] = dice.choice([None, run])
-        arrivals.append(Arrival(job=timed(f"j{i}", dice.randrange(25_000), run, **fields), **told))
+        fields_of_arrival["actual_run_time_ms"] = dice.choice([None, run])
+        arrivals.append(Arrival(job=timed(f"j{i}", dice.randrange(25_000), run, **fields), **fields_of_arrival))
     costs = {"restart_ms": 700, "resize_ms": 300, "memory_failure_ms": 500, **physics}
     return scenario([], nodes=nodes, physics=costs).model_copy(update={"arrivals": tuple(arrivals)})
 
@@ -59,7 +59,7 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
     """
     Read a log as a stranger would: the story of every job, its work, and the referee's word on every round.
 
-    Work is counted anew, for jobs that nobody disturbs: every job ends at the millisecond by which it is done. Returns
+    Work is counted again, for jobs without slowdowns: every job ends at the millisecond by which it is done. Returns
     how often each kind of change stood there.
     """
     physics = world.physics

@@ -425,7 +425,7 @@ def _fresh(state: State) -> State:
 
 
 def snapshot(state: State) -> dict[str, object]:
-    """Return everything that a state knows, comparable with ``==``."""
+    """Return the whole content of a state, comparable with ``==``."""
     found: dict[str, object] = {"tenants": [dict(here) for here in state.tenants]}
     for name, thing in vars(state).items():
         if isinstance(thing, np.ndarray):

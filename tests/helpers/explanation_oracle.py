@@ -259,7 +259,7 @@ def _gpu_faults(round_: Instance, found: Explanation) -> Iterator[str]:
 
 
 def _idle_placements(round_: Instance, problem: Problem, job: str) -> Iterator[Placement]:
-    """Yield where the job could be with GPUs if nobody else were there."""
+    """Yield where the job could be with GPUs on the empty cluster."""
     idle = compile_problem(
         round_.model_copy(update={"running": (), "jobs": tuple(j for j in round_.jobs if j.id == job)})
     )
@@ -351,7 +351,7 @@ def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere
     ]
     ran = next((one for one in instance.running if one.job == found.job), None)
     if not elsewhere and now is not None and ran is not None and ran.assignments == now.assignments:
-        nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where nobody may start any more
+        nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where no job may start any more
         places.append(running_placement(now, problem, job, nodes))
     best = min(
         ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),

@@ -1,4 +1,4 @@
-"""Random rounds of one gang that spreads, beside a few jobs that run: what `rounds.random_round` seldom makes."""
+"""Random rounds of one gang that spreads, beside a few jobs that run: which `small_rounds.random_round` rarely makes."""
 
 from __future__ import annotations
 

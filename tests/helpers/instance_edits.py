@@ -115,7 +115,7 @@ def edited_options(option: Option, groups: Sequence[str]) -> Iterator[Option]:
 
 
 def resized(option: Option, workers: int) -> Option | None:
-    """Return the option as a gang of ``workers``, or None where a split with stated workers cannot have so many."""
+    """Return the option as a gang of ``workers``, or None where a split with stated workers cannot have that many."""
     if any(split.workers is not None and workers % split.domains for split in option.splits):
         return None
     splits = tuple(

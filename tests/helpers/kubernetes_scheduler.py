@@ -1,7 +1,7 @@
 """
 The filters of Kubernetes' scheduler, written down once more: plainly, one pod at a time, from the objects themselves.
 
-It shares nothing with the importer, so that the two can be compared. It knows what `random_cluster` makes: cordons,
+It shares nothing with the importer, so that the two can be compared. It covers what `random_cluster` makes: cordons,
 taints, node selectors, ports, CPU, memory, GPUs, network cards, number of pods, affinity and anti-affinity by labels.
 """
 
@@ -50,7 +50,7 @@ class Scheduler:
         return found
 
     def anti_affinity(self, one: Object, name: str) -> bool:
-        """Tell whether nobody in the node's domains excludes the pod, or is excluded by it."""
+        """Tell whether no pod in the node's domains excludes this pod, or is excluded by it."""
         for at, other in self.on:
             for holder, met in ((one, other), (other, one)):
                 for rule in terms(holder, "podAntiAffinity"):

@@ -1,5 +1,5 @@
 """
-Relations between the optima of a round and of a changed one: what must hold though nobody knows either optimum.
+Relations between the optima of a round and of a changed one: what must hold although neither optimum is known.
 
 A solver answers with an interval for each level, from what its plan reaches to what it proves; proven levels are
 points. Each relation is stated between intervals, so it holds for exact answers of small rounds, where it is an
@@ -140,7 +140,7 @@ def added_node(trial: Trial) -> list[str]:
     faults = _at_most(trial.before.value, after.value, "with a node more the value falls")
     shares = any(queue.dominant_share_percent is not None for queue in trial.instance.policy.queues)
     if node["drained"] and not shares:
-        faults += _at_most(after.value, trial.before.value, "a node that nobody may use raises the value")
+        faults += _at_most(after.value, trial.before.value, "a node that no job may use raises the value")
     return faults
 
 
@@ -169,7 +169,7 @@ def dropped_job(trial: Trial) -> list[str]:
 
 def merged_nodes(trial: Trial) -> list[str]:
     """
-    Machines listed once a node, and jobs told apart by what means nothing; or alike machines listed once: same optimum.
+    Machines listed once a node, and jobs that differ in what means nothing; or alike machines listed once: same optimum.
 
     A machine's record says what it is like, not which it is; a toleration of a taint that no node has allows nothing.
     What changes is which nodes and jobs count as one class, and so the size of the models.

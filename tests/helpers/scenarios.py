@@ -1,4 +1,4 @@
-"""Small scenarios in code, and a reader of logs that trusts nothing of the simulator."""
+"""Small scenarios in code, and a reader of logs that is independent of the simulator."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Small models with known answers, and one that nobody solves soon."""
+"""Small models with known answers, and one that no solver solves soon."""
 
 import numpy as np
 

@@ -7,7 +7,7 @@ What is enumerated
     and job allow (``candidates.running_outcomes``). An allocation is one candidate a job; ``enumeration.Enumeration``
     lists every combination that keeps the rules about several jobs.
 
-Which rule is stated where (numbers of hard constraints as in the rules table of docs/formulas.md)
+Which rule is stated where (names as in the table of rules in docs/formulas.md)
     About one job alone (gang, where, spread): ``terms.rules.fits`` of the engine on a cluster that holds only the
     running jobs. ``tests/terms/test_rules.py`` compares ``fits`` with the referee.
     About several jobs (gpu_share, jobs_per_gpu, gpu_memory, node_capacity, queue_share, uplink, the numbers of
