@@ -1,4 +1,4 @@
-"""Random rounds of one gang that spreads, beside a few jobs that run: which `small_rounds.random_round` rarely makes."""
+"""Random rounds of one gang that spreads, beside a few running jobs: rare in `small_rounds.random_round`."""
 
 from __future__ import annotations
 
