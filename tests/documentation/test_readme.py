@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -144,10 +145,8 @@ def test_every_page_is_in_the_index() -> None:
 def test_what_an_example_prints_is_shown(page: Path) -> None:
     """A block that prints is followed by its output, so that its figures are compared."""
     content = blocks(page)
-    after = [language for language, _ in content[1:]] + [""]
+    followed = pairwise([*content, ("", "")])
     silent = [
-        block
-        for (language, block), following in zip(content, after, strict=True)
-        if language == "python" and "print(" in block and following != "text"
+        block for (kind, block), (after, _) in followed if kind == "python" and "print(" in block and after != "text"
     ]
     assert silent == []

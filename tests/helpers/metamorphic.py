@@ -169,7 +169,7 @@ def dropped_job(trial: Trial) -> list[str]:
 
 def merged_nodes(trial: Trial) -> list[str]:
     """
-    Machines listed once a node, and jobs that differ in nothing that counts; or alike machines listed once: one optimum.
+    Machines listed once a node, and jobs that differ in nothing that counts, or alike machines once: the same optimum.
 
     A machine's record says what it is like, not which it is; a toleration of a taint that no node has allows nothing.
     What changes is which nodes and jobs count as one class, and so the size of the models.
