@@ -7,7 +7,11 @@ STAMP := $(VENV)/.installed
 ROUND ?= instances/openb/openb-default.json.gz
 WORKERS ?= 2
 QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tests/metrics \
-	tests/test_check.py tests/test_imports.py tests/test_glossary.py tests/test_documents.py
+	tests/test_arguments.py tests/test_linear.py tests/test_readable.py \
+	tests/documentation/test_docs_paths.py tests/documentation/test_docstrings.py tests/documentation/test_glossary.py \
+	tests/formats/test_documents.py tests/heuristics/test_job_orders.py \
+	tests/solving/test_changes.py tests/solving/test_params.py tests/solving/test_pipeline.py tests/whole/test_imports.py \
+	--ignore=tests/check/test_mutated_plans.py --ignore=tests/terms/test_colocated_pairs.py
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: demo test quick cover site lock clean
@@ -26,7 +30,7 @@ test: $(STAMP)
 	$(BIN)/mkdocs build --quiet
 	$(BIN)/pytest -n $(WORKERS) --durations=15
 
-# Less than a minute: what most changes break first.
+# Less than a minute on two cores: what most changes break first.
 quick: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/mypy

@@ -1,6 +1,7 @@
 """
-Writes the files of ``instances/`` again: ``python bench/make_instances.py --openb DIR [--sc17 FILE]
-[--philly CSV]``.
+Write the files of ``instances/`` again.
+
+    python bench/make_instances.py --openb DIR [--sc17 FILE] [--philly CSV]
 
 DIR holds the CSV files of cluster-trace-gpu-v2023, FILE is ``prof_from_experiments.json`` of SC'17's artifact; without
 them only hand-made and generated instances are written, and ``openb_classes.csv`` and ``sc17_times.csv`` of the

@@ -95,12 +95,12 @@ class LinearModel:
         return int(np.dot(self.objective, self._exact(values))) + self.offset
 
     def activities(self, values: IntArray) -> IntArray:
-        """``A @ values``, shape ``(m,)``; exact. (Of Python integers if a value lies outside its bounds.)"""
+        """Return ``A @ values``, shape ``(m,)``, exact; of Python integers if a value lies outside its bounds."""
         products = self.coefficients * self._exact(values)[self.columns]
         return _row_sums(products, self.row_start)
 
     def violated_rows(self, values: IntArray) -> IntArray:
-        """Indices of the rows that ``values``, shape ``(n,)``, breaks; empty if none. (Bounds of variables: below.)"""
+        """Return the indices of the rows that ``values``, shape ``(n,)``, breaks; bounds of variables aside."""
         activity = self.activities(values)
         broken = (activity < self.row_lower) | (activity > self.row_upper)
         return np.flatnonzero(broken)

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from builders import placement
 from campaigns.random_rounds import Loads, above, count_loads, option_of, random_round
+from helpers.builders import placement
+from helpers.granted_shares import with_due
 from placeopt import check
 from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Machine, Placement, Plan, Policy, Running, Split
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
 from placeopt.model.policy import Queue, Quota
-from shares import with_due
 
 
 class Broken(NamedTuple):

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "solvers"))
-from solver_models import placement
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from helpers.solver_models import placement
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import SolveOptions
 

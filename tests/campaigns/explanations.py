@@ -3,7 +3,7 @@ Campaign: random waiting jobs explained, and every statement tried by brute forc
 
     python tests/campaigns/explanations.py --waiting 300 --seed 0 --jobs 2 --out explanations.md
 
-Every other seed is a round of ``tests/rounds.py``, the others one gang among racks (``tests/explain/gang_rounds.py``).
+Every other seed is a round of ``helpers.small_rounds``, the others one gang among racks (``helpers.gang_rounds``).
 Seeds are taken in order until there are so many waiting jobs; of every round a placed job is explained too. Ends with
 code 1 if a statement was wrong or not proven.
 """
@@ -23,14 +23,12 @@ import numpy as np
 from joblib import Parallel, delayed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "explain"))
 
-from gang_rounds import gang_round
-from verdicts import faults, in_full
-
+from helpers.explanation_oracle import faults, in_full
+from helpers.gang_rounds import gang_round
+from helpers.small_rounds import Dice, random_round
 from placeopt import Instance, Plan, solve
 from placeopt.explain import Explanation, explain
-from rounds import Dice, random_round
 
 METHODS = ("stranding", "fcfs", "auto")
 REMEDIES = ("workers_max", "domains_min", "level", "gpus_to_free", "preempt")

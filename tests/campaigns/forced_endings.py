@@ -3,12 +3,12 @@ Rounds ended by force: by the clock, a kill, a memory limit, the caller, an erro
 
     python tests/campaigns/forced_endings.py --endings 500 --seed 0 --out bench/forced_endings.md
 
-Every try draws a round (``tests/rounds.py``, or a generated one of up to 60 jobs), where solvers run, and the moment;
-methods take turns. Tries go on until each kind of ending has been felt by its share of ``--endings``. Each plan has to
-pass referee and audit. It may be called optimal only if it is: against brute force on every small round, against a full
-solve on larger ones that were ended and on a sample of the others. On small rounds no bound may exclude the optimum.
-The limit has to be one that applied, and a plan without limit and proof needs a stage that says why. Exit code 1 if
-anything is wrong.
+Every try draws a round (``helpers.small_rounds``, or a generated one of up to 60 jobs), where solvers run, and the
+moment; methods take turns. Tries go on until each kind of ending has been felt by its share of ``--endings``. Each plan
+has to pass referee and audit. It may be called optimal only if it is: against brute force on every small round, against
+a full solve on larger ones that were ended and on a sample of the others. On small rounds no bound may exclude the
+optimum. The limit has to be one that applied, and a plan without limit and proof needs a stage that says why. Exit code
+1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from brute_force import Enumeration
+from helpers.brute_force import Enumeration
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, generate, violations
 from placeopt.environment import usable_cores, versions
 from placeopt.problem import compile_problem
@@ -41,7 +42,6 @@ from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution
 from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
-from rounds import random_round
 
 SHARES = {"time": 0.23, "kill": 0.23, "memory": 0.08, "user": 0.23, "error": 0.23}
 """Of the endings; that by memory is felt only by large models, which take their time."""

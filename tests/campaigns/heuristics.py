@@ -27,14 +27,14 @@ from joblib import Parallel, delayed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from brute_force import Enumeration
+from helpers.brute_force import Enumeration
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, violations
 from placeopt.environment import usable_cores
 from placeopt.generators import generate
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
-from rounds import random_round
 
 CHUNK = 10
 CHANGES_EVERY = 4
@@ -165,7 +165,7 @@ def small_table(tallies: dict[str, Tally], command: str) -> str:
         "",
         *made_with(command),
         "",
-        "Small rounds with every feature (`tests/rounds.py`), against brute force: gap of value in percent of the",
+        "Small rounds with every feature (`helpers.small_rounds`), against brute force: gap of value in percent of the",
         "best, and how often the cost is the least where the value is the greatest. Each is solved twice,",
         "deterministic; both plans pass referee and audit and are equal byte for byte, or it is a fault. Where the",
         f"clock cuts in on a busy machine, {sum(tally.cut for tally in tallies.values())} times here, equality is not",

@@ -20,9 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "solvers"))
-from solver_models import hard
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from helpers.solver_models import hard
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 

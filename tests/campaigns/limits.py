@@ -4,9 +4,9 @@ Campaign: small random rounds with limits above requests, and resident clusters 
     python tests/campaigns/limits.py --rounds 3000 --clusters 500
 
 A round is solved and compared with the optimum of brute force, where only requests count; the referee and the audit
-read the plan, and the shares of all jobs must be those of ``tests/shares.py``. A cluster is changed by plans for single
-jobs, whole rounds and releases: each plan and each snapshot must state the shares of that moment, a fresh engine must
-take the snapshot, and a whole round on the resident cluster must be the one that is made anew. Ends with code 1 if
+read the plan, and the shares of all jobs must be those of ``helpers.granted_shares``. A cluster is changed by plans for
+single jobs, whole rounds and releases: each plan and each snapshot must state the shares of that moment, a fresh engine
+must take the snapshot, and a whole round on the resident cluster must be the one that is made anew. Ends with code 1 if
 anything differed.
 """
 
@@ -21,14 +21,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from brute_force import optimum
+from helpers.brute_force import optimum
+from helpers.granted_shares import due
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, violations
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Placement
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import audit
-from rounds import random_round
-from shares import due
 
 
 def limited_round(seed: int) -> Instance | None:

@@ -1,5 +1,5 @@
 """
-Campaign: the relations of ``tests/metamorphic.py`` on thousands of rounds.
+Campaign: the relations of ``tests/helpers/metamorphic.py`` on thousands of rounds.
 
     python tests/campaigns/metamorphic.py --rounds 2000 --medium 200 --seed 0 --jobs 2 --out metamorphic.md
 
@@ -27,9 +27,9 @@ from joblib import Parallel, delayed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from metamorphic import RELATIONS, Answer, Trial, answer_of, provable
+from helpers.metamorphic import RELATIONS, Answer, Trial, answer_of, provable
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, generate
-from rounds import random_round
 
 CHUNK = 20
 CHANGES_EVERY = 4
@@ -119,10 +119,10 @@ INTRODUCTION = """\
 
 {packages}; Python {python}; {cores} cores, one thread a solve.
 
-What must hold between the optima of a round and of a changed one, though neither is known: `tests/metamorphic.py`
-states each relation and why it holds; `tests/test_metamorphic.py` has a short run, and broken models that are caught.
+What must hold between the optima of a round and of a changed one, though neither is known: `helpers.metamorphic`
+states each relation and why it holds; `whole/test_metamorphic.py` has a short run, and broken models that are caught.
 
-Small: random rounds of `tests/rounds.py`, solved exactly by the methods {methods} in turn,
+Small: random rounds of `helpers.small_rounds`, solved exactly by the methods {methods} in turn,
 so that a round and its change go different ways. Values must be proven and meet the relation; so must costs, and values
 of rounds in which models state only a part of a rule, by their intervals where they are not proven.
 

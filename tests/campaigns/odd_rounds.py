@@ -3,7 +3,7 @@ Campaign: rounds in which something changed under what runs, through every metho
 
     python tests/campaigns/odd_rounds.py --rounds 1000 --seed 0 --out odd_rounds.md
 
-Each seed is a small random round after one to three edits (``tests/odd_rounds.py``): limits lowered, nodes and GPUs
+Each seed is a small random round after one to three edits (``helpers.odd_rounds``): limits lowered, nodes and GPUs
 gone, options edited. Expected: the round is solved; what stands is listed; no plan is refused; values, costs and bounds
 agree with brute force; what-if questions, explanations, a resident cluster and rounds in parts answer or refuse with a
 typed error. Ends with code 1 if anything else was seen.
@@ -24,10 +24,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from brute_force import optimum
-from builders import job
-from differential import ROUTES, examine
-from odd_rounds import odd_round
+from helpers.brute_force import optimum
+from helpers.builders import job
+from helpers.differential import ROUTES, examine
+from helpers.odd_rounds import odd_round
+from helpers.plan_records import plan_of
 from placeopt import Engine, Instance, Plan, solve_in_parts, whatif
 from placeopt.check import judge
 from placeopt.errors import PlaceoptError, Unsupported
@@ -35,7 +36,6 @@ from placeopt.explain import explain
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
-from plans import plan_of
 
 QUICK = tuple(route for route in ROUTES if route.solver == "highs")
 LIMITS = whatif.Limits(time_limit_s=1.0)

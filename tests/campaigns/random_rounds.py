@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from builders import instance, job, machine, node, option, placement, plan_for
+from helpers.builders import instance, job, machine, node, option, placement, plan_for
+from helpers.granted_shares import with_due
 from placeopt.model import Domain, Gpu, Instance, Job, Option, Placement, Plan, Policy, Running, Split
 from placeopt.model.policy import Changes, Queue, Quota
-from shares import with_due
 
 Placements = dict[str, Placement]
 

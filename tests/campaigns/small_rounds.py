@@ -1,5 +1,5 @@
 """
-Campaign: thousands of random small rounds through brute force and every route of ``tests/differential.py``.
+Campaign: thousands of random small rounds through brute force and every route of ``tests/helpers/differential.py``.
 
     python tests/campaigns/small_rounds.py --rounds 10000 --seed 0 --moves 20000 --jobs 2 --out small_rounds.md
 
@@ -27,9 +27,9 @@ from joblib import Parallel, delayed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from differential import ROUTES, examine
+from helpers.differential import ROUTES, examine
+from helpers.small_rounds import features, random_round
 from placeopt.terms.costs import COSTS
-from rounds import features, random_round
 
 CHUNK = 25
 CHANGES_EVERY = 4
@@ -133,7 +133,7 @@ def table(records: list[Record]) -> str:
     lines = [
         "# Small rounds: brute force, and every way to an optimum",
         "",
-        f"Random rounds of `tests/rounds.py`, seeds {records[0]['seed']} to {records[-1]['seed']}; {packages};",
+        f"Random rounds of `helpers.small_rounds`, seeds {records[0]['seed']} to {records[-1]['seed']}; {packages};",
         f"Python {python_version()}. One thread a solve, no gap. On every round the greatest value must be the same by",
         "brute force and by every route, all proven; so must the least cost at that value where all active costs are",
         "exact, and elsewhere the proven bound must not exceed it, nor it the true cost of the route's own plan. Every",

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, plan_for, running
+from helpers.builders import instance, job, plan_for, running
+from helpers.referee_messages import findings
 from placeopt.check import violations
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import Preempted, Shrunk, Unplaced
 from placeopt.model.policy import Changes, Policy
-from told import told
 
 ROUND = instance(2, [job("a"), job("b"), job("c")], name="tiny", revision=3)
 PLACED = {"a": [("n0", [0])]}
@@ -43,7 +43,7 @@ class TestReference:
     def test_instance(self, field: str, value: Any, numbers: list[str]) -> None:
         plan = plan_for(ROUND, PLACED)
         other = plan.instance.model_copy(update={field: value})
-        found = told(ROUND, plan.model_copy(update={"instance": other}))
+        found = findings(ROUND, plan.model_copy(update={"instance": other}))
         assert found == [("reference", f"instance.{field}", numbers)]
 
     @pytest.mark.parametrize("field", ["name", "digest"])
@@ -51,15 +51,15 @@ class TestReference:
         plan = plan_for(ROUND, PLACED)
         other = plan.policy.model_copy(update={field: "other"})
         true = getattr(plan.policy.values, field)
-        found = told(ROUND, plan.model_copy(update={"policy": other}))
+        found = findings(ROUND, plan.model_copy(update={"policy": other}))
         assert found == [("reference", f"policy.{field}", ["'other'", f"'{true}'"])]
 
     def test_a_plan_for_some_jobs_names_no_content(self) -> None:
         """None is right, the true digest of the snapshot is not."""
         plan = some(ROUND, ("a",), placed=PLACED)
-        assert told(ROUND, plan) == []
+        assert findings(ROUND, plan) == []
         named = plan.instance.model_copy(update={"digest": ROUND.digest})
-        found = told(ROUND, plan.model_copy(update={"instance": named}))
+        found = findings(ROUND, plan.model_copy(update={"instance": named}))
         assert found == [("reference", "instance.digest", [f"'{ROUND.digest}'"])]
 
 
@@ -70,15 +70,17 @@ class TestWhole:
         return plan_for(ROUND, PLACED).model_copy(update=fields)
 
     def test_missing_jobs_are_named(self) -> None:
-        assert told(ROUND, self.plan(unplaced=())) == [("account", "job 'b'", []), ("account", "job 'c'", [])]
-        assert told(ROUND, self.plan(placements=(), unplaced=(waits("b"), waits("c")))) == [("account", "job 'a'", [])]
+        assert findings(ROUND, self.plan(unplaced=())) == [("account", "job 'b'", []), ("account", "job 'c'", [])]
+        assert findings(ROUND, self.plan(placements=(), unplaced=(waits("b"), waits("c")))) == [
+            ("account", "job 'a'", [])
+        ]
 
     def test_jobs_that_stand_twice(self) -> None:
         """The message says where it stands already; the third time it still is the first place."""
-        found = told(ROUND, self.plan(unplaced=(waits("b"), waits("c"), waits("b"), waits("b"))))
+        found = findings(ROUND, self.plan(unplaced=(waits("b"), waits("c"), waits("b"), waits("b"))))
         first = ["'b'", "0"]
         assert found == [("account", "unplaced[2]", first), ("account", "unplaced[3]", first)]
-        found = told(ROUND, self.plan(unplaced=(waits("b"), waits("c"), waits("a"))))
+        found = findings(ROUND, self.plan(unplaced=(waits("b"), waits("c"), waits("a"))))
         assert found == [("account", "unplaced[2]", ["'a'", "0"])]
         text = violations(ROUND, self.plan(unplaced=(waits("b"), waits("c"), waits("a"))))[0].message
         assert "placements[0]" in text
@@ -87,14 +89,14 @@ class TestWhole:
             held,
             held.model_copy(update={"assignments": plan_for(ROUND, {"a": [("n1", [0])]}).placements[0].assignments}),
         )
-        assert told(ROUND, self.plan(placements=twice)) == [("account", "placements[1]", ["'a'", "0"])]
+        assert findings(ROUND, self.plan(placements=twice)) == [("account", "placements[1]", ["'a'", "0"])]
 
     def test_jobs_that_stand_twice_in_both_lists(self) -> None:
         """b twice among the placed and a among those that wait as well: the number of names alone would fit."""
         two = instance(2, [job("a"), job("b")])
         plan = plan_for(two, {"a": [("n0", [0])], "b": [("n0", [1])]})
         plan = plan.model_copy(update={"placements": (*plan.placements, plan.placements[1]), "unplaced": (waits("a"),)})
-        assert told(two, plan)[:2] == [
+        assert findings(two, plan)[:2] == [
             ("account", "placements[2]", ["'b'", "1"]),
             ("account", "unplaced[0]", ["'a'", "0"]),
         ]
@@ -107,20 +109,20 @@ class TestWhole:
         first, second = plan.placements
         stranger = first.model_copy(update={"job": "zz"})
         odd = first.model_copy(update={"option": "odd"})
-        found = told(round_, plan.model_copy(update={"placements": (stranger, odd, second)}))
+        found = findings(round_, plan.model_copy(update={"placements": (stranger, odd, second)}))
         assert [rule for rule, *_ in found] == ["account", "option", "cpu"]
 
     def test_unknown_jobs(self) -> None:
         """In the place of a known one, so that the number of jobs is right, and beside all of them."""
-        found = told(ROUND, self.plan(unplaced=(waits("b"), waits("zz"))))
+        found = findings(ROUND, self.plan(unplaced=(waits("b"), waits("zz"))))
         assert found == [("account", "unplaced[1]", ["'zz'"]), ("account", "job 'c'", [])]
         stranger = plan_for(ROUND, PLACED).placements[0].model_copy(update={"job": "zz"})
-        found = told(ROUND, self.plan(placements=(stranger, *plan_for(ROUND, PLACED).placements)))
+        found = findings(ROUND, self.plan(placements=(stranger, *plan_for(ROUND, PLACED).placements)))
         assert found == [("account", "placements[0]", ["'zz'"])]
 
     def test_reasons(self) -> None:
         """Blanks are no reason; the faulty entry is named by its position."""
-        found = told(ROUND, self.plan(unplaced=(waits("b"), waits("c", "  "))))
+        found = findings(ROUND, self.plan(unplaced=(waits("b"), waits("c", "  "))))
         assert found == [("account", "unplaced[1]", ["'c'"])]
 
 
@@ -131,26 +133,26 @@ class TestSome:
 
     def test_others_are_left_out(self) -> None:
         """Neither the other waiting job nor the one that runs stands in the plan."""
-        assert told(self.round, some(self.round, ("a",), placed=PLACED)) == []
-        assert told(self.round, some(self.round, ("b", "a"))) == []
-        assert told(self.round, some(self.round, ())) == []
+        assert findings(self.round, some(self.round, ("a",), placed=PLACED)) == []
+        assert findings(self.round, some(self.round, ("b", "a"))) == []
+        assert findings(self.round, some(self.round, ())) == []
 
     def test_those_asked_for_stand_in_it(self) -> None:
-        assert told(self.round, some(self.round, ("a", "b"), placed=PLACED, unplaced=())) == [
+        assert findings(self.round, some(self.round, ("a", "b"), placed=PLACED, unplaced=())) == [
             ("account", "job 'b'", [])
         ]
         twice = some(self.round, ("a",), placed=PLACED, unplaced=(waits("a"),))
-        assert told(self.round, twice) == [("account", "unplaced[0]", ["'a'", "0"])]
+        assert findings(self.round, twice) == [("account", "unplaced[0]", ["'a'", "0"])]
 
     def test_no_others_stand_in_it(self) -> None:
         """The message has the number of jobs asked for."""
         plan = some(self.round, ("a",), placed=PLACED, unplaced=(waits("b"),))
-        assert told(self.round, plan) == [("account", "unplaced[0]", ["1", "'b'"])]
+        assert findings(self.round, plan) == [("account", "unplaced[0]", ["1", "'b'"])]
         plan = some(self.round, ("b",), placed={**PLACED, "b": [("n0", [2])]})
-        assert told(self.round, plan) == [("account", "placements[0]", ["1", "'a'"])]
+        assert findings(self.round, plan) == [("account", "placements[0]", ["1", "'a'"])]
 
     def test_asked_for_are_known_and_waiting_ones(self) -> None:
-        assert told(self.round, some(self.round, ("a", "zz"), placed=PLACED, unplaced=())) == [
+        assert findings(self.round, some(self.round, ("a", "zz"), placed=PLACED, unplaced=())) == [
             ("account", "job 'zz'", []),
             ("account", "job 'zz'", []),
         ]
@@ -161,12 +163,12 @@ class TestSome:
     def test_a_running_job_that_the_plan_places_counts_once(self) -> None:
         """Wrong as it is, it holds its GPU as the plan says, and not once more as it runs."""
         plan = some(self.round, ("r",), placed={"r": [("n0", [1])]})
-        assert told(self.round, plan) == [("account", "job 'r'", [])]
+        assert findings(self.round, plan) == [("account", "job 'r'", [])]
 
     def test_running_jobs_count_in_it_where_they_stand(self) -> None:
         """It holds GPU 1 of n0."""
         plan = some(self.round, ("a",), placed={"a": [("n0", [1])]})
-        assert [(rule, where) for rule, where, _ in told(self.round, plan)] == [("gpu_share", "node 'n0' gpu 1")]
+        assert [(rule, where) for rule, where, _ in findings(self.round, plan)] == [("gpu_share", "node 'n0' gpu 1")]
 
 
 class TestSince:
@@ -181,16 +183,16 @@ class TestSince:
 
     def test_words_are_judged(self) -> None:
         good = plan_for(self.round, PLACED)
-        assert told(self.round, good.model_copy(update={"unplaced": ()}), since=good) == []
+        assert findings(self.round, good.model_copy(update={"unplaced": ()}), since=good) == []
         renamed = good.instance.model_copy(update={"revision": 9})
-        found = told(self.round, good.model_copy(update={"instance": renamed}), since=good)
+        found = findings(self.round, good.model_copy(update={"instance": renamed}), since=good)
         assert found == [("reference", "instance.revision", ["9", "0"])]
 
     def test_placements_of_the_same_plan_are_not_read_again(self) -> None:
         """Shown with one that is not right itself: what it has in common with itself is not judged."""
         wrong = plan_for(self.round, {"a": [("n0", [1])]})
-        assert [rule for rule, _, _ in told(self.round, wrong)] == ["gpu_share"]
-        assert told(self.round, wrong, since=wrong) == []
+        assert [rule for rule, _, _ in findings(self.round, wrong)] == ["gpu_share"]
+        assert findings(self.round, wrong, since=wrong) == []
 
     @pytest.mark.parametrize(
         ("update", "rule"),
@@ -201,7 +203,7 @@ class TestSince:
     )
     def test_changes_that_differ_are_read(self, update: dict[str, Any], rule: str) -> None:
         good = plan_for(self.round, PLACED)
-        assert [found for found, _, _ in told(self.round, good.model_copy(update=update), since=good)] == [rule]
+        assert [found for found, _, _ in findings(self.round, good.model_copy(update=update), since=good)] == [rule]
 
     def test_another_policy_or_other_placements_are_read(self) -> None:
         good = plan_for(self.round, PLACED)
@@ -209,9 +211,9 @@ class TestSince:
         low = strict.model_copy(update={"queues": ()})
         ref = good.policy.model_copy(update={"values": low, "digest": low.digest})
         other = plan_for(self.round, {"a": [("n0", [1])]})
-        assert [rule for rule, _, _ in told(self.round, other, since=good)] == ["gpu_share"]
+        assert [rule for rule, _, _ in findings(self.round, other, since=good)] == ["gpu_share"]
         wrong = good.model_copy(update={"placements": other.placements})
-        assert [rule for rule, _, _ in told(self.round, wrong.model_copy(update={"policy": ref}), since=wrong)] == [
+        assert [rule for rule, _, _ in findings(self.round, wrong.model_copy(update={"policy": ref}), since=wrong)] == [
             "gpu_jobs",
             "gpu_share",
         ]
@@ -219,11 +221,11 @@ class TestSince:
     def test_a_stopped_job_must_stand_among_those_that_wait(self) -> None:
         """With preemptions everything is read: who is stopped stands in ``unplaced``, which are words."""
         good = plan_for(self.round, PLACED, preempted=["b"])
-        assert told(self.round, good, since=good) == []
+        assert findings(self.round, good, since=good) == []
         silent = good.model_copy(update={"unplaced": ()})
-        assert [rule for rule, _, _ in told(self.round, silent, since=good)] == ["account", "preempted"]
+        assert [rule for rule, _, _ in findings(self.round, silent, since=good)] == ["account", "preempted"]
 
     def test_a_plan_that_asks_for_other_jobs_is_read(self) -> None:
         good = plan_for(self.round, PLACED)
         asked = good.model_copy(update={"asked": ("a",)})
-        assert [rule for rule, _, _ in told(self.round, asked, since=good)][:1] == ["reference"]
+        assert [rule for rule, _, _ in findings(self.round, asked, since=good)][:1] == ["reference"]

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, placement, plan_for, running
+from helpers.builders import instance, job, machine, node, placement, plan_for, running
+from helpers.referee_messages import Finding, findings
 from placeopt.check import violations
 from placeopt.model import Domain, Gpu, Instance, Plan, Policy
 from placeopt.model.policy import Queue, Quota, Usable
-from told import Told, told
 
 HALF = {"gpu_milli": 500}
 
@@ -25,7 +25,7 @@ class TestGpus:
         jobs = [job(name, gpu_milli=600) for name in "abcd"]
         round_ = instance(2, jobs)
         plan = plan_for(round_, {"a": at(0), "b": at(1), "c": at(1, on="n1"), "d": at(1)})
-        assert told(round_, plan) == [("gpu_share", "node 'n0' gpu 1", ["1200", "1000", "'b'", "'d'"])]
+        assert findings(round_, plan) == [("gpu_share", "node 'n0' gpu 1", ["1200", "1000", "'b'", "'d'"])]
 
     def test_every_gpu_of_every_node_is_judged(self) -> None:
         """A GPU that is not there, a full one and a node in order come before those that are not."""
@@ -33,7 +33,7 @@ class TestGpus:
         round_ = instance(3, jobs)
         placed = {"x": at(9, on="n2"), "whole": at(3, on="n2"), "p0": at(0), "p1": at(0)}
         placed |= {"q0": at(1, on="n2"), "q1": at(1, on="n2"), "r0": at(2, on="n2"), "r1": at(2, on="n2")}
-        assert [(rule, where) for rule, where, _ in told(round_, plan_for(round_, placed))] == [
+        assert [(rule, where) for rule, where, _ in findings(round_, plan_for(round_, placed))] == [
             ("gpu_indexes", "job 'x' on node 'n2'"),
             ("gpu_share", "node 'n2' gpu 1"),
             ("gpu_share", "node 'n2' gpu 2"),
@@ -52,11 +52,11 @@ class TestGpus:
             ("fraction", None, []),
         ],
     )
-    def test_number_of_jobs(self, mode: Any, most: int | None, expected: list[Told]) -> None:
+    def test_number_of_jobs(self, mode: Any, most: int | None, expected: list[Finding]) -> None:
         """Two halves on a GPU; the sum is in order in every mode."""
         round_ = instance(1, [job("a", **HALF), job("b", **HALF)])
         policy = Policy(share_mode=mode, jobs_per_gpu_max=most)
-        assert told(round_, plan_for(round_, {"a": at(2), "b": at(2)}, policy=policy)) == expected
+        assert findings(round_, plan_for(round_, {"a": at(2), "b": at(2)}, policy=policy)) == expected
 
     @pytest.mark.parametrize(("mode", "rules"), [("fraction", ["gpu_jobs", "gpu_share"]), ("overcommit", ["gpu_jobs"])])
     def test_the_sum_binds_in_fraction_mode_only(self, mode: Any, rules: list[str]) -> None:
@@ -64,21 +64,21 @@ class TestGpus:
         round_ = instance(1, [job(name) for name in "abc"])
         placed = {name: at(0) for name in "abc"}
         plan = plan_for(round_, placed, policy=Policy(share_mode=mode, jobs_per_gpu_max=2))
-        assert [rule for rule, *_ in told(round_, plan)] == rules
+        assert [rule for rule, *_ in findings(round_, plan)] == rules
         plan = plan_for(round_, placed, policy=Policy(share_mode="exclusive"))
-        assert [rule for rule, *_ in told(round_, plan)] == ["gpu_exclusive"]
+        assert [rule for rule, *_ in findings(round_, plan)] == ["gpu_exclusive"]
         allowed = plan_for(round_, placed, policy=Policy(share_mode="overcommit", jobs_per_gpu_max=3))
-        assert told(round_, allowed) == []
+        assert findings(round_, allowed) == []
 
     def test_requests_count_not_what_is_granted(self) -> None:
         """Request 300, granted 700: 700 are left for others, not 701 (issue 16, A9)."""
         jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=700), job("c", gpu_milli=701)]
         round_ = instance(1, jobs)
-        assert told(round_, plan_for(round_, {"a": at(0), "b": at(0)})) == []
+        assert findings(round_, plan_for(round_, {"a": at(0), "b": at(0)})) == []
         over = ("gpu_share", "node 'n0' gpu 0", ["1001", "1000", "'a'", "'c'"])
-        assert told(round_, plan_for(round_, {"a": at(0), "c": at(0)})) == [over]
+        assert findings(round_, plan_for(round_, {"a": at(0), "c": at(0)})) == [over]
         big = placement(jobs[0], at(0), milli=700)
-        assert told(round_, plan_for(round_, {"a": big, "c": at(0)}))[0] == over
+        assert findings(round_, plan_for(round_, {"a": big, "c": at(0)}))[0] == over
 
     def test_memory_of_each_gpu(self) -> None:
         """8192 + 8193 of 16384 on GPU 1 of two; on GPU 0 a job of 16384 fits, of 16385 on a smaller one not."""
@@ -88,20 +88,20 @@ class TestGpus:
         round_ = instance(1, jobs, machines=[machine(gpus=big)])
         placed = {"m8192": at(1), "m8193": at(1), "m16384": at(0), "none": at(0), "m16385": at(2)}
         fault = [("gpu_memory", "node 'n0' gpu 1", ["16385", "16384", "'m8192'", "'m8193'"])]
-        assert told(round_, plan_for(round_, placed)) == fault
+        assert findings(round_, plan_for(round_, placed)) == fault
         fault = [("gpu_memory", "node 'n0' gpu 0", ["16385", "16384", "'m16385'"])]
-        assert told(round_, plan_for(round_, {"m16385": at(0)})) == fault
+        assert findings(round_, plan_for(round_, {"m16385": at(0)})) == fault
 
     def test_jobs_without_a_memory_need_on_a_gpu_of_unknown_memory(self) -> None:
         """Too many of them are too many, and nothing is said of memory."""
         round_ = instance(1, [job("a"), job("b")], machines=[machine(gpus=[Gpu(model="A")])])
         plan = plan_for(round_, {"a": at(0), "b": at(0)})
-        assert [rule for rule, *_ in told(round_, plan)] == ["gpu_share"]
+        assert [rule for rule, *_ in findings(round_, plan)] == ["gpu_share"]
 
     def test_memory_of_a_gang_counts_on_each_of_its_gpus(self) -> None:
         two = job("a", gpus=2, gpu_memory_mib=16_385)
         round_ = instance(1, [two])
-        assert [where for _, where, _ in told(round_, plan_for(round_, {"a": at(1, 3)}))] == [
+        assert [where for _, where, _ in findings(round_, plan_for(round_, {"a": at(1, 3)}))] == [
             "node 'n0' gpu 1",
             "node 'n0' gpu 3",
         ]
@@ -110,7 +110,7 @@ class TestGpus:
         jobs = [job(name, gpu_memory_mib=10_000) for name in "ab"]
         round_ = instance(1, jobs)
         plan = plan_for(round_, {"a": at(0), "b": at(0)}, policy=Policy(jobs_per_gpu_max=1))
-        assert [(rule, numbers[:2]) for rule, _, numbers in told(round_, plan)] == [
+        assert [(rule, numbers[:2]) for rule, _, numbers in findings(round_, plan)] == [
             ("gpu_jobs", ["2", "1"]),
             ("gpu_share", ["2000", "1000"]),
             ("gpu_memory", ["20000", "16384"]),
@@ -120,7 +120,7 @@ class TestGpus:
 class TestNodes:
     """``cpu``, ``memory``, ``memory_bandwidth``, ``pcie_bandwidth``."""
 
-    def broken(self, jobs: dict[str, dict[str, Any]], **fields: Any) -> list[Told]:
+    def broken(self, jobs: dict[str, dict[str, Any]], **fields: Any) -> list[Finding]:
         """Put CPU jobs of one worker each on one of two nodes with these fields."""
         usable = Usable(memory_bandwidth_percent=75, pcie_bandwidth_percent=90)
         round_ = instance(
@@ -129,7 +129,7 @@ class TestNodes:
             machines=[machine(**fields)],
             policy=Policy(usable=usable),
         )
-        return told(round_, plan_for(round_, {name: [("n1", [])] for name in jobs}))
+        return findings(round_, plan_for(round_, {name: [("n1", [])] for name in jobs}))
 
     @pytest.mark.parametrize(
         ("field", "rule", "numbers"),
@@ -183,7 +183,7 @@ class TestNodes:
         for capacity, rules in ((1002, 0), (1001, 4)):
             kind = machine(**dict.fromkeys(demand, capacity))
             round_ = instance(1, [gang], machines=[kind], policy=Policy(usable=Usable(**free)))
-            assert len(told(round_, plan_for(round_, {"a": [("n0", [])] * 3}))) == rules
+            assert len(findings(round_, plan_for(round_, {"a": [("n0", [])] * 3}))) == rules
 
     def test_each_node_is_judged_by_its_own_machine(self) -> None:
         """A node in order before, one after, each of another type."""
@@ -192,7 +192,7 @@ class TestNodes:
         jobs = [job(name, gpus=0, cpu_millicores=cpu) for name, cpu in (("a", 11), ("b", 10), ("c", 11))]
         round_ = instance(nodes, jobs, machines=kinds)
         plan = plan_for(round_, {"a": [("n0", [])], "b": [("n1", [])], "c": [("n2", [])]})
-        assert told(round_, plan) == [("cpu", "node 'n2'", ["11", "10", "'c'"])]
+        assert findings(round_, plan) == [("cpu", "node 'n2'", ["11", "10", "'c'"])]
 
     @pytest.mark.parametrize(("field", "rule"), [("cpu_millicores", "cpu"), ("memory_mib", "memory")])
     def test_the_larger_of_need_and_statement_counts(self, field: str, rule: str) -> None:
@@ -203,7 +203,7 @@ class TestNodes:
         for stated, load in ((0, "1001"), (600, "1001"), (601, "1002")):
             lie = first.assignments[0].model_copy(update={field: stated})
             held = (first.model_copy(update={"assignments": (lie,)}), *plan.placements[1:])
-            found = told(round_, plan.model_copy(update={"placements": held}))
+            found = findings(round_, plan.model_copy(update={"placements": held}))
             assert (rule, "node 'n0'", [load, "1000", "'a'", "'b'"]) in found
 
     @pytest.mark.parametrize(("count", "more"), [(4, []), (5, []), (6, ["1"]), (7, ["2"])])
@@ -226,7 +226,7 @@ class TestUplinks:
     )
     nodes = (*(node(f"n{i}", domain=f"r{i // 2}") for i in range(6)), node("n6"))
 
-    def judged(self, jobs: dict[str, tuple[int, int, list[str]]], **fields: Any) -> list[Told]:
+    def judged(self, jobs: dict[str, tuple[int, int, list[str]]], **fields: Any) -> list[Finding]:
         """Place jobs of (GPUs, MB/s, node of each worker)."""
         records = [
             job(name, workers=len(on), gpus=gpus, gpu_milli=200 if gpus else 1000, network_bandwidth_mbps=mbps)
@@ -236,7 +236,7 @@ class TestUplinks:
         round_ = instance(self.nodes, records, machines=[kind], domains=self.domains, **fields)
         placed = {name: [(n, [i] if gpus else []) for i, n in enumerate(on)] for name, (gpus, _, on) in jobs.items()}
         self.last = round_, plan_for(round_, placed)
-        return told(*self.last)
+        return findings(*self.last)
 
     def test_every_domain_above_carries_what_leaves_it(self) -> None:
         """
@@ -326,12 +326,12 @@ class TestUplinks:
 class TestQueues:
     """``queue_quota`` and ``queue_share``."""
 
-    def judged(self, queues: tuple[Queue, ...], use: dict[str, dict[str, Any]], **fields: Any) -> list[Told]:
+    def judged(self, queues: tuple[Queue, ...], use: dict[str, dict[str, Any]], **fields: Any) -> list[Finding]:
         """Place one job of each queue, with GPUs as stated, on a node of its own."""
         jobs = [job(f"j-{name}", queue=name, **demand) for name, demand in use.items()]
         round_ = instance(len(jobs), jobs, policy=Policy(queues=queues), **fields)
         placed = {f"j-{n}": at(*range(use[n].get("gpus", 1)), on=f"n{i}") for i, n in enumerate(use)}
-        return told(round_, plan_for(round_, placed))
+        return findings(round_, plan_for(round_, placed))
 
     def test_all_resources_of_all_queues(self) -> None:
         """Quotas of 1999, 9 and 9, nothing borrowed; 2 GPUs, 10 and 10 used. The other queue is at its limits."""
@@ -389,8 +389,8 @@ class TestQueues:
         queues = (Queue(id="q", dominant_share_percent=50),)
         jobs = [job("a", queue="q", gpus=3), job("b", queue="q", gpu_milli=1)]
         round_ = instance(nodes, jobs, machines=kinds, policy=Policy(queues=queues))
-        assert told(round_, plan_for(round_, {"a": at(0, 1, 2)})) == []
-        over = told(round_, plan_for(round_, {"a": at(0, 1, 2), "b": at(3)}))
+        assert findings(round_, plan_for(round_, {"a": at(0, 1, 2)})) == []
+        over = findings(round_, plan_for(round_, {"a": at(0, 1, 2), "b": at(3)}))
         assert over == [("queue_share", "queue 'q'", ["3001", "50", "6000"])]
 
     def test_what_is_granted_does_not_count(self) -> None:
@@ -400,14 +400,14 @@ class TestQueues:
             policy = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=quota)),))
             round_ = instance(2, [a], policy=policy)
             granted = placement(a, [("n0", [0]), ("n1", [0])], milli=500)
-            assert told(round_, plan_for(round_, {"a": granted})) == expected
+            assert findings(round_, plan_for(round_, {"a": granted})) == expected
 
     def test_jobs_of_queues_that_the_policy_does_not_have(self) -> None:
         """Judged by a policy of other queues, or of none: nothing to judge, and nothing is raised."""
         round_ = instance(1, [job("a", queue="q", gpus=4), job("b")], policy=Policy(queues=(Queue(id="q"),)))
         other = Policy(queues=(Queue(id="r", quota=Quota(gpu_milli=0)),))
         for policy in (other, Policy()):
-            assert told(round_, plan_for(round_, {"a": at(0, 1, 2, 3)}, policy=policy)) == []
+            assert findings(round_, plan_for(round_, {"a": at(0, 1, 2, 3)}, policy=policy)) == []
 
     def test_running_jobs_count(self) -> None:
         runs = job("r", queue="q", gpus=2)
@@ -417,7 +417,7 @@ class TestQueues:
             running=[running(runs, at(0, 1))],
             policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2500)),)),
         )
-        assert told(round_, plan_for(round_, {"a": at(2)})) == [("queue_quota", "queue 'q'", ["3000", "2500", "0"])]
+        assert findings(round_, plan_for(round_, {"a": at(2)})) == [("queue_quota", "queue 'q'", ["3000", "2500", "0"])]
 
 
 def some(round_: Instance, placed: dict[str, Any]) -> Plan:
@@ -443,7 +443,7 @@ def test_a_plan_for_some_jobs_adds_to_what_runs() -> None:
         running=[running(r, where)],
         policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2399)),)),
     )
-    assert [(rule, where_) for rule, where_, _ in told(round_, some(round_, {"a": where}))] == [
+    assert [(rule, where_) for rule, where_, _ in findings(round_, some(round_, {"a": where}))] == [
         ("gpu_share", "node 'n0' gpu 0"),
         ("gpu_share", "node 'n1' gpu 0"),
         ("cpu", "node 'n0'"),

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from builders import Where, instance, job, option, placement, plan_for, running
+from helpers.builders import Where, instance, job, option, placement, plan_for, running
+from helpers.referee_messages import Finding, findings
 from placeopt.model import Assignment, Instance, Job, Plan, Policy, Running
 from placeopt.model.plan import Moved, Preempted, Shrunk
 from placeopt.model.policy import Changes, Queue
-from told import Told, told
 
 HOME: Where = (("n0", [0]), ("n0", [1]), ("n1", [0]))
 ALL = Changes(moves_max=9, shrinks_max=9, preemptions_max=9)
@@ -50,7 +50,7 @@ class TestSilence:
         round_ = round_of(of=job("a", workers=4, workers_min=2, gpu_milli=500))
         lists = ["'shrunk'", "'moved'"] if where == HOME[:2] else ["'moved'", "'shrunk'"]
         expected = [("running", "job 'a'", lists)] if changed else []
-        assert told(round_, plan_for(round_, {"a": where})) == expected
+        assert findings(round_, plan_for(round_, {"a": where})) == expected
 
     def test_a_share_is_no_difference(self) -> None:
         """What is granted above the request may be more or less after any round (issue 16, A9)."""
@@ -58,20 +58,20 @@ class TestSilence:
         policy = Policy(share_mode="overcommit", jobs_per_gpu_max=9, changes=ALL)
         round_ = instance(2, [a], running=[running(a, HOME, milli=900, **MAY)], policy=policy)
         for milli in (500, 700, 900):
-            assert told(round_, plan_for(round_, {"a": placement(a, HOME, milli=milli)})) == []
+            assert findings(round_, plan_for(round_, {"a": placement(a, HOME, milli=milli)})) == []
             fewer = plan_for(round_, {"a": placement(a, HOME[:2], milli=milli)}, shrunk=["a"])
-            assert told(round_, fewer) == []
+            assert findings(round_, fewer) == []
         stopped = plan_for(round_, {}, preempted=["a"])
         right = with_entries(stopped, preempted=[Preempted(job="a", freed_gpu_milli=1500)])
-        assert told(round_, right) == []
+        assert findings(round_, right) == []
 
     def test_another_option_of_the_same_form_is_a_change(self) -> None:
         a = job("a", options=(option("x", workers=3), option("y", workers=3)))
         round_ = round_of(of=a)
         plan = plan_for(round_, {"a": placement(a, HOME, option="y")})
-        assert [rule for rule, *_ in told(round_, plan)] == ["running"]
+        assert [rule for rule, *_ in findings(round_, plan)] == ["running"]
         listed = plan_for(round_, {"a": placement(a, HOME, option="y")}, moved=["a"])
-        assert told(round_, listed) == []
+        assert findings(round_, listed) == []
 
     def test_spelling_is_no_change(self) -> None:
         """Assignments, workers and shares in another order."""
@@ -84,13 +84,13 @@ class TestSilence:
         spelt = held.model_copy(update={"assignments": (held.assignments[1], turned)})
         others = plan_for(round_, {}).placements[1:]
         plan = with_entries(plan_for(round_, {}), placements=[spelt, *others])
-        assert told(round_, plan) == []
+        assert findings(round_, plan) == []
         closed = tuple(one.model_copy(update={"drained": True}) for one in round_.cluster.nodes)
         drained = round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"nodes": closed})})
         stays = with_entries(plan_for(drained, {}), placements=[spelt, *others])
-        assert told(drained, stays) == []
+        assert findings(drained, stays) == []
         entry = move("a", ["n0", "n1"], ["n0", "n1"])
-        assert told(round_, with_entries(plan, moved=[entry])) == [("moved", "job 'a'", [])]
+        assert findings(round_, with_entries(plan, moved=[entry])) == [("moved", "job 'a'", [])]
 
     def test_other_ranks_for_the_same_workers(self) -> None:
         """0 and 2 for 0 and 1, which no plan may say: a change, and none that shrinks the job."""
@@ -100,7 +100,7 @@ class TestSilence:
         first, second = held.assignments[0].workers
         ranks = (first, second.model_copy(update={"rank": 2}))
         odd = held.model_copy(update={"assignments": (held.assignments[0].model_copy(update={"workers": ranks}),)})
-        assert told(round_, with_entries(plan_for(round_, {}), placements=[odd])) == [
+        assert findings(round_, with_entries(plan_for(round_, {}), placements=[odd])) == [
             ("workers", "job 'a'", ["2", "0", "1"]),
             ("running", "job 'a'", ["'moved'", "'shrunk'"]),
         ]
@@ -108,29 +108,29 @@ class TestSilence:
     def test_gpus_of_a_worker_in_another_order(self) -> None:
         pair = job("a", gpus=2)
         round_ = instance(1, [pair], running=[running(pair, [("n0", [0, 3])])])
-        assert told(round_, plan_for(round_, {"a": [("n0", [3, 0])]})) == []
-        assert [rule for rule, *_ in told(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))] == ["running"]
+        assert findings(round_, plan_for(round_, {"a": [("n0", [3, 0])]})) == []
+        assert [rule for rule, *_ in findings(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))] == ["running"]
 
     def test_stopped(self) -> None:
         round_ = round_of()
         plan = with_entries(plan_for(round_, {}, preempted=["a"]), preempted=[])
-        assert told(round_, plan) == [("running", "job 'a'", ["'preempted'"])]
+        assert findings(round_, plan) == [("running", "job 'a'", ["'preempted'"])]
 
     def test_which_lists_would_do(self) -> None:
         """Other GPUs: moved or shrunk, whichever is true; fewer workers likewise."""
         round_ = round_of()
         elsewhere = plan_for(round_, {"a": [*HOME[:2], ("n1", [1])]})
-        assert told(round_, elsewhere) == [("running", "job 'a'", ["'moved'", "'shrunk'"])]
-        assert told(round_, with_entries(elsewhere, moved=[move("a", ["n0", "n1"], ["n0", "n1"])])) == []
+        assert findings(round_, elsewhere) == [("running", "job 'a'", ["'moved'", "'shrunk'"])]
+        assert findings(round_, with_entries(elsewhere, moved=[move("a", ["n0", "n1"], ["n0", "n1"])])) == []
         fewer = plan_for(round_, {"a": HOME[:2]})
-        assert told(round_, fewer) == [("running", "job 'a'", ["'shrunk'", "'moved'"])]
-        assert told(round_, with_entries(fewer, shrunk=[Shrunk(job="a", workers=2)])) == []
-        assert told(round_, with_entries(fewer, moved=[move("a", ["n0", "n1"], ["n0"])])) == []
+        assert findings(round_, fewer) == [("running", "job 'a'", ["'shrunk'", "'moved'"])]
+        assert findings(round_, with_entries(fewer, shrunk=[Shrunk(job="a", workers=2)])) == []
+        assert findings(round_, with_entries(fewer, moved=[move("a", ["n0", "n1"], ["n0"])])) == []
 
     def test_in_two_lists(self) -> None:
         round_ = round_of()
         both = plan_for(round_, {"a": HOME[:2]}, moved=["a"], shrunk=["a"])
-        assert told(round_, both) == [("running", "job 'a'", ["'moved'", "'shrunk'"])]
+        assert findings(round_, both) == [("running", "job 'a'", ["'moved'", "'shrunk'"])]
 
     def test_each_running_job_is_looked_at(self) -> None:
         """In the order of the instance; one that stays stands between."""
@@ -138,16 +138,16 @@ class TestSilence:
         runs = [running(one, [("n0", [i])]) for i, one in enumerate(jobs)]
         round_ = instance(2, jobs, running=runs)
         plan = plan_for(round_, {"c": [("n1", [0])], "a": [("n1", [1])]})
-        assert [where for _, where, _ in told(round_, plan)] == ["job 'a'", "job 'c'"]
+        assert [where for _, where, _ in findings(round_, plan)] == ["job 'a'", "job 'c'"]
 
 
 class TestMoved:
     there: Where = (("n1", [1]), ("n1", [2]))
 
-    def judged(self, *entries: Moved, where: Where | None = None, round_: Instance | None = None) -> list[Told]:
+    def judged(self, *entries: Moved, where: Where | None = None, round_: Instance | None = None) -> list[Finding]:
         round_ = round_of() if round_ is None else round_
         plan = plan_for(round_, {} if where is None else {"a": where})
-        return told(round_, with_entries(plan, moved=entries))
+        return findings(round_, with_entries(plan, moved=entries))
 
     def test_true_ends(self) -> None:
         """In whatever order; each node as often as the job has an assignment there."""
@@ -175,7 +175,7 @@ class TestMoved:
         assert self.judged(entry) == [("moved", "job 'a'", [])]
         round_ = round_of()
         gone = with_entries(plan_for(round_, {}, preempted=["a"]), moved=[entry])
-        assert told(round_, gone) == [("moved", "job 'a'", [])]
+        assert findings(round_, gone) == [("moved", "job 'a'", [])]
 
     def test_not_movable(self) -> None:
         entry = move("a", ["n0", "n1"], ["n1"])
@@ -194,9 +194,9 @@ class TestMoved:
 
 
 class TestShrunk:
-    def judged(self, where: Where, workers: int, *, round_: Instance | None = None) -> list[Told]:
+    def judged(self, where: Where, workers: int, *, round_: Instance | None = None) -> list[Finding]:
         round_ = round_of() if round_ is None else round_
-        return told(round_, with_entries(plan_for(round_, {"a": where}), shrunk=[Shrunk(job="a", workers=workers)]))
+        return findings(round_, with_entries(plan_for(round_, {"a": where}), shrunk=[Shrunk(job="a", workers=workers)]))
 
     @pytest.mark.parametrize("kept", [(0, 1), (0, 2)])
     def test_the_chief_and_some_others(self, kept: tuple[int, ...]) -> None:
@@ -238,7 +238,7 @@ class TestShrunk:
         assert self.judged(HOME, 3) == [("shrunk", "job 'a'", [])]
         round_ = round_of()
         gone = with_entries(plan_for(round_, {}, preempted=["a"]), shrunk=[Shrunk(job="a", workers=2)])
-        assert told(round_, gone) == [("shrunk", "job 'a'", [])]
+        assert findings(round_, gone) == [("shrunk", "job 'a'", [])]
 
     def test_not_shrinkable(self) -> None:
         assert self.judged(HOME[:2], 2, round_=round_of(shrinkable=False)) == [("shrunk", "job 'a'", [])]
@@ -257,7 +257,7 @@ class TestShrunk:
     def test_whoever_does_not_run_was_not_shrunk(self) -> None:
         round_ = round_of()
         entries = [Shrunk(job="b", workers=1), Shrunk(job="a", workers=2), Shrunk(job="a", workers=2)]
-        found = told(round_, with_entries(plan_for(round_, {"a": HOME[:2]}), shrunk=entries))
+        found = findings(round_, with_entries(plan_for(round_, {"a": HOME[:2]}), shrunk=entries))
         assert found == [("shrunk", "shrunk[0]", ["'b'"]), ("shrunk", "shrunk[2]", ["'a'"])]
 
 
@@ -266,31 +266,31 @@ class TestPreempted:
         """3 x 500 on two nodes."""
         round_ = round_of()
         stopped = plan_for(round_, {}, preempted=["a"])
-        assert told(round_, stopped) == []
+        assert findings(round_, stopped) == []
         lie = with_entries(stopped, preempted=[Preempted(job="a", freed_gpu_milli=1000)])
-        assert told(round_, lie) == [("preempted", "job 'a'", ["1000", "1500"])]
+        assert findings(round_, lie) == [("preempted", "job 'a'", ["1000", "1500"])]
 
     def test_still_there_or_nowhere(self) -> None:
         """It stands in ``unplaced``, and there alone."""
         round_ = round_of()
         entry = Preempted(job="a", freed_gpu_milli=1500)
-        assert told(round_, with_entries(plan_for(round_, {}), preempted=[entry])) == [
+        assert findings(round_, with_entries(plan_for(round_, {}), preempted=[entry])) == [
             ("preempted", "job 'a'", ["'unplaced'"])
         ]
         stopped = plan_for(round_, {}, preempted=["a"])
         nowhere = with_entries(stopped, unplaced=[one for one in stopped.unplaced if one.job != "a"])
-        assert told(round_, nowhere) == [("account", "job 'a'", []), ("preempted", "job 'a'", ["'unplaced'"])]
+        assert findings(round_, nowhere) == [("account", "job 'a'", []), ("preempted", "job 'a'", ["'unplaced'"])]
         both = with_entries(plan_for(round_, {}), preempted=[entry], unplaced=stopped.unplaced)
-        assert [rule for rule, *_ in told(round_, both)] == ["account", "preempted"]
+        assert [rule for rule, *_ in findings(round_, both)] == ["account", "preempted"]
 
     def test_not_preemptible(self) -> None:
         round_ = round_of(preemptible=False)
-        assert told(round_, plan_for(round_, {}, preempted=["a"])) == [("preempted", "job 'a'", [])]
+        assert findings(round_, plan_for(round_, {}, preempted=["a"])) == [("preempted", "job 'a'", [])]
 
     def test_whoever_does_not_run_was_not_stopped(self) -> None:
         round_ = round_of()
         entries = [Preempted(job=name, freed_gpu_milli=1500) for name in ("zz", "a", "a")]
-        found = told(round_, with_entries(plan_for(round_, {}, preempted=["a"]), preempted=entries))
+        found = findings(round_, with_entries(plan_for(round_, {}, preempted=["a"]), preempted=entries))
         assert found == [("preempted", "preempted[0]", ["'zz'"]), ("preempted", "preempted[2]", ["'a'"])]
 
 
@@ -310,9 +310,9 @@ def test_limits_count_jobs(kind: str, field: str, most: int) -> None:
     }
     plan = plan_for(round_, where[kind], **{kind: ["a", "b"]})
     over = [(kind, kind, ["2", str(most)])] if most < 2 else []
-    assert told(round_, plan) == over
+    assert findings(round_, plan) == over
     again = with_entries(plan, **{kind: getattr(plan, kind) * 2})
-    assert told(round_, again) == [(kind, f"{kind}[2]", ["'a'"]), (kind, f"{kind}[3]", ["'b'"]), *over]
+    assert findings(round_, again) == [(kind, f"{kind}[2]", ["'a'"]), (kind, f"{kind}[3]", ["'b'"]), *over]
 
 
 class TestOrder:
@@ -329,8 +329,8 @@ class TestOrder:
         policy = Policy(queues=queues, changes=changes.model_copy(update={"last_submitted_first": True}))
         return instance(len(jobs), jobs, running=runs, policy=policy)
 
-    def stopped(self, round_: Instance, *names: str, **fields: Any) -> list[Told]:
-        return told(round_, plan_for(round_, fields.pop("placed", {}), preempted=names, **fields))
+    def stopped(self, round_: Instance, *names: str, **fields: Any) -> list[Finding]:
+        return findings(round_, plan_for(round_, fields.pop("placed", {}), preempted=names, **fields))
 
     def test_an_earlier_job_than_one_that_could_give(self) -> None:
         """The latest of those that gave nothing is named, with both times."""
@@ -386,7 +386,7 @@ class TestOrder:
             round_ = self.round(a, b, changes=changes)
             plan = plan_for(round_, {"a": [("n0", [0]), ("n0", [1])]}, shrunk=["a"])
             expected = [("last_submitted_first", "job 'a'", ["'b'", "2", "1"])] if could else []
-            assert told(round_, plan) == expected
+            assert findings(round_, plan) == expected
 
     def test_a_job_that_shrank_gave_and_one_that_moved_did_not(self) -> None:
         a, b = job("a", arrival_ms=1), job("b", arrival_ms=2, workers=3, workers_min=1)
@@ -398,7 +398,7 @@ class TestOrder:
     def test_only_where_the_policy_asks_for_it(self) -> None:
         round_ = self.round(job("a", arrival_ms=1), job("b", arrival_ms=2))
         free = round_.policy.model_copy(update={"changes": ALL})
-        assert told(round_, plan_for(round_, {}, policy=free, preempted=["a"])) == []
+        assert findings(round_, plan_for(round_, {}, policy=free, preempted=["a"])) == []
 
 
 def test_a_job_placed_twice_is_compared_where_it_stands_first() -> None:
@@ -406,7 +406,7 @@ def test_a_job_placed_twice_is_compared_where_it_stands_first() -> None:
     round_ = round_of()
     plan = plan_for(round_, {})
     second = placement(round_.jobs[0], [("n1", [1]), ("n1", [2])])
-    found = told(round_, with_entries(plan, placements=[*plan.placements, second]))
+    found = findings(round_, with_entries(plan, placements=[*plan.placements, second]))
     assert found == [("account", "placements[1]", ["'a'", "0"])]
-    found = told(round_, with_entries(plan, placements=[second, *plan.placements]))
+    found = findings(round_, with_entries(plan, placements=[second, *plan.placements]))
     assert [rule for rule, *_ in found] == ["account", "running"]

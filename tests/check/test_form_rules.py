@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, option, placement, plan_for
+from helpers.builders import instance, job, machine, option, placement, plan_for
+from helpers.referee_messages import Finding, findings
 from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
-from told import Told, told
 
 
 def held(workers: list[tuple[int, list[int]]], node: str = "n0", **fields: Any) -> Assignment:
@@ -25,10 +25,10 @@ def with_placement(round_: Instance, *assignments: Assignment, option: str = "de
     return plan.model_copy(update={"placements": (mine,)})
 
 
-def found(a: Job, *assignments: Assignment, **fields: Any) -> list[Told]:
+def found(a: Job, *assignments: Assignment, **fields: Any) -> list[Finding]:
     """Judge one job on two nodes."""
     round_ = instance(2, [a], **fields)
-    return told(round_, with_placement(round_, *assignments))
+    return findings(round_, with_placement(round_, *assignments))
 
 
 class TestOption:
@@ -40,15 +40,15 @@ class TestOption:
         round_ = instance(2, jobs)
         wrong = placement(jobs[0], [("n0", [0])], option="small").model_copy(update={"option": "medium"})
         plan = plan_for(round_, {"a": wrong, "b": [("n0", [1])]})
-        assert told(round_, plan) == [("option", "job 'a'", ["'medium'", "'big'", "'small'"])]
+        assert findings(round_, plan) == [("option", "job 'a'", ["'medium'", "'big'", "'small'"])]
 
     def test_the_option_that_is_named_counts(self) -> None:
         """The second of three: its demand, not the first's."""
         a = job("a", options=(option("x", gpus=3), option("y", gpus=2, utility_thousandths=7), option("z")))
         round_ = instance(1, [a])
-        assert told(round_, plan_for(round_, {"a": placement(a, [("n0", [0, 1])], option="y")})) == []
+        assert findings(round_, plan_for(round_, {"a": placement(a, [("n0", [0, 1])], option="y")})) == []
         poor = instance(1, [a.model_copy(update={"utility_min_thousandths": 8})])
-        assert told(poor, plan_for(poor, {"a": placement(a, [("n0", [0, 1])], option="y")})) == [
+        assert findings(poor, plan_for(poor, {"a": placement(a, [("n0", [0, 1])], option="y")})) == [
             ("option", "job 'a'", ["'y'", "7", "8"])
         ]
 
@@ -284,7 +284,10 @@ class TestAmounts:
         a = job("a", cpu_millicores=3, memory_mib=5)
         round_ = instance(1, [a])
         plan = with_placement(round_, held([(0, [0])]))
-        assert [numbers for _, _, numbers in told(round_, plan)] == [["0", "1", "3", "3"], ["0", "1", "5", "5"]]
+        assert [numbers for _, _, numbers in findings(round_, plan)] == [
+            ["0", "1", "3", "3"],
+            ["0", "1", "5", "5"],
+        ]
         cpu, memory = violations(round_, plan)
         assert ": cpu_millicores is 0," in cpu.message
         assert ": memory_mib is 0," in memory.message
@@ -295,7 +298,7 @@ def test_faults_of_one_job_are_told_in_the_order_of_its_assignments() -> None:
     jobs = [job("a", workers=2), job("b")]
     round_ = instance(2, jobs, machines=[machine(gpus=1)])
     plan = plan_for(round_, {"b": [("n0", [2])], "a": [("n1", [1]), ("n9", [0])]})
-    assert [(rule, where) for rule, where, _ in told(round_, plan)] == [
+    assert [(rule, where) for rule, where, _ in findings(round_, plan)] == [
         ("gpu_indexes", "job 'b' on node 'n0'"),
         ("gpu_indexes", "job 'a' on node 'n1'"),
         ("unknown_node", "job 'a' on node 'n9'"),

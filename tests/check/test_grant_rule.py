@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, placement, plan_for, running
-from granted_cases import CASES, Asked
+from helpers.builders import instance, job, placement, plan_for, running
+from helpers.grant_cases import CASES, Asked
+from helpers.referee_messages import findings
 from placeopt.model import Assignment, Instance, Plan, Policy
-from told import told
 
 
 def round_of(asked: dict[str, Asked], **fields: Any) -> Instance:
@@ -33,26 +33,26 @@ def test_what_is_due(name: str) -> None:
     asked = CASES[name]
     round_ = round_of(asked)
     right = {job_: due for job_, (_, _, due) in asked.items()}
-    assert told(round_, granted(round_, right)) == []
+    assert findings(round_, granted(round_, right)) == []
     for job_, (low, high, due) in asked.items():
         for other in {due - 1, due + 1, low, high or low} - {due}:
             if high is not None and low <= other <= high:
                 expected = ("gpu_grant", f"job '{job_}' on node 'n0'", [str(other), "1", *map(str, (due, low, high))])
-                assert told(round_, granted(round_, {**right, job_: other})) == [expected]
+                assert findings(round_, granted(round_, {**right, job_: other})) == [expected]
 
 
 def test_more_is_requested_than_there_is() -> None:
     """1100 of 1000: told as such, and nothing is due above the requests."""
     round_ = round_of({"a": (500, 900, 500), "b": (600, 700, 600)})
-    assert [rule for rule, *_ in told(round_, granted(round_, {"a": 500, "b": 600}))] == ["gpu_share"]
-    found = told(round_, granted(round_, {"a": 501, "b": 600}))
+    assert [rule for rule, *_ in findings(round_, granted(round_, {"a": 500, "b": 600}))] == ["gpu_share"]
+    found = findings(round_, granted(round_, {"a": 501, "b": 600}))
     assert found[-1] == ("gpu_grant", "job 'a' on node 'n0'", ["501", "1", "500", "500", "900"])
 
 
 @pytest.mark.parametrize("milli", [299, 501])
 def test_beyond_request_and_limit_is_another_rule(milli: int) -> None:
     round_ = round_of({"a": (300, 500, 500)})
-    assert [rule for rule, *_ in told(round_, granted(round_, {"a": milli}))] == ["gpu_milli"]
+    assert [rule for rule, *_ in findings(round_, granted(round_, {"a": milli}))] == ["gpu_milli"]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_beyond_request_and_limit_is_another_rule(milli: int) -> None:
 )
 def test_where_shares_are_no_fractions_nothing_is_due(policy: Policy) -> None:
     round_ = round_of({"a": (300, 500, 300)}, policy=policy)
-    assert told(round_, granted(round_, {"a": 300})) == told(round_, granted(round_, {"a": 400})) == []
+    assert findings(round_, granted(round_, {"a": 300})) == findings(round_, granted(round_, {"a": 400})) == []
 
 
 def test_every_gpu_of_every_node_by_itself() -> None:
@@ -76,7 +76,7 @@ def test_every_gpu_of_every_node_by_itself() -> None:
     ):
         held = [a.model_copy(update={"gpus": gpus}) for a, gpus in zip((first, second), shares, strict=True)]
         wide = plan.placements[1].model_copy(update={"assignments": tuple(held)})
-        found = told(round_, plan.model_copy(update={"placements": (plan.placements[0], wide)}))
+        found = findings(round_, plan.model_copy(update={"placements": (plan.placements[0], wide)}))
         assert found == [("gpu_grant", f"job 'a' on node '{at}'", numbers) for at, numbers in expected]
 
 
@@ -94,7 +94,7 @@ def test_of_a_plan_for_some_jobs_only_those_are_judged() -> None:
                 "unplaced": (),
             }
         )
-        assert [rule for rule, *_ in told(round_, plan)] == expected
+        assert [rule for rule, *_ in findings(round_, plan)] == expected
 
 
 def test_nowhere_nothing_is_due() -> None:
@@ -106,7 +106,7 @@ def test_nowhere_nothing_is_due() -> None:
     for assignment in plan.placements[0].assignments:
         parts.append(assignment.model_copy(update={"gpus": {"0": 400}}))  # noqa: PERF401
     held = plan.placements[0].model_copy(update={"assignments": tuple(parts)})
-    assert told(round_, plan.model_copy(update={"placements": (held,)})) == [
+    assert findings(round_, plan.model_copy(update={"placements": (held,)})) == [
         ("unknown_node", "job 'a' on node 'n9'", []),
         ("gpu_grant", "job 'a' on node 'n0'", ["400", "0", "600", "300", "600"]),
     ]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
 from campaigns.random_rounds import random_round
+from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.referee_messages import facts_of
 from placeopt.check import Ledger, violations
 from placeopt.model import Domain, Instance, Placement, Plan, Policy, Running
 from placeopt.model.plan import Unplaced
 from placeopt.model.policy import Changes, Queue, Quota
-from told import facts
 
 
 def some(round_: Instance, placements: tuple[Placement, ...], asked: tuple[str, ...], policy: Policy) -> Plan:
@@ -149,7 +149,7 @@ class TestHand:
         assert assert_alike(ledger, full, self.plan(full, w=[("n0", []), ("n1", [])])) == both
         assert assert_alike(ledger, full, self.plan(full, c=[("n0", [2]), ("n0", [3])])) == []
         found = ledger.violations(full, self.plan(full, c=across))
-        assert facts(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "750"])
+        assert facts_of(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "750"])
         less = self.round("a", "u")
         assert assert_alike(Ledger(less, self.policy), less, self.plan(less, c=across)) == []
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
+from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
 from placeopt.check import violations
 from placeopt.model import Domain, Gpu, Instance, Part, Plan, Policy, Slowdown
 from placeopt.model.plan import Moved
 from placeopt.model.policy import Changes, Postpone
-from reached import TRAFFIC, judged_by, reached
 
 NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
@@ -30,7 +30,9 @@ class TestWho:
 
     def round(self, least: int | None = 254, *, runs: bool = False, policy: Policy | None = None) -> Instance:
         pair = job("a", gpus=2, communication=TRAFFIC, utility_min_thousandths=least)
-        policy = judged_by(utility="sc17", changes={"moves_max": 1, "shrinks_max": 1}) if policy is None else policy
+        policy = (
+            utility_policy(utility="sc17", changes={"moves_max": 1, "shrinks_max": 1}) if policy is None else policy
+        )
         runs_there = [running(pair, [("n0", [0, 2])], movable=True, shrinkable=True)] if runs else []
         return instance(2, [pair, job("b")], machines=[minsky()], running=runs_there, policy=policy)
 
@@ -57,7 +59,7 @@ class TestWho:
 
     def test_a_shrunk_job_is_not_asked(self) -> None:
         """Its two workers left are across sockets, too."""
-        policy = judged_by(utility="sc17", changes={"shrinks_max": 1})
+        policy = utility_policy(utility="sc17", changes={"shrinks_max": 1})
         gang = job("a", workers=3, workers_min=2, communication=TRAFFIC, utility_min_thousandths=900)
         runs = running(gang, [("n0", [0]), ("n0", [2]), ("n0", [3])], shrinkable=True)
         round_ = instance(1, [gang], machines=[minsky()], running=[runs], policy=policy)
@@ -69,7 +71,7 @@ class TestWho:
             for least, rules in ((1000, []), (1001, ["minimal_utility"])):
                 one = job("a", gpus=len(gpus), utility_min_thousandths=least)
                 for utility in ("sum", "sc17"):
-                    round_ = instance(1, [one], machines=[minsky()], policy=judged_by(utility=utility))
+                    round_ = instance(1, [one], machines=[minsky()], policy=utility_policy(utility=utility))
                     plan = plan_for(round_, {"a": [("n0", gpus)]})
                     assert [violation.rule for violation in violations(round_, plan)] == rules
 
@@ -80,7 +82,7 @@ class TestWho:
         before.insert(1, job("free"))
         jobs = [*before, pair]
         runs = [running(before[0], [("n0", [0, 2])])]
-        round_ = instance(3, jobs, machines=[minsky()], running=runs, policy=judged_by(utility="sc17"))
+        round_ = instance(3, jobs, machines=[minsky()], running=runs, policy=utility_policy(utility="sc17"))
         placed = {"free": [("n0", [1])], "fine": [("n1", [0, 1])], "a": [("n2", [0, 2])]}
         assert [v.where for v in violations(round_, plan_for(round_, placed))] == ["job 'a'"]
 
@@ -93,7 +95,7 @@ class TestWho:
     def test_of_a_gang_all_places_must_be_there(self) -> None:
         """One of its nodes is, the other is not; likewise its GPUs."""
         gang = job("a", workers=2, communication=TRAFFIC, utility_min_thousandths=1000)
-        round_ = instance(2, [gang], machines=[minsky()], policy=judged_by(utility="sc17"))
+        round_ = instance(2, [gang], machines=[minsky()], policy=utility_policy(utility="sc17"))
         for lost, rule in ((("n9", [0]), "unknown_node"), (("n1", [4]), "gpu_indexes")):
             for where in ([("n0", [0]), lost], [lost, ("n0", [0])]):
                 assert [v.rule for v in violations(round_, plan_for(round_, {"a": where}))] == [rule]
@@ -105,7 +107,7 @@ class TestWho:
     def test_a_neighbour_that_is_partly_nowhere(self, theirs: Any, rule: str, form: str) -> None:
         """Issue 16, A2: where it is, it disturbs; where it is not, it is told. 1000/1333 is below 0.8, above 0.7."""
         slow = Slowdown(profile="calm", beside="loud", socket_thousandths=333)
-        policy = judged_by(interference=1000)
+        policy = utility_policy(interference=1000)
         policy = policy.model_copy(update={"interference": policy.interference.model_copy(update={"model": form})})
         for least, low in ((700, []), (800, ["minimal_utility"] if form == "pairwise" else [])):
             jobs = [job("a", profile="calm", utility_min_thousandths=least), job("b", workers=2, profile="loud")]
@@ -116,12 +118,12 @@ class TestWho:
     def test_what_could_run_nowhere_is_told_by_other_rules(self) -> None:
         """No GPU of the model asked for, so no best path: the path does not count against the job."""
         one = job("a", gpus=2, communication=TRAFFIC, gpu_models=("X",), utility_min_thousandths=1000)
-        round_ = instance(2, [one], machines=[minsky()], policy=judged_by(communication=1000))
+        round_ = instance(2, [one], machines=[minsky()], policy=utility_policy(communication=1000))
         assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))} == {"gpu_model"}
 
     def test_gangs_that_could_run_nowhere_and_gpus_of_who_asks_for_none(self) -> None:
         """Two workers of a model that is nowhere; a CPU worker that the plan gives two GPUs: issue 16, A2."""
-        policy = judged_by(communication=1000)
+        policy = utility_policy(communication=1000)
         fields = {"communication": TRAFFIC, "utility_min_thousandths": 1000}
         gang = job("a", workers=2, gpu_models=("X",), **fields)
         round_ = instance(2, [gang], machines=[minsky()], policy=policy)
@@ -135,7 +137,7 @@ class TestWho:
         """All on one node, and one on each: the first says how near they could be, 1 of 20 here."""
         both = job("a", workers=2, single_node=True, workers_per_node_max=1, communication=TRAFFIC)
         both = both.model_copy(update={"utility_min_thousandths": 51})
-        round_ = instance(2, [both], machines=[minsky()], policy=judged_by(communication=1000))
+        round_ = instance(2, [both], machines=[minsky()], policy=utility_policy(communication=1000))
         plan = plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]})
         assert [v.rule for v in violations(round_, plan)] == ["workers_per_node", "minimal_utility"]
 
@@ -153,14 +155,14 @@ class TestArtifact:
     def round(self, *jobs: Any, **fields: Any) -> Instance:
         loud = Slowdown(profile="calm", beside="loud", socket_thousandths=333)
         hum = Slowdown(profile="calm", beside="hum", socket_thousandths=1000)
-        policy = judged_by(utility="sc17", share_mode="exclusive")
+        policy = utility_policy(utility="sc17", share_mode="exclusive")
         return instance(jobs=jobs, machines=[minsky()], policy=policy, slowdowns=(loud, hum), **fields)
 
     @pytest.mark.parametrize(("gpus", "utility"), [((0, 1), 1000), ((0, 2), 253), ((1, 3), 253)])
     def test_two_gpus(self, gpus: tuple[int, int], utility: int) -> None:
         """Across: t = (20 - 1) / (20 x 2) = 0.475, U = 0.2 / (0.6892 + 0.1) = 0.2534."""
         round_ = self.round(job("a", gpus=2, communication=TRAFFIC))
-        assert reached(round_, {"a": [("n0", gpus)]}) == utility
+        assert utility_of(round_, {"a": [("n0", gpus)]}) == utility
 
     @pytest.mark.parametrize(
         ("others", "utility"),
@@ -176,12 +178,12 @@ class TestArtifact:
         """Who causes nothing counts in the number only."""
         round_ = self.round(job("a", profile="calm"), *(job(f"b{name}", profile=name) for name in others))
         placed = {"a": [("n0", [0])], **{f"b{name}": [("n0", [gpu])] for name, gpu in others.items()}}
-        assert reached(round_, placed) == utility
+        assert utility_of(round_, placed) == utility
 
     def test_both_together(self) -> None:
         """0.2 / (0.6892 + 0.8661) = 0.1285."""
         round_ = self.round(job("a", gpus=2, profile="calm", communication=TRAFFIC), job("b", profile="loud"))
-        assert reached(round_, {"a": [("n0", [0, 2])], "b": [("n0", [1])]}) == 128
+        assert utility_of(round_, {"a": [("n0", [0, 2])], "b": [("n0", [1])]}) == 128
 
     def test_roots_that_are_rational_meet_their_threshold_exactly(self) -> None:
         """
@@ -192,9 +194,9 @@ class TestArtifact:
         far = ((0, 50, 1), (50, 0, 50), (1, 50, 0))
         pair = job("a", gpus=2, communication=TRAFFIC)
         round_ = instance(
-            1, [pair], machines=[machine(gpus=3, gpu_distance_matrix=far)], policy=judged_by(utility="sc17")
+            1, [pair], machines=[machine(gpus=3, gpu_distance_matrix=far)], policy=utility_policy(utility="sc17")
         )
-        assert reached(round_, {"a": [("n0", [0, 1])]}) == 250
+        assert utility_of(round_, {"a": [("n0", [0, 1])]}) == 250
 
     @pytest.mark.parametrize(("inside", "utility"), [(1, 181), (2, 159), (3, 181), (4, 201)])
     def test_the_worst_path_is_the_longest_times_the_pairs_or_gpus(self, inside: int, utility: int) -> None:
@@ -208,8 +210,8 @@ class TestArtifact:
         one = machine(gpus=[Gpu(model="A", uplink_weight=1)], uplink_weight=0)
         racks = (Domain(id="r0", uplink_weight=1), Domain(id="r1", uplink_weight=1))
         gang = job("a", workers=inside + 1, communication=TRAFFIC)
-        round_ = instance(nodes, [gang], machines=[one], domains=racks, policy=judged_by(utility="sc17"))
-        assert reached(round_, {"a": [(f"n{i}", [0]) for i in range(inside)] + [("far", [0])]}) == utility
+        round_ = instance(nodes, [gang], machines=[one], domains=racks, policy=utility_policy(utility="sc17"))
+        assert utility_of(round_, {"a": [(f"n{i}", [0]) for i in range(inside)] + [("far", [0])]}) == utility
 
 
 class TestSum:
@@ -237,9 +239,9 @@ class TestSum:
     )
     def test_weights(self, weights: tuple[int, int, int], utility: int) -> None:
         a, b, d = weights
-        policy = judged_by(communication=a, interference=b, fragmentation=d)
+        policy = utility_policy(communication=a, interference=b, fragmentation=d)
         round_ = self.round(policy)
-        assert reached(round_, {"a": [("n0", [0, 1])], "b": [("n0", [2])]}) == utility
+        assert utility_of(round_, {"a": [("n0", [0, 1])], "b": [("n0", [2])]}) == utility
 
     def test_weights_of_other_costs_have_no_part(self) -> None:
         """700 of Horus beside 300: the three sum to 300, and that is what is divided by."""
@@ -250,7 +252,7 @@ class TestSum:
             }
         )
         placed = {"a": [("n0", [0, 1])], "b": [("n0", [2])]}
-        assert reached(self.round(policy), placed) == 549  # (1/21 + 2 x 0.8) / 3
+        assert utility_of(self.round(policy), placed) == 549  # (1/21 + 2 x 0.8) / 3
 
     @pytest.mark.parametrize(
         ("mine", "other", "utility"),
@@ -268,40 +270,40 @@ class TestSum:
     )
     def test_free_parts_of_sockets(self, mine: list[int], other: int | None, utility: int) -> None:
         """As little left of the small socket as can be: the sum of free parts, at best over as it is."""
-        round_ = self.round(judged_by(fragmentation=1000), gpus=len(mine))
+        round_ = self.round(utility_policy(fragmentation=1000), gpus=len(mine))
         placed = {"a": [("n0", mine)], **({} if other is None else {"b": [("n0", [other])]})}
-        assert reached(round_, placed) == utility
+        assert utility_of(round_, placed) == utility
 
     def test_a_gpu_that_others_hold_as_well_would_not_be_free_without_the_job(self) -> None:
         """Halves: alone on its GPU, 600 as above; with another on it, no place would leave more."""
-        round_ = self.round(judged_by(fragmentation=1000), gpus=1, gpu_milli=500)
+        round_ = self.round(utility_policy(fragmentation=1000), gpus=1, gpu_milli=500)
         half = (round_.jobs[0], job("b", gpu_milli=500))
         round_ = round_.model_copy(update={"jobs": half})
-        assert reached(round_, {"a": [("n0", [2])]}) == 600
-        assert reached(round_, {"a": [("n0", [2])], "b": [("n0", [2])]}) == 1000
+        assert utility_of(round_, {"a": [("n0", [2])]}) == 600
+        assert utility_of(round_, {"a": [("n0", [2])], "b": [("n0", [2])]}) == 1000
 
     def test_free_parts_add_up_over_the_jobs_nodes(self) -> None:
         """One worker on GPU 1 of each node: (1 + 2/3) x 2, at best (0 + 1) x 2; and one of them on GPU 0: 5/3 + 1."""
-        round_ = self.round(judged_by(fragmentation=1000), gpus=1, workers=2)
-        assert reached(round_, {"a": [("n0", [1]), ("n1", [1])]}) == 600
-        assert reached(round_, {"a": [("n0", [1]), ("n1", [0])]}) == 750
+        round_ = self.round(utility_policy(fragmentation=1000), gpus=1, workers=2)
+        assert utility_of(round_, {"a": [("n0", [1]), ("n1", [1])]}) == 600
+        assert utility_of(round_, {"a": [("n0", [1]), ("n1", [0])]}) == 750
 
     def test_gpus_outside_any_socket_are_together(self) -> None:
         """Two of four in a socket: 2 of 2 free and 1 of 2 free."""
         gpus = [Gpu(model="A", part="s0"), Gpu(model="A", part="s0"), Gpu(model="A"), Gpu(model="A"), Gpu(model="A")]
         one = job("a")
         round_ = instance(
-            1, [one], machines=[machine(gpus=gpus, parts=SOCKETS[:1])], policy=judged_by(fragmentation=1000)
+            1, [one], machines=[machine(gpus=gpus, parts=SOCKETS[:1])], policy=utility_policy(fragmentation=1000)
         )
-        assert reached(round_, {"a": [("n0", [3])]}) == 900  # 1 + 2/3, at best 1/2 + 1
-        assert reached(round_, {"a": [("n0", [1])]}) == 1000
+        assert utility_of(round_, {"a": [("n0", [3])]}) == 900  # 1 + 2/3, at best 1/2 + 1
+        assert utility_of(round_, {"a": [("n0", [1])]}) == 1000
 
 
 def test_a_moved_job_on_a_part_of_its_gpus_is_asked() -> None:
     """Restarted on two of its three GPUs, across sockets: it starts anew."""
     gang = job("a", workers=3, workers_min=2, communication=TRAFFIC, utility_min_thousandths=900)
     runs = running(gang, [("n0", [0]), ("n0", [2]), ("n0", [3])], movable=True)
-    policy = judged_by(utility="sc17", changes=Changes(moves_max=1).model_dump())
+    policy = utility_policy(utility="sc17", changes=Changes(moves_max=1).model_dump())
     round_ = instance(1, [gang], machines=[minsky()], running=[runs], policy=policy)
     moved = plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]}, moved=["a"])
     assert [violation.rule for violation in violations(round_, moved)] == ["minimal_utility"]

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
+from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
 from placeopt.check.distances import Distances
 from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Node, Part
-from reached import TRAFFIC, judged_by, reached
 
-POLICY = judged_by(communication=1000)
+POLICY = utility_policy(communication=1000)
 PARTS = (
     Part(id="s0", level="socket"),
     Part(id="w0", level="switch", parent="s0"),
@@ -48,7 +48,7 @@ def pair(**fields: Any) -> Instance:
 )
 def test_a_path_climbs_to_the_closest_part_that_both_share(gpus: tuple[int, int], path: int) -> None:
     """GPU 1, switch and NUMA domain 10, socket 20 (SC'17, fig. 7); the nearest two are 2 apart."""
-    assert reached(pair(), {"a": [("n0", gpus)]}) == 2000 // path
+    assert utility_of(pair(), {"a": [("n0", gpus)]}) == 2000 // path
 
 
 @pytest.mark.parametrize(("socket", "path"), [(7, 30), (0, 16)])
@@ -60,7 +60,7 @@ def test_stated_weights_replace_the_defaults(socket: int, path: int) -> None:
     )
     gpus = [gpu(name, uplink_weight=3) for name in ("w0", "w0", "w1", "w2")]
     round_ = pair(parts=parts, gpus=gpus)
-    assert reached(round_, {"a": [("n0", [0, 3])]}) == 6000 // path
+    assert utility_of(round_, {"a": [("n0", [0, 3])]}) == 6000 // path
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_stated_weights_replace_the_defaults(socket: int, path: int) -> None:
 def test_links_shorten_paths_also_by_way_of_other_gpus(gpus: tuple[int, int], path: int) -> None:
     """0-3 of weight 4 and 3-4 of weight 1; a link of weight 100 beside a path of 2 changes nothing. Best: 1."""
     links = (Link(gpus=(0, 3), weight=4), Link(gpus=(4, 3), weight=1), Link(gpus=(0, 1), weight=100))
-    assert reached(pair(links=links), {"a": [("n0", gpus)]}) == 1000 // path
+    assert utility_of(pair(links=links), {"a": [("n0", gpus)]}) == 1000 // path
 
 
 def test_a_stated_matrix_is_the_distance() -> None:
@@ -78,8 +78,8 @@ def test_a_stated_matrix_is_the_distance() -> None:
     matrix = [[0 if a == b else 8 for b in range(5)] for a in range(5)]
     matrix[3][4] = matrix[4][3] = 3
     round_ = pair(gpu_distance_matrix=tuple(map(tuple, matrix)))
-    assert reached(round_, {"a": [("n0", [0, 1])]}) == 375
-    assert reached(round_, {"a": [("n0", [3, 4])]}) == 1000
+    assert utility_of(round_, {"a": [("n0", [0, 1])]}) == 375
+    assert utility_of(round_, {"a": [("n0", [3, 4])]}) == 1000
 
 
 class TestAcross:
@@ -97,7 +97,7 @@ class TestAcross:
         one = machine(gpus=1, uplink_weight=fields.pop("uplink_weight", None))
         a = job("a", workers=2, communication=TRAFFIC)
         round_ = instance(self.nodes, [a], machines=[one], domains=fields.pop("domains", self.domains), policy=POLICY)
-        return reached(round_, {"a": [(f"n{i}", [0]) for i in where]})
+        return utility_of(round_, {"a": [(f"n{i}", [0]) for i in where]})
 
     @pytest.mark.parametrize(
         ("where", "path"), [((0, 1), 202), ((0, 2), 602), ((1, 3), 1002), ((4, 0), 802), ((3, 4), 402)]
@@ -216,7 +216,7 @@ class TestBest:
     ) -> int:
         a = job("a", **{"communication": TRAFFIC, **fields})
         kinds = [tree()] if machines is None else machines
-        return reached(instance(nodes, [a], machines=kinds, domains=domains, policy=POLICY), {"a": where})
+        return utility_of(instance(nodes, [a], machines=kinds, domains=domains, policy=POLICY), {"a": where})
 
     def test_only_gpus_that_the_job_may_hold_count(self) -> None:
         """Of the model asked for, one stands on each socket: 62 is the best, by model and by memory (at the edge)."""

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, option, placement, plan_for, running
+from helpers.builders import instance, job, machine, node, option, placement, plan_for, running
+from helpers.referee_messages import findings
 from placeopt.check import judge
 from placeopt.model import Assignment, Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
 from placeopt.model.policy import Changes
-from told import told
 
 DOMAINS = (
     Domain(id="z0", level="zone"),
@@ -32,7 +32,7 @@ class TestWhere:
         )
         round_ = instance([node("n0"), bad, node("n2")], [a], domains=DOMAINS)
         where = "job 'a' on node 'n1'"
-        assert told(round_, plan_for(round_, {"a": [("n1", [0])]})) == [
+        assert findings(round_, plan_for(round_, {"a": [("n1", [0])]})) == [
             ("drained", where, []),
             ("taints", where, ["'x'"]),
             ("taints", where, ["'z'"]),
@@ -58,7 +58,7 @@ class TestWhere:
         nodes = [node(f"n{i}", domain=f"r{i}", labels={"disk": "ssd"} if i == 1 else {}) for i in range(3)]
         nodes.append(node("n3", labels={"disk": "ssd"}))
         round_ = instance(nodes, [job("a", node_selector=selector)], domains=DOMAINS)
-        assert tuple(n.id for n in nodes if not told(round_, plan_for(round_, {"a": [(n.id, [0])]}))) == fits
+        assert tuple(n.id for n in nodes if not findings(round_, plan_for(round_, {"a": [(n.id, [0])]}))) == fits
 
     def test_every_node_of_every_job_is_looked_at(self) -> None:
         """A job that may stand anywhere, an unknown node and a good one come before."""
@@ -66,7 +66,7 @@ class TestWhere:
         jobs = [job("free", tolerations=("t",)), job("a", workers=3, nodes_allowed=("n0",))]
         round_ = instance(nodes, jobs)
         plan = plan_for(round_, {"free": [("n1", [1])], "a": [("n9", [0]), ("n0", [0]), ("n1", [0])]})
-        assert [(rule, where) for rule, where, _ in told(round_, plan)] == [
+        assert [(rule, where) for rule, where, _ in findings(round_, plan)] == [
             ("unknown_node", "job 'a' on node 'n9'"),
             ("taints", "job 'a' on node 'n1'"),
             ("nodes_allowed", "job 'a' on node 'n1'"),
@@ -77,9 +77,9 @@ class TestWhere:
         """A job without wishes, in a cluster where one node of three is marked."""
         nodes = [node("n0"), node("n1", **mark), node("n2")]
         round_ = instance(nodes, [job("a"), job("b")])
-        assert told(round_, plan_for(round_, {"a": [("n0", [0])], "b": [("n2", [0])]})) == []
+        assert findings(round_, plan_for(round_, {"a": [("n0", [0])], "b": [("n2", [0])]})) == []
         rule = "drained" if "drained" in mark else "taints"
-        assert [found for found, *_ in told(round_, plan_for(round_, {"b": [("n1", [0])]}))] == [rule]
+        assert [found for found, *_ in findings(round_, plan_for(round_, {"b": [("n1", [0])]}))] == [rule]
 
     def test_each_gpu_of_another_model_is_told(self) -> None:
         """0 and 2 are right; 1 and 3 are not; 9 is not there."""
@@ -87,13 +87,13 @@ class TestWhere:
         a = job("a", gpus=4, gpu_models=("V100", "A100"))
         round_ = instance(1, [a], machines=[machine(gpus=gpus)])
         where = "job 'a' on node 'n0'"
-        assert told(round_, plan_for(round_, {"a": [("n0", [0, 1, 2, 3])]})) == [
+        assert findings(round_, plan_for(round_, {"a": [("n0", [0, 1, 2, 3])]})) == [
             ("gpu_model", where, ["1", "'T4'", "'V100'", "'A100'"]),
             ("gpu_model", where, ["3", "'P4'", "'V100'", "'A100'"]),
         ]
-        found = told(round_, plan_for(round_, {"a": [("n0", [9, 0, 2, 3])]}))
+        found = findings(round_, plan_for(round_, {"a": [("n0", [9, 0, 2, 3])]}))
         assert [rule for rule, *_ in found] == ["gpu_indexes", "gpu_model"]
-        assert [rule for rule, *_ in told(round_, plan_for(round_, {"a": [("n0", [4, 0, 2, 3])]}))] == [
+        assert [rule for rule, *_ in findings(round_, plan_for(round_, {"a": [("n0", [4, 0, 2, 3])]}))] == [
             "gpu_indexes",
             "gpu_model",
         ]
@@ -102,7 +102,9 @@ class TestWhere:
         a = job("a", options=(option("x", gpu_models=("A100",)), option("y", gpu_models=("V100",)), option("z")))
         round_ = instance(1, [a])
         rules = {
-            name: [rule for rule, *_ in told(round_, plan_for(round_, {"a": placement(a, [("n0", [0])], option=name)}))]
+            name: [
+                rule for rule, *_ in findings(round_, plan_for(round_, {"a": placement(a, [("n0", [0])], option=name)}))
+            ]
             for name in "xyz"
         }
         assert rules == {"x": ["gpu_model"], "y": [], "z": []}
@@ -123,7 +125,7 @@ class TestExempt:
 
     def rules(self, where: Any, **fields: Any) -> set[str]:
         round_ = self.round()
-        return {rule for rule, *_ in told(round_, plan_for(round_, {"a": where}, **fields))}
+        return {rule for rule, *_ in findings(round_, plan_for(round_, {"a": where}, **fields))}
 
     def test_it_stays(self) -> None:
         assert self.rules(self.home) == set()
@@ -139,7 +141,10 @@ class TestExempt:
 
     def test_others_do_not_start_there(self) -> None:
         round_ = self.round()
-        assert [rule for rule, *_ in told(round_, plan_for(round_, {"b": [("n0", [3])]}))] == ["drained", "taints"]
+        assert [rule for rule, *_ in findings(round_, plan_for(round_, {"b": [("n0", [3])]}))] == [
+            "drained",
+            "taints",
+        ]
 
     def test_the_gpu_model_is_no_label(self) -> None:
         """What runs on the wrong model stands; unlike a label it is told, as something that stands."""
@@ -159,7 +164,7 @@ class TestShape:
         round_ = instance(
             self.nodes, [job("a", workers=len(on), **fields)], domains=DOMAINS, machines=[machine(gpus=8)]
         )
-        return told(round_, plan_for(round_, {"a": [(f"n{name}", [i]) for i, name in enumerate(on)]}))
+        return findings(round_, plan_for(round_, {"a": [(f"n{name}", [i]) for i, name in enumerate(on)]}))
 
     @pytest.mark.parametrize(("on", "nodes"), [("000", 1), ("001", 2), ("012", 3)])
     def test_single_node(self, on: str, nodes: int) -> None:
@@ -182,7 +187,7 @@ class TestShape:
         ]
         round_ = instance(2, jobs)
         placed = {"free": [("n0", [0]), ("n1", [0])], "a": [("n0", [1]), ("n1", [1])], "b": [("n0", [2]), ("n0", [3])]}
-        assert told(round_, plan_for(round_, placed)) == [
+        assert findings(round_, plan_for(round_, placed)) == [
             ("single_node", "job 'a'", ["2"]),
             ("workers_per_node", "job 'b' on node 'n0'", ["2", "1"]),
         ]
@@ -245,5 +250,5 @@ def test_gpus_of_an_unchecked_record_that_are_not_there_are_only_told() -> None:
     )
     plan: Plan = plan_for(round_, {"a": [("n0", [0, 1])]})
     held = plan.placements[0].model_copy(update={"assignments": (odd,)})
-    found = told(round_, plan.model_copy(update={"placements": (held,)}))
+    found = findings(round_, plan.model_copy(update={"placements": (held,)}))
     assert found == [("gpu_indexes", "job 'a' on node 'n0'", ["4", "4"])]

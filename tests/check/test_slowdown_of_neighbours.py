@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import pytest
 
-from builders import instance, job, machine
+from helpers.builders import instance, job, machine
+from helpers.referee_utility import utility_of, utility_policy
 from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, SlowdownCurve
-from reached import judged_by, reached
 
 LOUD = Slowdown(
     profile="calm", beside="loud", gpu_thousandths=500, switch_thousandths=400, socket_thousandths=300,
@@ -39,7 +39,7 @@ def round_of(*profiles: str | None, model: Literal["pairwise", "worst"] = "pairw
 
 
 def _policy(model: str, **fields: Any) -> Policy:
-    policy = judged_by(interference=1000, jobs_per_gpu_max=4, share_mode="overcommit")
+    policy = utility_policy(interference=1000, jobs_per_gpu_max=4, share_mode="overcommit")
     return policy.model_copy(update={"interference": Interference.model_validate({"model": model, **fields})})
 
 
@@ -58,7 +58,7 @@ def _policy(model: str, **fields: Any) -> Policy:
 )
 def test_the_closest_domain_that_two_jobs_share_counts(mine: int, theirs: int, excess: int) -> None:
     round_ = round_of("loud")
-    assert reached(round_, {"a": [("n0", [mine])], "b0": [("n0", [theirs])]}) == slowed(excess)
+    assert utility_of(round_, {"a": [("n0", [mine])], "b0": [("n0", [theirs])]}) == slowed(excess)
 
 
 def test_two_gpus_outside_all_parts_share_the_node_only() -> None:
@@ -67,14 +67,14 @@ def test_two_gpus_outside_all_parts_share_the_node_only() -> None:
     loose = machine(gpus=[Gpu(model="A"), Gpu(model="A")])
     cluster = round_.cluster.model_copy(update={"machines": (loose,)})
     alike = round_.model_copy(update={"cluster": cluster})
-    assert reached(alike, {"a": [("n0", [0])], "b0": [("n0", [1])]}) == slowed(200)
+    assert utility_of(alike, {"a": [("n0", [0])], "b0": [("n0", [1])]}) == slowed(200)
 
 
 def test_a_level_left_out_counts_nothing_although_a_wider_one_does() -> None:
     """``hum`` states 0 for the GPU and 70 for the node."""
     round_ = round_of("hum")
-    assert reached(round_, {"a": [("n0", [0])], "b0": [("n0", [0])]}) == 1000
-    assert reached(round_, {"a": [("n0", [0])], "b0": [("n0", [4])]}) == slowed(70)
+    assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n0", [0])]}) == 1000
+    assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n0", [4])]}) == slowed(70)
 
 
 @pytest.mark.parametrize(("model", "excess"), [("pairwise", 570), ("worst", 500)])
@@ -82,17 +82,17 @@ def test_neighbours_add_up_or_the_worst_counts(model: Literal["pairwise", "worst
     """500 of one on the GPU, 70 of another on the node; nothing of one without entry and one without profile."""
     round_ = round_of("loud", "hum", "calm", None, model=model)
     placed = {"a": [("n0", [0])], "b0": [("n0", [0])], "b1": [("n0", [4])], "b2": [("n0", [1])], "b3": [("n0", [2])]}
-    assert reached(round_, placed) == slowed(excess)
+    assert utility_of(round_, placed) == slowed(excess)
 
 
 def test_other_nodes_and_jobs_without_gpus_disturb_nobody() -> None:
     """The same GPU of another node is another GPU; a CPU job has no part in it, neither as one nor as the other."""
     round_ = round_of("loud")
-    assert reached(round_, {"a": [("n0", [0])], "b0": [("n1", [0])]}) == 1000
+    assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n1", [0])]}) == 1000
     jobs = (round_.jobs[0], job("b0", gpus=0, profile="loud"))
-    assert reached(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [0])], "b0": [("n0", [])]}) == 1000
+    assert utility_of(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [0])], "b0": [("n0", [])]}) == 1000
     jobs = (job("a", gpus=0, profile="calm"), job("b0", profile="loud"))
-    assert reached(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [])], "b0": [("n0", [0])]}) == 1000
+    assert utility_of(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [])], "b0": [("n0", [0])]}) == 1000
 
 
 def test_a_neighbour_of_one_worker_counts_once_for_the_job() -> None:
@@ -100,14 +100,14 @@ def test_a_neighbour_of_one_worker_counts_once_for_the_job() -> None:
     calm = LOUD.model_copy(update={"beside": "calm"})
     round_ = round_of("loud", workers=2).model_copy(update={"slowdowns": (LOUD, calm)})
     placed = {"a": [("n0", [0]), ("n1", [0])], "b0": [("n0", [2]), ("n0", [3])]}
-    assert reached(round_, placed) == slowed(300)
+    assert utility_of(round_, placed) == slowed(300)
     placed = {"a": [("n0", [0]), ("n1", [0])], "b0": [("n0", [2]), ("n1", [1])]}
-    assert reached(round_, placed) == slowed(400)
+    assert utility_of(round_, placed) == slowed(400)
 
 
 @pytest.mark.parametrize("model", ["pairwise", "worst"])
 def test_alone_a_job_is_not_slowed(model: Literal["pairwise", "worst"]) -> None:
-    assert reached(round_of(model=model), {"a": [("n0", [0])]}) == 1000
+    assert utility_of(round_of(model=model), {"a": [("n0", [0])]}) == 1000
 
 
 class TestCurve:
@@ -116,7 +116,7 @@ class TestCurve:
     def utility(self, percents: tuple[int, ...], where: tuple[int, ...], **curve: Any) -> int:
         jobs = [job(f"j{i}", gpu_utilisation_percent=percent) for i, percent in enumerate(percents)]
         round_ = instance(1, jobs, policy=_policy("curve", **curve))
-        return reached(round_, {f"j{i}": [("n0", [gpu])] for i, gpu in enumerate(where)}, "j0")
+        return utility_of(round_, {f"j{i}": [("n0", [gpu])] for i, gpu in enumerate(where)}, "j0")
 
     @pytest.mark.parametrize(
         ("curve", "percents", "excess"),
@@ -164,8 +164,8 @@ class TestCurve:
         jobs = [job("a", gpus=2, gpu_utilisation_percent=30), job("b", gpu_utilisation_percent=20)]
         jobs += [job("c", gpus=2, gpu_utilisation_percent=70)]
         round_ = instance(1, jobs, policy=_policy("curve"))
-        assert reached(round_, {"a": [("n0", [0, 1])], "b": [("n0", [0])]}) == slowed(82)
-        assert reached(round_, {"a": [("n0", [0, 1])], "b": [("n0", [0])], "c": [("n0", [1, 2])]}) == slowed(164)
-        assert reached(round_, {"a": [("n0", [0, 1])], "c": [("n0", [1, 2])]}) == slowed(164)
+        assert utility_of(round_, {"a": [("n0", [0, 1])], "b": [("n0", [0])]}) == slowed(82)
+        assert utility_of(round_, {"a": [("n0", [0, 1])], "b": [("n0", [0])], "c": [("n0", [1, 2])]}) == slowed(164)
+        assert utility_of(round_, {"a": [("n0", [0, 1])], "c": [("n0", [1, 2])]}) == slowed(164)
         far = {"a": [("n0", [0, 1])], "c": [("n0", [2, 3])]}
-        assert reached(round_, far) == 1000
+        assert utility_of(round_, far) == 1000

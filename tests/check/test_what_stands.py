@@ -1,19 +1,19 @@
 """
 Limits that running jobs broke before the round: told apart from what the plan breaks, of whom, and when they do not.
 
-Issue 16, A10, in the referee alone; `tests/test_standing.py` has whole solves.
+Issue 16, A10, in the referee alone; `tests/whole/test_standing.py` has whole solves.
 """
 
 from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, option, plan_for, running
+from helpers.builders import instance, job, machine, node, option, plan_for, running
+from helpers.referee_messages import facts_of
 from placeopt.check import Violation, judge, violations
 from placeopt.model import Domain, Gpu, Instance, Job, Plan, Policy, Split
 from placeopt.model.plan import Standing
 from placeopt.model.policy import Changes, Queue, Quota
-from told import facts
 
 Known = tuple[str, str | None, str | None]
 MAY = {"movable": True, "shrinkable": True, "preemptible": True}
@@ -161,7 +161,7 @@ class TestTogether:
         assert judged(round_, plan_for(round_, {"free": [("n0", [0])]})) == ([], known)
         assert judged(round_, plan_for(round_, {"c": [("n0", [0])]})) == (known, [])
         (found,) = judge(round_, plan_for(round_, {"free": [("n0", [0])]})).standing
-        assert facts(found)[2] == ["18000", "16384", "'a'", "'b'", "'free'"]
+        assert facts_of(found)[2] == ["18000", "16384", "'a'", "'b'", "'free'"]
 
     @pytest.mark.parametrize("resource", SMALL)
     def test_resources_of_a_node_are_of_those_that_take_some(self, resource: str) -> None:
@@ -175,7 +175,7 @@ class TestTogether:
         known = [(rule, None, "n0")]
         beside = plan_for(round_, {"none": [("n0", [2])]})
         assert judged(round_, beside) == ([], known)
-        assert facts(judge(round_, beside).standing[0])[2][-2:] == ["'a'", "'b'"]
+        assert facts_of(judge(round_, beside).standing[0])[2][-2:] == ["'a'", "'b'"]
         assert judged(round_, plan_for(round_, {"little": [("n0", [2])]})) == (known, [])
         assert judged(round_, plan_for(round_, {"little": [("n1", [2])]})) == ([], known)
 
@@ -300,8 +300,8 @@ class TestFixed:
             {"placed": {"a": [("n0", [1]), ("n0", [2])]}, "moved": ["a"]},
         ):
             plan = plan_for(round_, fields.pop("placed", {}), **fields)  # type: ignore[call-overload]
-            assert [facts(v)[:2] for v in violations(round_, plan)] == [where[:2]]
-            assert facts(violations(round_, plan)[0])[2] == ["2"]
+            assert [facts_of(v)[:2] for v in violations(round_, plan)] == [where[:2]]
+            assert facts_of(violations(round_, plan)[0])[2] == ["2"]
         assert violations(round_, plan_for(round_, {}, preempted=["b"])) == []
         several = job("a", workers=2, workers_min=1)
         free = round_.model_copy(update={"jobs": (several, other)})
@@ -324,9 +324,9 @@ class TestFixed:
         runs = [running(one, [where], **MAY) for one, where in zip(jobs, at, strict=True)]
         round_ = instance(2, jobs, running=runs, policy=Policy(changes=CHANGES, **policy))
         for name in "ab":
-            found = [facts(v) for v in violations(round_, plan_for(round_, {}, preempted=[name]))]
+            found = [facts_of(v) for v in violations(round_, plan_for(round_, {}, preempted=[name]))]
             assert found == ([("running", f"job '{name}'", ["2", "'n1'"])] if fixed else [])
-        both = [where for _, where, _ in map(facts, violations(round_, plan_for(round_, {}, preempted=["b", "a"])))]
+        both = [where for _, where, _ in map(facts_of, violations(round_, plan_for(round_, {}, preempted=["b", "a"])))]
         assert both == (["job 'a'", "job 'b'"] if fixed else [])
         for name in "cd":
             assert violations(round_, plan_for(round_, {}, preempted=[name])) == []
@@ -346,7 +346,7 @@ class TestFixed:
         policy = Policy(share_mode="overcommit", jobs_per_gpu_max=1, changes=CHANGES)
         round_ = instance(2, [wide, b, c], running=runs, policy=policy)
         found = violations(round_, plan_for(round_, {"a": [("n1", [0, 1, 2])]}, moved=["a"]))
-        assert [facts(v) for v in found] == [("running", "job 'a'", ["1", "'n0'"])]
+        assert [facts_of(v) for v in found] == [("running", "job 'a'", ["1", "'n0'"])]
 
 
 class TestListed:
@@ -363,7 +363,7 @@ class TestListed:
         round_ = self.round()
         standing = tuple(Standing(job=name, rule=rule, node=at, detail="") for rule, name, at in entries)
         plan = plan_for(round_, {}, **fields).model_copy(update={"standing": standing})
-        return [facts(v) for v in violations(round_, plan)]
+        return [facts_of(v) for v in violations(round_, plan)]
 
     def test_true_entries(self) -> None:
         """In any order, some or all."""

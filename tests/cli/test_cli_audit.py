@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-from conftest import INSTANCES, Cli, said
-
-from kubernetes_objects import node, pod, read
+from helpers.command_line import INSTANCES, Cli, said
+from helpers.kubernetes_objects import node, pod, read
 from placeopt.formats.documents import dumps
 
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"

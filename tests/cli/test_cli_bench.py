@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, Cli, said
 
+from helpers.command_line import INSTANCES, Cli, said
 from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.output import UsageError
 from placeopt.cli.run import run

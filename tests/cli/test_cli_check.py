@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conftest import DGX1, MINSKY, Cli, said
+from helpers.command_line import DGX1, MINSKY, Cli, said
 
 
 def changed(plan: Path, tmp_path: Path, **fields: Any) -> Path:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import highspy
 import pytest
-from conftest import MINSKY, Cli, said
 from ortools.sat import cp_model_pb2
 from ortools.sat.python import cp_model
 
 import placeopt
+from helpers.command_line import MINSKY, Cli, said
 from placeopt.formats.documents import write_instance
 from placeopt.generators import generate
 from placeopt.model import Instance, Plan

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Cli
 
 from campaigns.broken_files import FAULTS, Fault
+from helpers.command_line import Cli
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, Cli, said
 
+from helpers.command_line import INSTANCES, Cli, said
 from placeopt.cli.commands import doctor
 from placeopt.cli.commands.doctor import EXTRAS
 from placeopt.formats.documents import loads, read_instance

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import GANGS, INSTANCES, Cli, said
+
+from helpers.command_line import GANGS, INSTANCES, Cli, said
 
 HUGE = 2**63
 TOPO = INSTANCES / "topo" / "dgx1-topo-m.txt"

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, Cli, said
+
+from helpers.command_line import INSTANCES, Cli, said
 
 PAIRS = ("bench", "papers", "--only", "sc17-alexnet-1-spread,sc17-alexnet-64-spread", "--instances", INSTANCES)
 

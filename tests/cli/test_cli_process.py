@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, MINSKY, Cli, said
 
+from helpers.command_line import INSTANCES, MINSKY, Cli, said
 from placeopt.check import violations
 from placeopt.cli.output import ExitCode
 from placeopt.cli.progress import Interruption

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Cli, said
 
-from builders import instance, job
+from helpers.builders import instance, job
+from helpers.command_line import Cli, said
+from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.formats.documents import write_instance, write_plan, write_scenario
-from scenarios import scenario, timed
 
 pytest.importorskip("matplotlib")
 

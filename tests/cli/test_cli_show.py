@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import DGX1, GANGS, INSTANCES, MINSKY, Cli, said
 
-from builders import instance, job, machine, node, plan_for, running
+from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.command_line import DGX1, GANGS, INSTANCES, MINSKY, Cli, said
 from placeopt.formats.documents import write_instance, write_plan, write_scenario
 from placeopt.model import Domain, Gpu, Instance, Part, Plan
 from placeopt.model.scenario import Arrival, Scenario

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, Cli, said
 
+from helpers.command_line import INSTANCES, Cli, said
+from helpers.scenarios import scenario, timed
 from placeopt import read_instance, read_scenario, write_scenario
 from placeopt.simulation import named_policy, policy_names, simulate
 from placeopt.simulation.journal import EventLog
-from scenarios import scenario, timed
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
 HUNDRED = INSTANCES / "papers" / "sc17-workloads-100.json"

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import DGX1, GANGS, MINSKY, Cli, said
 
-from builders import instance, job, machine
+from helpers.builders import instance, job, machine
+from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said
 from placeopt.check import violations
 from placeopt.formats.documents import dumps, read_instance, read_plan, write_instance
 from placeopt.model import Policy

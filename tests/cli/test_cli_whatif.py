@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import GANGS, INSTANCES, Cli, said
 
+from helpers.command_line import GANGS, INSTANCES, Cli, said
 from placeopt import generate, read_instance, read_scenario, solve, write_instance, write_plan
 
 MINSKY = INSTANCES / "hand" / "minsky-1.json"

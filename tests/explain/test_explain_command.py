@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_large_gang import busy_racks
 
-from builders import instance, job, plan_for
+from helpers.builders import instance, job, plan_for
 from placeopt import solve, write_instance, write_plan
 from placeopt.cli.run import run
 from placeopt.explain import Explanation

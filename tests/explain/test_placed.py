@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from verdicts import faults
 
-from builders import instance, job, machine, node, option, plan_for
+from helpers.builders import instance, job, machine, node, option, plan_for
+from helpers.explanation_oracle import faults
+from helpers.small_rounds import random_round
 from placeopt import Instance, Plan, Policy, solve
 from placeopt.explain import explain
 from placeopt.model import Communication, Domain
@@ -17,7 +18,6 @@ from placeopt.problem import compile_problem
 from placeopt.solving.audit import allocation_of
 from placeopt.solving.sizes import SIZES
 from placeopt.terms.objective import weighted_costs
-from rounds import random_round
 
 TALK = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from builders import instance, job, machine, running
+from helpers.builders import instance, job, machine, running
 from placeopt import solve
 from placeopt.explain import Explanation, explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Policy

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gang_rounds import gang_round
-from verdicts import faults
 
+from helpers.explanation_oracle import faults
+from helpers.gang_rounds import gang_round
+from helpers.small_rounds import Dice, random_round
 from placeopt import solve
 from placeopt.explain import explain
-from rounds import Dice, random_round
 
 METHODS = ("stranding", "fcfs", "auto")
 

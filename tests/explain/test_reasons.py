@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders import instance, job, machine, node, option, plan_for, running
+from helpers.builders import instance, job, machine, node, option, plan_for, running
 from placeopt import BadInput, Instance, Plan, Policy, solve
 from placeopt.explain import Explanation, explain
 from placeopt.model import Domain, Split

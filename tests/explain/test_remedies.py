@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt import Instance, solve
 from placeopt.explain import Explanation, explain
 from placeopt.model import Domain, Option, Policy, Split

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from brute_force import Enumeration
+from helpers.brute_force import Enumeration
+from helpers.small_rounds import random_round
 from placeopt.formulations import add_assignment, add_counts, encode
 from placeopt.linear import ModelBuilder
 from placeopt.problem import compile_problem, open_state
 from placeopt.terms.costs import COSTS
 from placeopt.terms.objective import cost_expression, value, value_expression, weighted_costs
-from rounds import random_round
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 20))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node
-from differential import ROUTES, Route, solve
+from helpers.builders import instance, job, machine, node
+from helpers.differential import ROUTES, Route, solve
+from helpers.plan_records import plan_of
 from placeopt.check import violations
 from placeopt.formulations import decode
 from placeopt.linear import ModelBuilder
@@ -12,7 +13,6 @@ from placeopt.model import Domain, Instance, Policy, Split
 from placeopt.model.policy import Queue, Quota
 from placeopt.problem import compile_problem, open_state
 from placeopt.terms.objective import value_expression
-from plans import plan_of
 
 
 def best(round_: Instance, route: Route) -> tuple[int, list[int]]:

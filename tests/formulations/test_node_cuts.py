@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-import builders
+from helpers import builders
 from placeopt.formulations import node_rows
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.formulations.node_rows import dual_feasible, with_cuts

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from differential import ROUTES, examine
-from rounds import random_round
+from helpers.differential import ROUTES, examine
+from helpers.small_rounds import random_round
 
 QUICK = tuple(route for route in ROUTES if route.solver != "pulp-cbc")
 CBC_EVERY = 5

@@ -2,9 +2,9 @@
 
 import pytest
 
+from helpers.scenarios import scenario, timed
 from placeopt import BadInput
 from placeopt.generators.drawn import drawn_anew
-from scenarios import scenario, timed
 
 WORLD = scenario([timed("a", 0, 1000), timed("b", 5, 2000, gpus=2)])
 

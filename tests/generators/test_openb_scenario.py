@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import instance, job
+from helpers.builders import instance, job
 from placeopt import BadInput
 from placeopt.formats.openb import POD_COLUMNS_NEEDED, read_openb_run_times
 from placeopt.generators.openb_scenario import openb_scenario

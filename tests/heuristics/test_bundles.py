@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import builders
+from helpers import builders
 from placeopt.heuristics.bundles import BundleQuota, realise
 from placeopt.heuristics.exchange import exchange
 from placeopt.problem import Problem, State, compile_problem

@@ -1,6 +1,6 @@
 """In which order waiting jobs are considered."""
 
-from builders import instance, job, running
+from helpers.builders import instance, job, running
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Policy
 from placeopt.model.policy import Queue

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
 from placeopt.heuristics import greedy
 from placeopt.heuristics.scores.prices import prices_of_nodes, prices_of_types
 from placeopt.model import Gpu, Instance

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt.check import violations
 from placeopt.heuristics import greedy, make_room
 from placeopt.heuristics.job_orders import order_jobs
@@ -12,8 +14,6 @@ from placeopt.model.policy import Changes
 from placeopt.problem import Allocation, Problem, compile_problem
 from placeopt.problem.changes import keeps_limits
 from placeopt.terms.objective import value
-from plans import plan_of
-from rounds import random_round
 
 
 def after(round_: Instance) -> tuple[Problem, Allocation, Allocation]:

@@ -5,8 +5,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
-from differential import snapshot
+from helpers.builders import instance, job, machine, node, running
+from helpers.differential import snapshot
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.heuristics import greedy
@@ -21,8 +23,6 @@ from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.objective import cost, value, weighted_costs
-from plans import plan_of
-from rounds import random_round
 
 
 def begun(problem: Problem, seed: int = 0) -> LargeNeighbourhoodSearch:

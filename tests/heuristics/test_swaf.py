@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, option
+from helpers.builders import instance, job, option
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import swaf
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.model import Job
 from placeopt.problem import compile_problem
-from plans import plan_of
-from rounds import random_round
 
 SHAPES = (
     option("1", gpus=1, rate_milli=2_000, latency_ms=120_000, value=10),

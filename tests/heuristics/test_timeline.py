@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt.heuristics import lookahead
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import look_ahead

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
+from helpers.small_rounds import random_round
 from placeopt import solve, violations
 from placeopt.heuristics import greedy, window
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.problem import compile_problem
-from rounds import random_round
 
 
 @pytest.mark.parametrize("seed", range(12))

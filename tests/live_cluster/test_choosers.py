@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builders import instance, job, node
+from helpers.builders import instance, job, node
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, Policy
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb import node_signatures
@@ -14,7 +15,6 @@ from placeopt.model.policy import Interference, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.draft import draft_plan
 from placeopt.topology.builders import dgx1, minsky
-from rounds import random_round
 
 WEIGHTS = Weights(communication=334, interference=333, fragmentation=333)
 PROFILES = ("quiet", "loud", None)

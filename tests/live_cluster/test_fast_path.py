@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, violations
 from placeopt.check import Ledger, Violation
 from placeopt.model import Communication, Gpu, Part, Policy
 from placeopt.model.policy import Changes, Postpone
-from rounds import random_round
 
 NOW = 1_000_000
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from test_random_changes import SEEDS
 
-from builders import instance, job, machine, node, option, running
+from helpers.builders import instance, job, machine, node, option, running
+from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
 from placeopt.explain import explain
 from placeopt.formats.documents import dumps, loads
@@ -16,7 +17,6 @@ from placeopt.heuristics import greedy
 from placeopt.model import Communication, Domain, Gpu, Part, Split
 from placeopt.model.policy import Changes, Fragmentation, Postpone, Queue, Quota, Weights
 from placeopt.problem import compile_problem
-from rounds import random_round
 
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 

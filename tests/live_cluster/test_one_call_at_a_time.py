@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import placeopt
-from builders import instance, job
+from helpers.builders import instance, job
 from placeopt import Engine, EngineInUse, PlaceoptError, generate, violations
 from placeopt.errors import BadInput
 

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
+from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, violations
 from placeopt.errors import PlaceoptError
 from placeopt.model import Job, Node
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.solving.audit import audit
 from placeopt.topology.cluster_topology import ClusterTopology
-from rounds import random_round
 
 SEEDS = 60
 STEPS = 12

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
 from placeopt import Engine, Policy
 from placeopt.live_cluster import incremental_placer
 from placeopt.model import Job

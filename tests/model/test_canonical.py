@@ -5,12 +5,12 @@ import hashlib
 import numpy as np
 import pytest
 
-from builders import instance, job, option
+from helpers.builders import instance, job, option
+from helpers.small_rounds import random_round
 from placeopt.formats.documents import dumps, loads
 from placeopt.generators import generate
 from placeopt.model import Instance, Job
 from placeopt.model.instance import canonical_rows
-from rounds import random_round
 
 
 def plain(jobs: tuple[Job, ...]) -> str:

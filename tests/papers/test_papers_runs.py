@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
@@ -15,7 +16,6 @@ from placeopt_papers.journal import NAME, open_results, read_results
 from placeopt_papers.measures import held_over_time, measure_all, percentiles, slowdowns, waits_s
 from placeopt_papers.records import PaperCase, ResultLine
 from placeopt_papers.tables import CampaignRows, own_table
-from scenarios import policy, scenario, timed
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 PAIR = "sc17-alexnet-1-spread-beside-1"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
 from placeopt import BadInput, Instance, solve, solve_in_parts, violations
 from placeopt.generators import generate
 from placeopt.model import Domain, Policy
@@ -13,7 +14,6 @@ from placeopt.model.policy import Queue, Quota
 from placeopt.partition import WAYS, split
 from placeopt.partition.split import deal, groups_of
 from placeopt.solving.audit import audit
-from rounds import random_round
 
 RACKS = (Domain(id="r0"), Domain(id="r1"))
 

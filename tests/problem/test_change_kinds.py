@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, option, running
+from helpers.builders import instance, job, machine, option, running
 from placeopt.model import Policy
 from placeopt.model.policy import Changes, Queue
 from placeopt.problem import Placement, Problem, compile_problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, option, running
+from helpers.builders import instance, job, machine, node, option, running
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Communication, Domain, Gpu, Part, Policy, Split
 from placeopt.model.policy import Changes, Fragmentation, Queue, Usable, Weights

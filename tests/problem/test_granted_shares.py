@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, option, placement, running
-from granted_cases import CASES
+from helpers.builders import instance, job, option, placement, running
+from helpers.grant_cases import CASES
 from placeopt.errors import BadInput
 from placeopt.model import Placement, Policy
 from placeopt.problem import compile_problem

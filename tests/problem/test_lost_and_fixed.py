@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt.model import Gpu, Instance, Policy
 from placeopt.model.policy import Changes
 from placeopt.problem import Placement, compile_problem

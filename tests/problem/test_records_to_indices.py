@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, option, placement, running
+from helpers.builders import instance, job, machine, node, option, placement, running
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Assignment, Domain, Gpu, Instance, Job, Part, Policy, Slowdown, WorkerGpus
 from placeopt.model.policy import Changes, Fragmentation, Queue

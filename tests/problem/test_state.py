@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from builders import instance, job, machine, node, option, running
-from differential import snapshot
+from helpers.builders import instance, job, machine, node, option, running
+from helpers.differential import snapshot
+from helpers.small_rounds import random_round
 from placeopt.heuristics import greedy
 from placeopt.model import Domain, Policy
 from placeopt.model.policy import Queue
 from placeopt.problem import Move, Placement, State, compile_problem, hose_loads
-from rounds import random_round
 
 
 def test_hose_load_by_hand() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, running
-from differential import snapshot
+from helpers.builders import instance, job, machine, node, running
+from helpers.differential import snapshot
 from placeopt.model import Domain, Gpu, Part, Policy, Slowdown
 from placeopt.model.policy import Fragmentation, Queue
 from placeopt.problem import Move, Placement, Problem, State, compile_problem

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import instance, job
+from helpers.builders import instance, job
 from placeopt.model import Job, Policy
 from placeopt.model.policy import Fragmentation, TargetWorker
 from placeopt.problem.target import Target, target_workload, weigh

@@ -3,8 +3,8 @@
 from itertools import combinations, permutations
 
 import numpy as np
-from graphs import graph, random_graph, ring
 
+from helpers.graphs import graph, random_graph, ring
 from placeopt.rank_mapping.bound import least_assignment
 from placeopt.rank_mapping.connected import ConnectedCuts
 from placeopt.rank_mapping.cuts import CutBounds, congestion, least_cut, partition_bound

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from graphs import random_distances
 
+from helpers.graphs import random_distances
 from placeopt.rank_mapping.case import FloatArray
 from placeopt.rank_mapping.hierarchy import Block, hierarchy, tables_of
 

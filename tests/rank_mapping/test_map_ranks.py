@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from graphs import brute_force, graph, random_distances, random_graph, ring
 
+from helpers.graphs import brute_force, graph, random_distances, random_graph, ring
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Cluster, Domain, Machine, Node
 from placeopt.rank_mapping import map_ranks

@@ -2,12 +2,12 @@
 
 import pytest
 
-from builders import placement
+from helpers.builders import placement
+from helpers.scenarios import scenario, timed
 from placeopt.model import Placement
 from placeopt.model.scheduling import Arrays
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision, JobArrayQueue
 from placeopt.simulation.scheduling.placement_amounts import amounts_of, cluster_amounts
-from scenarios import scenario, timed
 
 JOBS = [
     timed("small", 0, 1000, gpus=1, user="u"),

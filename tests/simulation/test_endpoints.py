@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Demand
@@ -9,7 +10,6 @@ from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.endpoints import Serving, latency_ms, most_load, replicas, serving, wanted_replicas
-from scenarios import policy, scenario, timed
 
 GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, latency_ms=100)
 CPU = Replica(demand=Demand(gpus=0, cpu_millicores=4000), rate_milli=2_000, latency_ms=100)

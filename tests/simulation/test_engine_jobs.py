@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.scenarios import scenario, timed
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Slowdown
 from placeopt.simulation import named_policy
 from placeopt.simulation.scheduling.job_by_job import JobByJob
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
-from scenarios import scenario, timed
 
 
 def told(name: str, job: Job, *, slowdowns: tuple[Slowdown, ...] = ()) -> Job:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from builders import job, node, option
+from helpers.builders import job, node, option
+from helpers.scenarios import policy, two_sockets
 from placeopt.model import Cluster, Policy
 from placeopt.model.policy import Postpone
 from placeopt.model.scenario import Arrival, Scenario
@@ -17,7 +18,6 @@ from placeopt.simulation import (
     summarise,
     with_actual_estimates,
 )
-from scenarios import policy, two_sockets
 
 READ = {
     *("srtf", "srtf-preemptive", "placeopt", "placeopt-jct", "placeopt-queue", "placeopt-preemptive"),

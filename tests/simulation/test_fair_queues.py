@@ -8,14 +8,14 @@ from typing import get_args
 
 import pytest
 
-from builders import job, option, placement
+from helpers.builders import job, option, placement
+from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.model import Job
 from placeopt.model.scheduling import JobOrder
 from placeopt.simulation import simulate
 from placeopt.simulation.scheduling.drf_queue import DrfQueue
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_run_time
 from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue, similar_clusters, weight_of
-from scenarios import policy, random_scenario, scenario, timed
 
 CLUSTER = scenario([], nodes=2).cluster
 

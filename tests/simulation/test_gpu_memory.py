@@ -2,10 +2,10 @@
 
 import pytest
 
+from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.running_jobs import GpuMemory
-from scenarios import PLAIN, policy, scenario, timed
 
 SHARED = policy("fcfs", policy=PLAIN.model_copy(update={"share_mode": "fraction"}))
 """GPUs of 16,384 MiB."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from builders import running
+from helpers.builders import running
+from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model.endpoint import CoreCurve
@@ -10,7 +11,6 @@ from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.performance_model import MemoryBandwidthUse
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
-from scenarios import policy, scenario, timed
 
 CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
 

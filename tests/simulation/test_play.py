@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import running
+from helpers.builders import running
+from helpers.scenarios import PLAIN, log_lines, policy, random_scenario, scenario, timed
 from placeopt import BadInput, violations
 from placeopt.model import Instance, Placement, Policy, Running, Slowdown
 from placeopt.model.plan import InstanceRef, Level, Plan, PolicyRef, Unplaced
@@ -13,7 +14,6 @@ from placeopt.model.policy import Changes, Interference, Postpone, Weights
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation import simulate, summarise
-from scenarios import PLAIN, log_lines, policy, random_scenario, scenario, timed
 
 POLICIES = [
     policy("fcfs", strict=True),

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from builders import running
+from helpers.builders import running
+from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.model import Slowdown
 from placeopt.simulation import simulate
-from scenarios import policy, random_scenario, scenario, timed
 
 HARM = (Slowdown(profile="a", beside="b", socket_thousandths=500, gpu_thousandths=1000),)
 

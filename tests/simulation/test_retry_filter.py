@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from builders import job, node, placement
+from helpers.builders import job, node, placement
+from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
 from placeopt.model import Cluster, Demand, Placement, Policy
 from placeopt.model.policy import Postpone, Queue
 from placeopt.simulation import simulate
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
-from scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
 
 CLUSTER = Cluster(machines=(two_sockets(),), nodes=(node("n0"), node("n1")))
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from builders import option
-from changing import audit, lively_scenario
+from helpers.builders import option
+from helpers.changing_scenarios import audit, lively_scenario
+from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt import BadInput
 from placeopt.model import Policy, Slowdown
 from placeopt.model.policy import Changes, Weights
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays, Scheduling, Watch
 from placeopt.simulation import simulate, summarise
-from scenarios import PLAIN, policy, random_scenario, scenario, timed
 
 SHARED = PLAIN.model_copy(update={"share_mode": "fraction"})
 FREE = Policy(

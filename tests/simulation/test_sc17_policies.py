@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from helpers.scenarios import random_scenario
 from placeopt import BadInput, read_scenario
 from placeopt.model.scenario import Physics
 from placeopt.simulation import named_policy, policy_names, simulate, summarise
 from placeopt.solving.methods import METHODS
-from scenarios import random_scenario
 
 PAPERS = Path(__file__).resolve().parents[2] / "instances" / "papers"
 

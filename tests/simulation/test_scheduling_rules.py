@@ -5,6 +5,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt.errors import BadArgument
 from placeopt.model.scheduling import (
     CHOICE_NAMES,
@@ -30,7 +31,6 @@ from placeopt.simulation import (
     sorted_by,
 )
 from placeopt.simulation.scheduling.preemption_policy import Candidate, Request
-from scenarios import policy, scenario, timed
 
 REGISTRIES: list[tuple[RuleRegistry[Any], RuleNames, object]] = [
     (QUEUE_ORDERS, ORDER_NAMES, JobOrder),

@@ -2,9 +2,9 @@
 
 import pytest
 
+from helpers.scenarios import log_lines, policy, scenario, timed
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
-from scenarios import log_lines, policy, scenario, timed
 
 
 def service(name: str, arrival_ms: int, leaves_ms: int | None = None, **fields: object) -> Arrival:

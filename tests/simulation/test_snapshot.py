@@ -2,13 +2,13 @@
 
 import pytest
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model.endpoint import CoreCurve
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 from placeopt.whatif.from_running import running_as_plan
-from scenarios import policy, scenario, timed
 
 WORLD = scenario([timed("a", 0, 100_000, gpus=4), timed("b", 10_000, 50_000, gpus=4), timed("c", 20_000, 50_000)])
 """One node of four GPUs: a to 100 s, b to 150 s, c to 200 s."""

@@ -2,8 +2,8 @@
 
 import pytest
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt.simulation import simulate, summarise
-from scenarios import policy, scenario, timed
 
 
 def test_by_hand() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt.model.scheduling import JobOrder
 from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.simulation.scheduling.waiting_queue import JobQueue
-from scenarios import policy, scenario, timed
 
 JOBS = [
     timed("late", 30, 10, priority=5),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from helpers.scenarios import policy, scenario, timed
 from placeopt.model import Option
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.scheduling.scheduler import by_rate
-from scenarios import policy, scenario, timed
 
 
 def test_an_option_is_worth_its_rate() -> None:

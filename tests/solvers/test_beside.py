@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from solver_models import hard, knapsack
 
+from helpers.solver_models import hard, knapsack
 from placeopt.errors import Unsupported
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import Beside

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from solver_models import KNOWN, covering, hard, knapsack
 
+from helpers.solver_models import KNOWN, covering, hard, knapsack
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.solvers.certify import dual_bound, trivial_bound
 from placeopt.solvers.registry import load

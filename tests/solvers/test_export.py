@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from ortools.sat import cp_model_pb2
 from ortools.sat.python import cp_model
-from solver_models import KNOWN, covering, hard, infeasible, placement
 
+from helpers.solver_models import KNOWN, covering, hard, infeasible, placement
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.solvers.export import FORMATS, cpsat, lp, mps
 from placeopt.solvers.pulp_gateway import _cbc_program

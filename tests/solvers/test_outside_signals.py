@@ -8,10 +8,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from solver_models import hard, knapsack
-from test_pool import within
-from test_pulp_gateway import running_cbc
 
+from helpers.processes import running_cbc, within
+from helpers.solver_models import hard, knapsack
 from placeopt import Engine, generate, violations
 from placeopt.solvers import cbc, supervise
 from placeopt.solvers.frames import Answer

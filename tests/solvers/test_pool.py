@@ -1,6 +1,5 @@
 """A solve in another process: nothing is lost, nothing is late, nothing is left behind."""
 
-import contextlib
 import dataclasses
 import gc
 import os
@@ -10,16 +9,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
-from solver_models import hard, infeasible, knapsack
 
+from helpers.processes import alive, eventually, within
+from helpers.solver_models import hard, infeasible, knapsack
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solvers.supervise import Runner
+
+TESTS = str(Path(__file__).parents[1])
+"""For processes of their own, which import the helpers."""
 
 LONG = SolveOptions(60.0)
 
@@ -39,25 +43,6 @@ def runner(request: pytest.FixtureRequest, shared: Worker) -> Iterator[Runner]:
     else:
         with InProcess() as runner:
             yield runner
-
-
-def within(seconds: float) -> float:
-    return time.monotonic() + seconds
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 3.0) -> bool:
-    """Wait for a condition, in small steps."""
-    end = time.monotonic() + seconds
-    while not (met := condition()) and time.monotonic() < end:
-        time.sleep(0.01)
-    return met
-
-
-def alive(pid: int) -> bool:
-    """Whether a process exists and is no zombie."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
-    return False
 
 
 @pytest.mark.parametrize("solver", ["highs", "cpsat"])
@@ -263,8 +248,8 @@ def test_child_dies_with_its_parent(how: signal.Signals) -> None:
     """In the middle of a solve, and without the parent having a chance to tidy up (trap 13)."""
     code = f"""
 import sys, time
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-from solver_models import hard
+sys.path.insert(0, {TESTS!r})
+from helpers.solver_models import hard
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 worker = Worker()

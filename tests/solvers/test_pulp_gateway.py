@@ -1,6 +1,5 @@
 """Solvers through PuLP: what its own way of calling them gets wrong, and that nothing outlives us."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -12,15 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, placement
-from test_pool import alive, eventually, within
 
+from helpers.processes import alive, children, eventually, running_cbc, within
+from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, placement
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import cbc, launch, pulp_child, pulp_gateway
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.registry import SOLVERS, Solve, available, load
 from placeopt.solvers.result import Progress, SolveOptions
+
+TESTS = str(Path(__file__).parents[1])
+"""For processes of their own, which import the helpers."""
 
 LONG = SolveOptions(60.0)
 SOLUTION = """Optimal - objective value -220.00000000
@@ -29,30 +31,6 @@ SOLUTION = """Optimal - objective value -220.00000000
 **    1 x1            0.99999999                       0
       2 x2                     1                       0
 """
-
-
-def children(pid: int) -> list[int]:
-    """Process ids of the children of a process."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):
-            found += [int(text) for text in (task / "children").read_text().split()]
-    return found
-
-
-def running_cbc(pid: int) -> int:
-    """Wait until a process has a child that is CBC, and return its process id."""
-    found: list[int] = []
-
-    def started() -> bool:
-        for child in children(pid):
-            with contextlib.suppress(OSError):
-                if Path(f"/proc/{child}/comm").read_text().strip() == "cbc":
-                    found.append(child)
-        return bool(found)
-
-    assert eventually(started, 10.0)
-    return found[0]
 
 
 def test_whole_solution_file() -> None:
@@ -218,8 +196,8 @@ def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: P
     """Without the host having a chance to tidy up, and whether a worker stands in between or not."""
     code = f"""
 import sys, time
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-from solver_models import hard
+sys.path.insert(0, {TESTS!r})
+from helpers.solver_models import hard
 from placeopt.solvers.pool import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from solver_models import hard, infeasible, knapsack
 
+from helpers.solver_models import hard, infeasible, knapsack
 from placeopt.errors import Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers.pool import InProcess, Worker

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from solver_models import covering, knapsack
 
+from helpers.solver_models import covering, knapsack
 from placeopt.solvers.reading import Reading
 from placeopt.solvers.result import Progress, SolveOptions
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from solver_models import KNOWN, hard, infeasible, knapsack
 
+from helpers.solver_models import KNOWN, hard, infeasible, knapsack
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.solvers.registry import SOLVERS, available, load

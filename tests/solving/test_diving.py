@@ -23,7 +23,7 @@ def knapsack() -> LinearModel:
 
 
 def test_what_cannot_go_up_stays_down() -> None:
-    """(The row is halved to a + b <= 1 when it is added; a third row keeps the fraction.)"""
+    """The row is halved to a + b <= 1 when it is added; a third row keeps the fraction."""
     builder = ModelBuilder()
     columns = builder.add_variables(0, [9, 9, 9])
     builder.add_row(columns, [3, 2, 5], NO_LOWER, 16)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import builders
+from helpers import builders
+from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.formulations.node_rows import fullness, with_class_limits
@@ -24,7 +25,6 @@ from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
-from rounds import random_round
 
 SHARES = Policy(share_mode="fraction", weights=Weights(communication=0, interference=0, fragmentation=0))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders import instance, job, machine, node, option, running
+from helpers.builders import instance, job, machine, node, option, running
 from placeopt import solve, violations
 from placeopt.check import Judgement, Violation, judge
 from placeopt.explain import explain

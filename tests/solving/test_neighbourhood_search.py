@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import placeopt
-from builders import instance, job
+from helpers.builders import instance, job
 from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.model import Plan

@@ -3,7 +3,7 @@
 import pytest
 
 import placeopt
-from builders import instance, job, machine, running
+from helpers.builders import instance, job, machine, running
 from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.model import Plan, Policy

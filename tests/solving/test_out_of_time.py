@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from builders import instance, job, machine, running
+from helpers.builders import instance, job, machine, running
 from placeopt import Engine, audit, solve, violations
 from placeopt.errors import BadInput, OutOfTime, Unsupported
 from placeopt.linear import ModelBuilder

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from builders import instance, job
+from helpers.builders import instance, job
 from placeopt.model import Policy
 from placeopt.model.policy import Weights
 from placeopt.problem import Placement, compile_problem

@@ -1,6 +1,6 @@
 """An earlier plan is a candidate, no more; and ranks go where their traffic is cheap."""
 
-from builders import instance, job, machine, node, option
+from helpers.builders import instance, job, machine, node, option
 from placeopt import solve, violations
 from placeopt.model import Communication, Edge, Part
 from placeopt.model.machine import Gpu

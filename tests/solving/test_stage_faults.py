@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import instance, job, running
+from helpers.builders import instance, job, running
 from placeopt import Engine, Instance, Policy, solve, violations
 from placeopt.errors import InternalFault, OutOfTime, SolverFault
 from placeopt.model import Plan

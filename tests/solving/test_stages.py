@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import instance, job, running
+from helpers.builders import instance, job, running
 from placeopt import generate, solve
 from placeopt.check import Judgement, judge
 from placeopt.errors import BadInput, InternalFault, OutOfTime

@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from brute_force import optimum
-from builders import instance, job, running
+from helpers.brute_force import optimum
+from helpers.builders import instance, job, running
+from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
@@ -19,7 +20,6 @@ from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.trivial_proof import TrivialProof
-from rounds import random_round
 
 FRAGMENTATION = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
 

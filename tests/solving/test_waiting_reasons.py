@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brute_force import careless, placements
-from builders import instance, job, machine, node, running
+from helpers.brute_force import placements, without_minimal_utilities
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
 from placeopt.model import Domain, Instance, Policy, Split
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.model.policy import Weights
@@ -21,7 +22,6 @@ from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.rules import fits
-from rounds import random_round
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
@@ -98,7 +98,7 @@ def test_conflict_and_not_reached_are_exact(seed: int) -> None:
         rng = np.random.default_rng(number)
         context = heuristic_round(random_round(rng, changes=number % 3 == 0))
         problem = context.problem
-        plan, room = State(problem), State(careless(problem))  # with and without minimal utilities
+        plan, room = State(problem), State(without_minimal_utilities(problem))  # with and without minimal utilities
         for state in (plan, room):
             state.load(context.incumbent.allocation)
         for waiting, reason in said(context).items():

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders import instance, job, machine
+from helpers.builders import instance, job, machine
 from placeopt.formats.documents import read_instance
 from placeopt.formulations import add_counts
 from placeopt.linear import ModelBuilder

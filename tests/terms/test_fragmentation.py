@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
 from placeopt.model import Domain, Gpu, Part, Policy
 from placeopt.model.policy import Fragmentation as Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem

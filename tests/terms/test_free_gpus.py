@@ -1,6 +1,6 @@
 """What is reported of the GPUs that a plan leaves free, by hand."""
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
 from placeopt import solve
 from placeopt.model import Domain, Gpu, Part
 from placeopt.problem import Move, Placement, State, compile_problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine
+from helpers.builders import instance, job, machine
 from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Gpu, Policy

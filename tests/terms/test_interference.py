@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import placeopt
-from builders import instance, job, machine, running
-from differential import solve
+from helpers.builders import instance, job, machine, running
+from helpers.differential import solve
 from placeopt.explain import explain
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import instance, job, machine, option, running
+from helpers.builders import instance, job, machine, option, running
 from placeopt.errors import Unsupported
 from placeopt.model import Communication, Policy
 from placeopt.model.policy import Fragmentation, Weights

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from brute_force import Enumeration
-from differential import Report, examine_moves
+from helpers.brute_force import Enumeration
+from helpers.differential import Report, examine_moves
+from helpers.small_rounds import random_round
 from placeopt.problem import compile_problem
-from rounds import random_round
 
 
 @pytest.mark.parametrize("seed", range(0, 200, 20))

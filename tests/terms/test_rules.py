@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from builders import instance, job, machine, node
+from helpers.builders import instance, job, machine, node
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt.check import violations
 from placeopt.model import Domain, Policy, Split
 from placeopt.model.policy import Queue, Quota, Usable
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import RULES, fits
-from plans import plan_of
-from rounds import random_round
 
 
 @pytest.mark.parametrize(("mbps", "allowed"), [(750, True), (751, False)])

@@ -7,7 +7,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, plan_for, running
+from helpers.builders import instance, job, machine, plan_for, running
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Slowdown

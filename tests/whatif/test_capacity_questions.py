@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Domain, Gpu, Instance, Part, Policy

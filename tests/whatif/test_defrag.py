@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from builders import instance, job, node, running
+from helpers.builders import instance, job, node, running
 from placeopt.errors import BadInput
 from placeopt.model import Domain, Instance
 from placeopt.whatif import Limits, defrag

@@ -1,6 +1,6 @@
 """Placements that somebody else made: found out, measured, and the moves that help most, by hand."""
 
-from builders import instance, job, node, placement, plan_for, running
+from helpers.builders import instance, job, node, placement, plan_for, running
 from placeopt import solve
 from placeopt.model import Instance
 from placeopt.whatif import Limits, Placements, plan_of, review

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
 from placeopt import generate
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine

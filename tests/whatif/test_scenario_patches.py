@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
+from helpers.builders import instance, job, machine, node, plan_for, running
 from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Domain, Instance, Policy

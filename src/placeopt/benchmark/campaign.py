@@ -63,8 +63,23 @@ def plan_cases(
         Names of lists in ``instances``, paths of lists or of instances.
     solvers
         Methods of ``placeopt.solve`` for rounds, solvers of the gateway for integer models, or ``all``.
+    time_limit_s
+        Wall-clock seconds of each case.
+    seeds
+        One case for each of them.
+    threads
+        Threads of a solver.
     permute
         Every seed also shuffles jobs and nodes, or rows and columns.
+    memory_limit_mib
+        MiB that a solver may use in addition to what its process has loaded; None: no limit.
+    instances
+        Folder of the lists.
+
+    Returns
+    -------
+    CampaignPlan
+        The cases, and the solvers that suit none of the instances.
 
     Raises
     ------
@@ -126,10 +141,17 @@ def run_cases(
         Whether cases that have a row are skipped; otherwise all are run, and the later row counts.
     solu
         File of known values; verdicts refer to it, and every row stores the values known of its instance.
+    command
+        The command line, stored with the environment.
     cancelled
         Called often; true ends the campaign, and cases that were cut off count as not run.
     on_news
         Called once at the beginning and after every row.
+
+    Returns
+    -------
+    list of Row
+        A row of every case, old and new, in the order of the cases.
 
     Raises
     ------

@@ -42,6 +42,12 @@ def explain(
     isolation
         Where solvers run; see `placeopt.Engine`.
 
+    Returns
+    -------
+    Explanation
+        The reasons, the constraints behind them, and the smallest changes that let the job start; or what the job's
+        place costs, term by term. ``proven`` says whether every statement is proven.
+
     Raises
     ------
     BadInput

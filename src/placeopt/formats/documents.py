@@ -61,35 +61,137 @@ def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_byt
 
 
 def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
-    """Return an instance from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    """
+    Read an instance from a file.
+
+    Parameters
+    ----------
+    path
+        ``.json`` or ``.json.gz``; ``-`` is standard input.
+    max_bytes
+        Largest size, in bytes after unpacking.
+
+    Returns
+    -------
+    Instance
+        The document; every field is checked.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
+        lists up to 20 faults, each with its path in the document.
+    """
     return read_document(Instance, path, max_bytes=max_bytes)
 
 
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
-    """Return a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    """
+    Read a plan from a file.
+
+    Parameters
+    ----------
+    path
+        ``.json`` or ``.json.gz``; ``-`` is standard input.
+    max_bytes
+        Largest size, in bytes after unpacking.
+
+    Returns
+    -------
+    Plan
+        The document; every field is checked.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
+        lists up to 20 faults, each with its path in the document.
+    """
     return read_document(Plan, path, max_bytes=max_bytes)
 
 
 def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
-    """Return a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    """
+    Read a scenario from a file.
+
+    Parameters
+    ----------
+    path
+        ``.json`` or ``.json.gz``; ``-`` is standard input.
+    max_bytes
+        Largest size, in bytes after unpacking.
+
+    Returns
+    -------
+    Scenario
+        The document; every field is checked.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
+        lists up to 20 faults, each with its path in the document.
+    """
     return read_document(Scenario, path, max_bytes=max_bytes)
 
 
 @checked
 def write_scenario(path: str | os.PathLike[str], scenario: Scenario) -> None:
-    """Write a scenario, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
+    """
+    Write a scenario to a file: the whole file or, at a fault, none.
+
+    Parameters
+    ----------
+    path
+        A name that ends in ``.gz`` is compressed; ``-`` is standard output.
+    scenario
+        What to write; a field at its default is left out.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be written.
+    """
     write_bytes(path, dumps(scenario))
 
 
 @checked
 def write_instance(path: str | os.PathLike[str], instance: Instance) -> None:
-    """Write an instance, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
+    """
+    Write an instance to a file: the whole file or, at a fault, none.
+
+    Parameters
+    ----------
+    path
+        A name that ends in ``.gz`` is compressed; ``-`` is standard output.
+    instance
+        What to write; a field at its default is left out.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be written.
+    """
     write_bytes(path, dumps(instance))
 
 
 @checked
 def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
-    """Write a plan, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
+    """
+    Write a plan to a file: the whole file or, at a fault, none.
+
+    Parameters
+    ----------
+    path
+        A name that ends in ``.gz`` is compressed; ``-`` is standard output.
+    plan
+        What to write; a field at its default is left out.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be written.
+    """
     write_bytes(path, dumps(plan))
 
 

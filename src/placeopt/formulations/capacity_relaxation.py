@@ -39,8 +39,9 @@ class CapacityRelaxation:
         self, option_cost: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
     ) -> LinearModel:
         """
-        Return the model of the most valuable set of jobs, or, with ``option_cost``, of the cheapest that is worth
-        ``least_value``.
+        Return the model of the most valuable set of jobs.
+
+        With ``option_cost`` that of the cheapest set worth ``least_value``.
 
         A node with k idle GPUs has room for ``floor(k / s)`` bundles of ``s`` GPUs, and a bundle of b takes the room of
         ``floor(b / s)`` of them, since floors of parts never exceed the floor of their sum. The sum over all nodes

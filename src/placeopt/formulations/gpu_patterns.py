@@ -1,10 +1,9 @@
 """
-``gpu_patterns``: a linear relaxation of any size, over GPU patterns of single GPUs and classes of nodes. It gives
-bounds only.
+``gpu_patterns``: a linear relaxation of any size, over GPU patterns of single GPUs and classes of nodes.
 
-A GPU pattern says how many jobs of each share a GPU holds; a class of nodes is filled by so many GPUs of each GPU
-pattern. What is relaxed: CPU, memory and bandwidth are summed over the nodes of a class; which GPUs make up a worker,
-and where the workers of a job are; communication, spread and uplinks.
+It gives bounds only. A GPU pattern states how many jobs of each share a GPU holds; each class of nodes has a number of
+GPUs of each pattern. What is relaxed: CPU, memory and bandwidth are summed over the nodes of a class; which GPUs make
+up a worker, and where the workers of a job are; communication, spread and uplinks.
 """
 
 from __future__ import annotations

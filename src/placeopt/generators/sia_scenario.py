@@ -62,8 +62,9 @@ GPU hours, about what Pollux (OSDI'21, table 1) calls small, medium, medium, lar
 
 def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scenario:
     """
-    Return a scenario of a workload on nodes of 4 GPUs, every job with the GPUs and the batch that it states; Sia's
-    simulator has 16 nodes.
+    Return a scenario of a workload on nodes of 4 GPUs, every job with the GPUs and the batch that it states.
+
+    Sia's simulator has 16 nodes.
     """
     unknown = sorted({job.application for job in jobs} - APPLICATIONS.keys())
     if unknown or not jobs:

@@ -79,6 +79,8 @@ def greedy(
 
     Parameters
     ----------
+    problem
+        The compiled round.
     order
         Waiting jobs, first to be considered first.
     score
@@ -95,6 +97,11 @@ def greedy(
         For scores that draw.
     chooser
         Makes what chooses the places, instead of ``score``.
+
+    Returns
+    -------
+    GreedyResult
+        The allocation, and the jobs that were not reached before the deadline.
 
     Notes
     -----

@@ -127,7 +127,9 @@ def priority(problem: Problem, jobs: IntArray) -> IntArray:
 
 def value_density(problem: Problem, jobs: IntArray) -> IntArray:
     """
-    Most value per GPU share first; jobs without GPUs first of all. Of equal density: those that the fewest GPUs may
+    Most value per GPU share first; jobs without GPUs first of all.
+
+    Of equal density: those that the fewest GPUs may
     serve first, then most whole GPUs, then shares of a GPU; within a size the classes take turns, each in proportion
     to its number of jobs.
 

@@ -104,10 +104,10 @@ class DemandQuota:
 
 class OnlinePlacer:
     """
-    A cluster on which jobs arrive one at a time: each is placed at once where it costs least by ``PriceScore``, or
-    never.
+    A cluster on which jobs arrive one at a time; each is placed at once or never.
 
-    None leaves. The same problem, arrivals, arguments and seed give the same placements.
+    A job goes where it costs least by ``PriceScore``. No job leaves. The same problem, arrivals, arguments and seed
+    give the same placements.
 
     Parameters
     ----------

@@ -161,6 +161,11 @@ class Engine:
         """
         Keep the cluster of ``instance`` from now on, instead of any other, with its jobs and running placements.
 
+        Parameters
+        ----------
+        instance
+            Cluster, policy, jobs and running placements.
+
         Raises
         ------
         BadInput
@@ -262,6 +267,11 @@ class Engine:
             touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
             ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
 
+        Returns
+        -------
+        Plan
+            Accepted by the referee, for this revision of the cluster.
+
         Raises
         ------
         BadInput
@@ -320,6 +330,16 @@ class Engine:
     def release(self, job: str) -> Job:
         """
         Remove a running job, because it is done or has failed, and return its record.
+
+        Parameters
+        ----------
+        job
+            Id of the job.
+
+        Returns
+        -------
+        Job
+            The record of the job, which the cluster no longer has.
 
         Raises
         ------

@@ -100,8 +100,9 @@ FORMAT_VERSION: Literal[1] = 1
 
 class Slowdown(Record):
     """
-    Excess e(j, k) of jobs of ``profile`` beside one job of profile ``beside``, in thousandths of the solo time, by the
-    closest domain that they share. A level left out counts nothing; levels: gpu, switch, socket, node.
+    Excess e(j, k) of jobs of ``profile`` beside one job of profile ``beside``, in thousandths of the solo time.
+
+    By the closest domain that they share: gpu, switch, socket, node. A level left out counts nothing.
     """
 
     profile: Name

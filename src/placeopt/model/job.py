@@ -67,8 +67,10 @@ class Demand(Record):
 
 class Split(Record):
     """
-    How a job's workers lie in the domains of one level: in exactly ``domains`` of them, with exactly ``workers``
-    in each where that is stated. "96 = 2 x 48 = 6 x 16 per rack" is two splits. ``domains`` = 1 keeps a job together.
+    How a job's workers are divided among the domains of one level.
+
+    They are in exactly ``domains`` of them, with exactly ``workers`` in each where that is stated. "96 = 2 x 48 = 6 x
+    16 per rack" is two splits. ``domains`` = 1 keeps a job together.
     """
 
     level: Id

@@ -137,6 +137,8 @@ class TargetWorker(Record):
 
 class Fragmentation(Record):
     """
+    Form of the cost of fragmentation.
+
     ``partial``: weight of the free GPUs of partly used domains, by level. Levels a cluster lacks count nothing.
     ``fgd``: GPUs that a worker of the target workload cannot use, expected (Weng et al., ATC'23).
     """
@@ -175,7 +177,9 @@ class Quota(Record):
 
 class Queue(Record):
     """
-    A queue or array (SODA V-C). Its jobs hold at most ``quota`` + ``borrow`` of each resource, and at most
+    A queue or array (SODA V-C).
+
+    Its jobs hold at most ``quota`` + ``borrow`` of each resource, and at most
     ``dominant_share_percent`` + ``borrow_percent`` of the cluster's total of any resource.
     """
 

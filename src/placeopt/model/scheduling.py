@@ -127,8 +127,10 @@ class Arrays(Record):
 
 class Watch(Record):
     """
+    When newcomers that slow others are queued again (Horus's baseline PAB).
+
     A started job is checked once: if a job that shares some of its GPUs has lost this much speed since, the newcomer
-    is stopped and queued again, at the end (Horus's baseline PAB).
+    is stopped and queued again, at the end.
     """
 
     after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000

@@ -58,6 +58,8 @@ def fit_curve(
 
     Parameters
     ----------
+    name, source, licence
+        Stored in the model.
     pairs
         With ratios above 0. A ratio above 1 counts as no slowdown.
     utilisation_percent
@@ -66,6 +68,11 @@ def fit_curve(
         Pairs that the reader left out, for the record: counts by reason, or the count of zeros.
     folds, seed
         Folds and seed of the cross-validation.
+
+    Returns
+    -------
+    CurveModel
+        The coefficients, the errors of fit and cross-validation, and the counts of pairs.
 
     Raises
     ------

@@ -159,12 +159,19 @@ def fit_interference(
 
     Parameters
     ----------
+    name, source, licence
+        Stored in the model.
     pairs
         With ratios above 0. A ratio above 1 counts as no slowdown.
     left_out
         Pairs that the reader left out, for the record: counts by reason, or the count of zeros.
     folds, seed
         Folds and seed of the cross-validation.
+
+    Returns
+    -------
+    InterferenceModel
+        Sensitivity and pressure of every profile, and the errors of fit and cross-validation.
 
     Raises
     ------

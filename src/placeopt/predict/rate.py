@@ -76,6 +76,16 @@ def lightweight(runs: Iterable[ProfiledRun]) -> list[ProfiledRun]:
 
     These are all runs on one GPU, and at one global batch those on one node and those on several nodes with the most
     frequent number of GPUs per node. The batch is the one with most runs on several GPUs, the smallest if tied.
+
+    Parameters
+    ----------
+    runs
+        Measured runs: batch, nodes, GPUs per node, rate.
+
+    Returns
+    -------
+    list of ProfiledRun
+        The chosen runs, those on one GPU first.
     """
     runs = list(runs)
     alone = [run for run in runs if run.nodes * run.gpus == 1]
@@ -107,6 +117,11 @@ def fit_rate(
         At least one on one GPU, all with a rate above 0.
     communicates
         False for inference, which has no penalty (GENIE 5.1.4).
+
+    Returns
+    -------
+    RateModel
+        Coefficients of the rate in samples per second, and the errors of the fit.
 
     Raises
     ------

@@ -34,7 +34,7 @@ def compile_problem(
     deadline: float = float("inf"),
 ) -> Problem:
     """
-    Compile ``instance`` under ``policy`` (the instance's own by default).
+    Compile a round to arrays.
 
     ``hardware`` is a problem of the same cluster under the same policy, or its hardware, if there is one; ``lost`` has
     stand-ins for what more jobs run on than the instance has, if it is a part of another. ``deadline``, of

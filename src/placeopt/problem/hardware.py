@@ -1,7 +1,4 @@
-"""
-Hardware compiled: capacities, GPU types and links, and the domain of the machine or network that each GPU and node is
-in.
-"""
+"""Hardware compiled: capacities, GPU types, links, and the domains of machines and network that hold GPUs and nodes."""
 
 from __future__ import annotations
 

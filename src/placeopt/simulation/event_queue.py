@@ -15,8 +15,9 @@ IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4}
 
 class EventQueue:
     """
-    A queue of events, at multiples of ``step_ms``, rounded up; None: at any millisecond. Rounds happen at multiples of
-    ``interval_ms`` only; None: at once.
+    A queue of events, at multiples of ``step_ms``, rounded up; None: at any millisecond.
+
+    Rounds happen at multiples of ``interval_ms`` only; None: at once.
     """
 
     def __init__(self, step_ms: int | None, interval_ms: int | None) -> None:

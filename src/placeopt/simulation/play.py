@@ -57,6 +57,10 @@ def simulate(
 
     Parameters
     ----------
+    scenario
+        The cluster, and jobs with their arrivals in milliseconds.
+    scheduling
+        The scheduling policy, as `named_policy` or a file gives it.
     seed
         Of solvers and of methods that draw.
     time_limit_s, deterministic

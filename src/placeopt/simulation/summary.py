@@ -102,8 +102,15 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
 
     Parameters
     ----------
+    history
+        As `simulate` returns it.
     reasons
         Whether to find the reason for each job that never ends, which takes some milliseconds for each kind of job.
+
+    Returns
+    -------
+    Summary
+        Times in seconds; None where no job counts.
     """
     jobs = [job for job in history.jobs if not job.service]
     done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]

@@ -149,9 +149,28 @@ class Solver:
         """
         Solve one round; see ``placeopt.solve``.
 
-        ``memory_limit_mib`` is what a solver process may use. ``solver_options`` go to the exact solver by their own
-        names; with any there is no race of two. ``read_s`` is what reading the instance has cost already: it counts
-        against the time limit.
+        Parameters
+        ----------
+        instance
+            The round.
+        method, time_limit_s, gap, threads, seed, deterministic, previous, cancel, on_progress
+            As in ``placeopt.solve``.
+        memory_limit_mib
+            MiB that a solver process may use in addition to what it has loaded before; None: no limit.
+        solver_options
+            Options of the exact solver by their own names; with any there is no race of two solvers.
+        read_s
+            Seconds that reading the instance has taken already; they count against the time limit.
+
+        Returns
+        -------
+        Plan
+            As ``placeopt.solve`` returns it.
+
+        Raises
+        ------
+        BadInput, Unsupported, Interrupted, InternalFault, MemoryError
+            As ``placeopt.solve`` raises them.
         """
         started = time.monotonic() - (read_s or 0.0)
         expect("instance", instance, Instance, INSTANCE)
@@ -280,6 +299,11 @@ def solve(
         Called in this thread with every news. What it raises ends the call.
     isolation
         Where solvers run; see ``Engine``.
+
+    Returns
+    -------
+    Plan
+        Accepted by the referee; per level the objective and the proven bound.
 
     Raises
     ------

@@ -15,11 +15,24 @@ from placeopt.terms.objective import Weighted, value, weighted_costs
 @checked
 def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> list[str]:
     """
-    Return what the plan states wrongly of itself; empty if nothing.
+    Return what a plan states wrongly of itself: objective, costs, facts, gap.
 
-    Judges by the plan's own policy. Costs are defined for placements that are allowed, so a plan that breaks a rule
-    cannot be rescored, and that is what is returned. ``problem`` is the compiled instance of a plan that
-    ``check.violations`` has read already.
+    It judges by the plan's own policy. Costs are defined for allowed placements only: of a plan that breaks a rule only
+    this is returned.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    plan
+        A plan of it.
+    problem
+        The compiled instance, of a plan that ``check.violations`` has read already.
+
+    Returns
+    -------
+    list of str
+        One statement each; empty if the plan is right.
     """
     if problem is None and (broken := violations(instance, plan)):
         return [f"cannot be rescored: the plan breaks rules, first of all {broken[0]}"]

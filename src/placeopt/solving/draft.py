@@ -91,7 +91,9 @@ def _nodes(problem: Problem, placement: Indexed) -> tuple[str, ...]:
 
 class Recorder:
     """
-    Placements in the file's form. The compiled arrays are read once, since there may be 100,000 placements. New ones
+    Placements in the file's form.
+
+    The compiled arrays are read once, since there may be 100,000 placements. New ones
     state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that.
 
     ``same``: Running job -> its assignments as the instance has them; a job left where it runs keeps these very

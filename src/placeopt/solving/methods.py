@@ -92,7 +92,21 @@ def greedy_method(
 
 
 def solver_method(*stages: Stage | Block, score: str = "stranding") -> Method:
-    """Return a method that goes on from greedy's plan with ``stages``."""
+    """
+    Return a method that goes on from greedy's plan with ``stages``.
+
+    Parameters
+    ----------
+    *stages
+        Stages after the first plan and the bound, in their order.
+    score
+        Name of greedy's score.
+
+    Returns
+    -------
+    Method
+        To be entered in ``METHODS``.
+    """
     return Method(GreedyRule(score), (*FIRST_PLAN, TrivialProof(), Bound(), *stages))
 
 

@@ -170,8 +170,9 @@ class Variables:
 
     def busy(self, builder: ModelBuilder) -> IntArray:
         """
-        Return columns, shape (C,), that count the cell's GPUs which some job holds: those that waiting jobs make busy
-        (for a GPU that a running job holds already, 0). Added to the model at the first call.
+        Return columns, shape (C,), that count the GPUs of a cell that waiting jobs make busy.
+
+        A GPU that a running job holds already counts 0. The first call adds the columns to the model.
         """
         if "busy" not in self._made:
             self._made["busy"] = self._add_busy(builder)

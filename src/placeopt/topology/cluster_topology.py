@@ -23,8 +23,9 @@ MAX_TABLE_CELLS = 1 << 27
 
 class ClusterTopology:
     """
-    A cluster's hardware, compiled once: machines per type, nodes and domains as read-only arrays. No table is nodes x
-    nodes.
+    A cluster's hardware, compiled once: machines per type, nodes and domains as read-only arrays.
+
+    No table is nodes x nodes.
 
     GPUs are numbered through the cluster: node by node, and inside a node by the machine's index. ``N`` nodes, ``G``
     GPUs, ``D`` domains, ``g`` GPUs of a machine type.

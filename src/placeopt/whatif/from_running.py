@@ -61,6 +61,16 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     With these `review` compares the placement of another scheduler with the best one of the same jobs. Jobs that could
     not start where they run (the node was drained or tainted since, its labels changed, it is gone, or it lacks the
     GPUs) stay as they are in both, since no scheduler could place them there now.
+
+    Parameters
+    ----------
+    instance
+        A round with running jobs.
+
+    Returns
+    -------
+    tuple of Instance and Plan
+        The round without running jobs, and its plan.
     """
     nodes = {node.id: node for node in instance.cluster.nodes}
     labels = dict(zip(nodes, effective_labels(instance), strict=True))

@@ -20,8 +20,9 @@ MADE = "the instance that it makes"
 @dataclass(frozen=True)
 class Patched:
     """
-    An instance after a scenario, a new one; jobs that ran and wait now, since they or their nodes were changed; and the
-    ids of the nodes that were added.
+    An instance after a scenario, a new one.
+
+    Beside it jobs that ran and wait now, since they or their nodes were changed, and the ids of the nodes added.
     """
 
     instance: Instance

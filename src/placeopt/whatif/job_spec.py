@@ -45,6 +45,11 @@ def parse_job(
     queue
         Queue of the policy that the job is in.
 
+    Returns
+    -------
+    Job
+        A job of one option, or that of the instance.
+
     Raises
     ------
     BadInput

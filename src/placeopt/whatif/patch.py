@@ -33,6 +33,18 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
     """
     Carry out the steps of all patches, one after the other.
 
+    Parameters
+    ----------
+    instance
+        The round to change; it stays as it is.
+    *patches
+        Lists of steps.
+
+    Returns
+    -------
+    Patched
+        The changed round, and what the steps displaced.
+
     Raises
     ------
     BadInput

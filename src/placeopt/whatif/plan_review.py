@@ -99,6 +99,8 @@ def review(
         Maximum number of moves.
     limits
         Of the round that is solved for comparison; single moves take up to half as long in addition.
+    cancel
+        Set it from another thread to stop with what is known.
 
     Returns
     -------

@@ -67,8 +67,9 @@ def solve_round(
 @dataclass(frozen=True)
 class Trial:
     """
-    A solved round in which only placing counts: the weight of the jobs placed by ``plan``, the proven maximum of any
-    plan, and the weight of all jobs.
+    A solved round in which only placing counts.
+
+    The weight of the jobs placed by ``plan``, the proven maximum of any plan, and the weight of all jobs.
     """
 
     placed: int

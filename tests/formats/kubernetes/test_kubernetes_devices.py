@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubernetes_objects import node, pod, read
+from helpers.kubernetes_objects import node, pod, read
 from placeopt.formats.kubernetes.resources import kind_of
 from placeopt.model import Instance
 

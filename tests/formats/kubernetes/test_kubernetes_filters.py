@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubernetes_objects import HOSTNAME, apart, near, node, on_nodes, pod, read, term
+from helpers.kubernetes_objects import HOSTNAME, apart, near, node, on_nodes, pod, read, term
 from placeopt.model import Instance, Job
 
 ZONE = "topology.kubernetes.io/zone"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kubernetes_objects import apart, near, pod, read, term
+from helpers.kubernetes_objects import apart, near, pod, read, term
 from placeopt.errors import BadInput
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"

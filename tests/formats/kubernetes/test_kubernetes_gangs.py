@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubernetes_objects import HOSTNAME, node, pod, read
+from helpers.kubernetes_objects import HOSTNAME, node, pod, read
 from placeopt.model import Option
 
 LWS = "leaderworkerset.sigs.k8s.io/"

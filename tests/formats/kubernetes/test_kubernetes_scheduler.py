@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import placeopt
-from kubernetes_objects import read
-from kubernetes_scheduler import Scheduler, random_cluster
+from helpers.kubernetes_objects import read
+from helpers.kubernetes_scheduler import Scheduler, random_cluster
 from placeopt.model import Instance
 
 SEEDS = range(50)

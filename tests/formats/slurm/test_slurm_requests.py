@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_files import RUNS, WAITS, left_out, read
+
+from helpers.slurm_files import RUNS, WAITS, left_out, read
 
 REASONS = (
     *("QOSMaxGRESPerUser", "AssocGrpGRES", "PartitionTimeLimit", "PartitionNodeLimit", "JobHoldMaxRequeue"),

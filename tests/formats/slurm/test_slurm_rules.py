@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_files import DATA, RUNS, WAITS, left_out, read
 
+from helpers.slurm_files import DATA, RUNS, WAITS, left_out, read
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.slurm.fields import Gres, parse_gres
 from placeopt.formats.slurm.nodes import why_drained

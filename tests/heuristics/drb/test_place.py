@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, running
+from helpers.plan_records import plan_of
+from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy
@@ -23,8 +25,6 @@ from placeopt.solving.stages.lookahead import hold_back
 from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.costs.interference import Interference
 from placeopt.topology.builders import dgx1, minsky
-from plans import plan_of
-from rounds import random_round
 
 THIRDS = Policy(weights=Weights(communication=333, interference=333, fragmentation=334))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, running
+from helpers.builders import instance, job, machine, running
 from placeopt import BadInput, PlaceoptError, Policy
 from placeopt.heuristics import OnlinePlacer
 from placeopt_papers.one_at_a_time.arrivals import Arrivals, arrivals_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders import instance, job, machine
+from helpers.builders import instance, job, machine
 from placeopt import BadInput
 from placeopt.heuristics import Candidates
 from placeopt.problem import State

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from builders import placement
+from helpers.builders import placement
 from placeopt import BadInput, read_scenario
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.performance_model import PerformanceModel

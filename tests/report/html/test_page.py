@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
+from helpers.builders import instance, job, machine, node, plan_for, running
 from placeopt import BadInput
 from placeopt.formats.figure import FORMATS, Figure, render
 from placeopt.model import Domain, Job

@@ -39,7 +39,7 @@ KnownFolder = Annotated[
     typer.Option(
         "--instances",
         metavar="DIR",
-        help="Take known values from best.solu there; left out, those that the run went by.",
+        help="Take known values from best.solu there; by default those that the run used.",
         show_default=False,
     ),
 ]
@@ -164,7 +164,7 @@ def _items_of(sets: Iterable[str], instances: str) -> Mapping[str, Sequence[SetE
 def statistics(
     out: Annotated[str, typer.Option(metavar="FILE", help="Write the page: Markdown, or - for standard output.")],
     sets: Annotated[
-        str | None, typer.Option("--set", metavar="S,...", help="Named sets or lists; left out, all named sets.")
+        str | None, typer.Option("--set", metavar="S,...", help="Named sets or lists; by default all named sets.")
     ] = None,
     instances: InstancesFolder = INSTANCES,
     solu: SoluFile = None,
@@ -194,9 +194,10 @@ def statistics(
 
 def report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the report goes; left out, DIR/report.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the report; by default DIR/report.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first by name.")
+        str | None,
+        typer.Option(metavar="NAME", help="Solver to compare the others with; default: the first by name."),
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
     plots: Plots = None,

@@ -28,7 +28,7 @@ def papers(
         str | None, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Papers or settings; left out, all. 'list' names them.")
+        str | None, typer.Option(metavar="NAME,...", help="Papers or settings; by default all. 'list' names them.")
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds of the drawn scenarios, such as 0-4.")] = "0-4",
     jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,

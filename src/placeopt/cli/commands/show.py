@@ -33,7 +33,7 @@ def show(
         str | None, typer.Option(metavar="INSTANCE", help="The round that a plan belongs to; a plan needs it.")
     ] = None,
     width: Annotated[
-        int | None, typer.Option(metavar="N", help="Columns; left out, the terminal's, at most 100.")
+        int | None, typer.Option(metavar="N", help="Columns; by default the terminal's, at most 100.")
     ] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Letters and shades only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as JSON.")] = False,

@@ -121,7 +121,7 @@ def solve(
     ] = DEFAULT_TIME_LIMIT_S,
     gap: Annotated[float, typer.Option(metavar="G", help="Stop at this relative gap; 0.01 is one percent.")] = 0.0,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads of a solver; left out, all usable cores.")
+        int | None, typer.Option(metavar="N", help="Threads of a solver; by default all usable cores.")
     ] = None,
     memory_limit: Annotated[
         int | None, typer.Option(metavar="MIB", help="MiB that a solve may use beyond the loaded data.")

@@ -126,10 +126,10 @@ def defrag(
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for the whole search.")] = 30.0,
 ) -> int:
     """
-    Empty as many nodes, or racks, as possible by moving running jobs; prints emptied nodes against moves, in a safe
-    order.
+    Empty as many nodes, or racks, as possible by moving running jobs.
 
-    Exit code 1: no tried set of moves empties more than are empty now.
+    Prints emptied nodes against moves, in a safe order. Exit code 1: no tried set of moves empties more than are empty
+    now.
     """
     limits = question.limits(time_limit)
     expect(moves is None or moves >= 0, "--moves", moves, "0 or more")

@@ -62,7 +62,14 @@ class Importer:
     example: str
 
     def command(self) -> Callable[..., int]:
-        """Return the function that the command line runs."""
+        """
+        Return the function that the command line runs.
+
+        Returns
+        -------
+        callable
+            Takes the options of the command as keywords and returns the exit code.
+        """
         parameters = list(inspect.signature(self.read, eval_str=True).parameters.values())
         inputs = [
             parameter.name for parameter in parameters if INPUT in getattr(parameter.annotation, "__metadata__", ())
@@ -94,7 +101,21 @@ class Importer:
 
 
 def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
-    """Return a round with its summary."""
+    """
+    Return a round with its summary.
+
+    Parameters
+    ----------
+    round_
+        The round that was read.
+    notes
+        Lines for standard error: what was left out or assumed.
+
+    Returns
+    -------
+    Imported
+        The round as a document, and a summary of one line.
+    """
     from placeopt.formats.documents import dumps
 
     return Imported(dumps(round_), summary(round_), notes)

@@ -26,8 +26,9 @@ Contents of a room beside jobs across GPU groups that are tried while columns ar
 @dataclass(frozen=True)
 class Column:
     """
-    What a room, or a whole node with jobs across GPU groups, holds. ``group_counts``: per room, bundles of each bundle
-    group.
+    What a room, or a whole node with jobs across GPU groups, holds.
+
+    ``group_counts``: per room, bundles of each bundle group.
     """
 
     open_group: int  # of a room, -1 for a node

@@ -171,10 +171,7 @@ def columns_of(gpu_groups: GpuGroups, patterns: CrossGroupPatterns, allocation: 
 def _number(
     numbers: dict[tuple[int, tuple[CrossGroupJob, ...]], int], group: int, cross_group_jobs: list[CrossGroupJob]
 ) -> int | None:
-    """
-    Number of the pattern with these cross-group jobs, which are listed by bundle group, each bundle group's splits
-    ascending.
-    """
+    """Return the number of the pattern with these cross-group jobs: by bundle group, the splits of each ascending."""
     return numbers.get((group, tuple(sorted(cross_group_jobs))))
 
 

@@ -102,7 +102,9 @@ class OnNodes:
 
 class CostLowerBounds:
     """
-    Least costs of bundles. With k of a job's K GPUs below an edge of the tree, the edge costs its weight x k (K - k),
+    Least costs of bundles.
+
+    With k of a job's K GPUs below an edge of the tree, the edge costs its weight x k (K - k),
     so each of the k costs weight x (K - k), and at least weight x (K - m) where no more than m find room there. The
     pairs on one node are as close as any of its usable GPUs. A class of nodes costs what its best node costs.
     """

@@ -76,10 +76,7 @@ class PatternMaster:
         return builder.build()
 
     def prices(self, model: LinearModel, duals: np.ndarray) -> IntArray:
-        """
-        Shape (D,): what a bundle of each bundle group is worth by the duals of ``model``, in parts of
-        ``job_groups.scale``.
-        """
+        """Return the worth of a bundle of each group by the duals of ``model``, (D,), unit 1 / ``job_groups.scale``."""
         own = len(self._bundle_groups)
         exact = duals[:own] / model.row_divisor[:own] * self._job_groups.scale
         return np.rint(np.clip(np.nan_to_num(exact), 0, 2.0**61)).astype(np.int64)

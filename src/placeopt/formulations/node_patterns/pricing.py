@@ -182,10 +182,7 @@ class _Tables:
 
 
 def _put(table: Table, earlier: Table, item: _BundleItem) -> None:
-    """
-    Allow one more bundle of a bundle group: raise ``table`` to ``earlier``, moved by what the bundle takes, and its
-    pay.
-    """
+    """Allow one more bundle: raise ``table`` to ``earlier``, shifted by what the bundle takes, plus its worth."""
     rows, columns = table.shape
     if item.a < rows and item.b < columns:
         target = table[item.a :, item.b :]

@@ -22,8 +22,10 @@ PACKING = 50
 
 class LeastSlowdown:
     """
-    The least excess run time, in thousandths: the job's own by the path between its GPUs, if they are all on the node,
-    and what it and its neighbours do to each other, both ways, summed; among nodes about alike the fullest. Ours.
+    The least excess run time, in thousandths, of the job and its neighbours. Ours.
+
+    The job's own excess by the path between its GPUs, if they are all on the node, plus the slowdown of the job and its
+    neighbours by each other; among nodes about alike the fullest.
 
     Neighbours count as under interference ``pairwise``: each at the closest domain shared. A GPU set is the closest
     one, or the closest one inside a socket, whichever costs less.

@@ -20,12 +20,11 @@ DOMINANCE = 4.0
 
 def choose(milli: IntArray, value: IntArray, dear: np.ndarray, capacity: int) -> np.ndarray:
     """
-    Shape (n,): the jobs to take, so that they fit into the GPU share ``capacity`` together: most value, then least
-    cost.
+    Shape (n,): the jobs to take that fit into the GPU share ``capacity`` together.
 
-    GPU share ``milli``, ``value`` and cost ``dear``, which may be negative, have shape (n,), the best jobs first. Exact
-    for the jobs looked at, by dynamic programming over the capacity in units that all shares are multiples of. It fills
-    gaps that taking one job after the other leaves.
+    Most value, then least cost. GPU share ``milli``, ``value`` and cost ``dear``, which may be negative, have shape
+    (n,), the best jobs first. Exact for the jobs looked at, by dynamic programming over the capacity in units that all
+    shares are multiples of. It fills gaps that taking one job after the other leaves.
     """
     taken = np.zeros(len(milli), dtype=bool)
     fits = np.flatnonzero(milli <= capacity)

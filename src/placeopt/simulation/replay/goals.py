@@ -69,6 +69,16 @@ def parse_goal(text: str) -> Goal:
     """
     Read a goal: a measure, ``<=`` or ``>=``, a number with its unit (s, m, h, d; %).
 
+    Parameters
+    ----------
+    text
+        Such as ``p95_wait<=10m``.
+
+    Returns
+    -------
+    Goal
+        The measure, the side and the number, in seconds or as a part of 1.
+
     Raises
     ------
     BadInput

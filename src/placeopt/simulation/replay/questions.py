@@ -43,6 +43,8 @@ def add(
 
     Parameters
     ----------
+    scenario, scheduling
+        The trace to replay, and the policy under which.
     node_type
         A machine type, or the id of a node to copy with domain, labels and taints.
     goal

@@ -45,8 +45,10 @@ class QueueContext:
 @dataclass(frozen=True)
 class QueueOrder:
     """
-    An order of waiting jobs: ``make_queue`` returns an empty queue; ``lacks_estimate`` returns whether a job lacks the
-    estimate that the order reads, so that the simulation warns; None: it reads none.
+    An order of waiting jobs.
+
+    ``make_queue`` returns an empty queue; ``lacks_estimate`` returns whether a job lacks the estimate that the order
+    reads, so that the simulation warns; None: it reads none.
     """
 
     make_queue: Callable[[QueueContext], JobQueue]
@@ -54,7 +56,21 @@ class QueueOrder:
 
 
 def sorted_by(key: Callable[[Job], Key], lacks_estimate: LacksEstimate | None = None) -> QueueOrder:
-    """Return the order by a key that does not change while a job waits, the smallest first."""
+    """
+    Return the order by a key that does not change while a job waits, the smallest first.
+
+    Parameters
+    ----------
+    key
+        Of a waiting job; it must not change while the job waits.
+    lacks_estimate
+        Tells whether a job lacks the estimate that the key reads; None if it reads none.
+
+    Returns
+    -------
+    QueueOrder
+        To be registered in `QUEUE_ORDERS`.
+    """
     return QueueOrder(lambda _: SortedQueue(key), lacks_estimate)
 
 

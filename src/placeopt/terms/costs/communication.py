@@ -75,8 +75,9 @@ class Communication(Cost):
 
     def form(self, problem: Problem) -> Form:
         """
-        Exact; but where jobs state traffic graphs and the pairs of their edges and of GPUs on a node are too many,
-        only what these jobs cost at least wherever they are.
+        Return ``exact``, or ``bound`` where traffic graphs have too many pairs of edges and of GPUs on a node.
+
+        The bound is the least cost of these jobs anywhere.
         """
         return "exact" if _seated(problem) else "bound"
 

@@ -44,8 +44,9 @@ class Stocks:
 @dataclass
 class _WorkerGroups:
     """
-    Typical workers that are alike on a node, K kinds, and what they may take there: a whole stock, or a *take*, which
-    is what is left of a single GPU if that is at least ``milli``, else nothing.
+    Typical workers that are alike on a node, K kinds, and what they may take there.
+
+    That is a whole stock, or a *take*: what is left of a single GPU if that is at least ``milli``, else nothing.
     """
 
     take_stock: list[int] = field(default_factory=list)
@@ -61,8 +62,9 @@ class _WorkerGroups:
 
 def bound(v: Variables, left: IntArray) -> Expression:
     """
-    What is left of each GPU x the frequency of those who can never take it there: now the GPU or the node
-    is not for them, and more jobs do not make it so.
+    Return the sum over GPUs of what is left x the frequency of the workers that can never take it there.
+
+    Neither the GPU nor the node suits these workers now, and more jobs do not change that.
     """
     stocks = Stocks(v, left)
     useless = v.problem.target.total - v.problem.target.parts @ _able(v, stocks).astype(np.int64)  # (stocks,)

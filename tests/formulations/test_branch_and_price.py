@@ -1,0 +1,161 @@
+"""Arrangements: every column costs what the terms say, and the cost that they prove is that of brute force."""
+
+import numpy as np
+import pytest
+
+from helpers.branch_and_price_rounds import branch_and_price_round, examine_branch_and_price
+from helpers.builders import instance, job, machine
+from placeopt import solve
+from placeopt.errors import Unsupported
+from placeopt.formulations.branch_and_price import (
+    Column,
+    ColumnMaster,
+    ColumnPricing,
+    make_bundle_groups,
+    make_cross_group_patterns,
+    make_gpu_groups,
+)
+from placeopt.formulations.branch_and_price.pricing import DualPrices
+from placeopt.formulations.branch_and_price.realise import bundles_of, columns_of
+from placeopt.generators import generate
+from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
+from placeopt.model.policy import Interference, Weights
+from placeopt.problem import Allocation, Placement, compile_problem, open_state
+from placeopt.terms.objective import cost, weighted_costs
+
+
+def prepared(of: Instance) -> tuple[ColumnMaster, ColumnPricing]:
+    """Rooms and patterns of a round, and what searches them."""
+    problem = compile_problem(of)
+    state, weighted = open_state(problem), weighted_costs(problem)
+    gpu_groups = make_gpu_groups(state, make_bundle_groups(state, weighted))
+    patterns = make_cross_group_patterns(gpu_groups)
+    return ColumnMaster(gpu_groups, patterns, weighted, 0), ColumnPricing(gpu_groups, patterns, lambda: None)
+
+
+def alone(master: ColumnMaster, column: Column) -> Allocation:
+    """The running jobs, and jobs that make up one column."""
+    bundle_groups, problem = master.gpu_groups.bundle_groups, master.gpu_groups.problem
+    out = list(master.gpu_groups.state.allocation())
+    for bundle_group, node, gpus in bundles_of(master, [column], np.ones(1, dtype=np.int64)):
+        for number, placement in enumerate(out):
+            options = [o for o in problem.options_of(number) if bundle_groups.option_bundle_group[o] == bundle_group]
+            if placement is None and options:
+                out[number] = Placement(options[0], (node,) * int(problem.options.workers[options[0]]), gpus)
+                break
+        else:
+            raise AssertionError("more bundles than jobs")
+    return tuple(out)
+
+
+@pytest.mark.parametrize(("spec", "jobs", "nodes", "seed"), [("cubemesh", 16, 5, 3), ("uniform", 24, 5, 4)])
+def test_every_column_costs_what_the_terms_say(spec: str, jobs: int, nodes: int, seed: int) -> None:
+    """The terms are the one definition; the search adds up the same from tables."""
+    master, pricing = prepared(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=seed))
+    gpu_groups = master.gpu_groups
+    weighted, single = (
+        weighted_costs(gpu_groups.problem),
+        gpu_groups.bundle_groups.total == gpu_groups.bundle_groups.gpus,
+    )
+    rng = np.random.default_rng(seed)
+    seen = patterns = 0
+    for _ in range(6):
+        price = np.where(single, rng.integers(0, 60_000_000, len(gpu_groups.bundle_groups)), 0)
+        nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
+        node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
+        prices = DualPrices(
+            price, nothing, node_groups, nothing, np.zeros((len(node_groups), len(price)), dtype=np.int64)
+        )
+        priced = pricing.run(prices, 0, each=8)
+        for column, reduced in zip(priced.columns, priced.reduced.tolist(), strict=True):
+            uses = master.uses([column])[0]
+            assert reduced == column.cost - int(uses @ price)
+            if (uses > gpu_groups.bundle_groups.supply).any():
+                continue
+            whole = column.pattern >= 0
+            opening = 0 if whole else int(master.opening[gpu_groups.node_group_of[column.open_group]])
+            found = cost(gpu_groups.problem, alone(master, column), weighted)
+            assert found - master.base == column.cost + opening
+            again = columns_of(gpu_groups, master.patterns, alone(master, column))
+            assert [(c.cost, c.pattern >= 0) for c in again] == [(column.cost, whole)]
+            seen, patterns = seen + 1, patterns + whole
+    assert seen > 100
+    assert patterns > 5
+
+
+@pytest.mark.parametrize("seed", range(1000, 1120, 20))
+def test_the_proven_cost_is_that_of_brute_force(seed: int) -> None:
+    """From the dearest plan of the best value; a round that is not refused must be proven."""
+    outcomes = [
+        examine_branch_and_price(branch_and_price_round(np.random.default_rng(number)))
+        for number in range(seed, seed + 20)
+    ]
+    assert [wrong for _, wrong in outcomes if wrong] == []
+    assert not [outcome for outcome, _ in outcomes if outcome == "bounded" or "failed" in outcome]
+    assert any(outcome == "proved" for outcome, _ in outcomes)
+
+
+@pytest.mark.parametrize(("spec", "seed"), [("cubemesh", 0), ("cubemesh", 1), ("uniform", 0), ("uniform", 5)])
+def test_other_formulations_prove_the_same(spec: str, seed: int) -> None:
+    """Rounds too large for brute force, small enough for ``counts``."""
+    of = generate(spec, jobs=5, nodes=4, gpus=8, seed=seed)
+    plans = [solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("arrangements", "counts")]
+    assert [plan.status for plan in plans] == ["optimal", "optimal"]
+    assert plans[0].levels == plans[1].levels
+
+
+def test_two_bad_neighbours_are_kept_apart() -> None:
+    """
+    Worked by combination: one node, two sockets of two GPUs; a and b slow each other by 300 each in a socket, c nobody.
+
+    Each of a and b in a socket of its own, c beside one of them: interference 0. Fragmentation: one GPU is free in its
+    socket and node, 1 + 1 = 2 (no rack). All three in other ways: a and b together cost 600.
+    """
+    sockets = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
+    gpus = [Gpu(model="V100", memory_mib=16_384, part=part) for part in ("s0", "s0", "s1", "s1")]
+    of = instance(
+        1,
+        [job("a", profile="x", value=1), job("b", profile="x", value=1), job("c", value=1)],
+        machines=[machine(gpus=gpus, parts=sockets)],
+        policy=Policy(weights=Weights(communication=0, interference=500, fragmentation=500)),
+    ).model_copy(
+        update={
+            "slowdowns": (
+                Slowdown(profile="x", beside="x", gpu_thousandths=300, switch_thousandths=300, socket_thousandths=300),
+            )
+        }
+    )
+    plan = solve(of, method="arrangements")
+    assert plan.status == "optimal"
+    assert (plan.costs["interference"].raw, plan.costs["fragmentation"].raw) == (0, 2)
+    assert [stage.name for stage in plan.stages][-1] == "arrangements"
+
+
+def test_a_round_that_does_not_decompose_is_refused() -> None:
+    """It is left to the exact stages, which ``auto`` runs afterwards."""
+    of = instance(
+        1,
+        [job("a", profile="x", value=1), job("b", profile="x", value=1)],
+        policy=Policy(interference=Interference(model="worst")),
+    ).model_copy(update={"slowdowns": (Slowdown(profile="x", beside="x", gpu_thousandths=300),)})
+    with pytest.raises(Unsupported, match="pairwise"):
+        prepared(of)
+    plan = solve(of)
+    assert plan.status == "optimal"
+    assert any(stage.name == "arrangements" and stage.outcome == "skipped" for stage in plan.stages)
+
+
+def test_deterministic_runs_are_equal() -> None:
+    """Work, not the clock, ends every solve; ties are broken by position."""
+    of = generate("cubemesh", jobs=10, nodes=4, gpus=8, seed=2)
+    plans = [solve(of, method="arrangements", deterministic=True, time_limit_s=60.0) for _ in range(2)]
+    assert plans[0].model_dump_json() == plans[1].model_dump_json()
+    assert plans[0].status == "optimal"
+
+
+def test_a_deadline_keeps_the_best_plan() -> None:
+    """pricing asks the clock too."""
+    of = generate("uniform", jobs=60, nodes=12, gpus=8, seed=1)
+    plan = solve(of, method="arrangements", time_limit_s=0.3)
+    assert len(plan.placements) + len(plan.unplaced) == len(of.jobs)
+    assert plan.levels[1].bound is None or plan.levels[1].bound <= plan.levels[1].objective

@@ -1,0 +1,156 @@
+"""The bound on the cost of large rounds: against every plan of small ones, and by hand."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from helpers.brute_force import Enumeration
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
+from placeopt.errors import Unsupported
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
+from placeopt.formulations.cost_relaxation.node_classes import LeastPaths
+from placeopt.model import Communication, Domain, Instance, Policy, Split
+from placeopt.model.policy import Changes, Weights
+from placeopt.problem import Placement, State, compile_problem
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.highs import solve
+from placeopt.solvers.result import SolveOptions
+from placeopt.terms.objective import weighted_costs
+
+
+def bound_of(round_: Instance, least: int) -> int:
+    """Return what the relaxation proves of plans worth ``least`` or more."""
+    problem = compile_problem(round_)
+    relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least)
+    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
+    assert solution.bound is not None
+    duals = np.zeros(relaxation.model.num_rows) if solution.duals is None else solution.duals
+    found = [solution.bound]
+    for _ in range(3):
+        whole = with_whole_jobs(relaxation, duals)
+        found.append(dual_bound(whole.model, whole.multipliers))
+        again = solve(whole.raised_costs, SolveOptions(time_limit_s=30, relax=True))
+        duals = duals if again.duals is None else again.duals
+    whole = with_whole_jobs(relaxation, duals + np.random.default_rng(least).normal(0, 100, len(duals)))
+    return max(*found, dual_bound(whole.model, whole.multipliers))  # any prices prove something that holds
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_no_plan_costs_less(first: int) -> None:
+    """Of all plans worth so much or more, at the best value and below it."""
+    proven = tight = 0
+    for number in range(first, first + 40):
+        rng = np.random.default_rng(31_000 + number)
+        round_ = random_round(rng)
+        problem = compile_problem(round_)
+        if problem.changeable or not weighted_costs(problem):
+            continue
+        everything = Enumeration(problem)
+        rows, values = everything.rows()
+        costs = everything.costs(rows)
+        for least in {int(values.max()), int(np.median(values))}:
+            optimum, bound = int(costs[values >= least].min()), bound_of(round_, least)
+            assert bound <= optimum, (number, least)
+            proven += bound > 0
+            tight += bound == optimum
+    assert proven >= 10
+    assert tight >= 5
+
+
+def test_a_node_beside_a_domain_is_inside_what_holds_both() -> None:
+    """A gang over a node of an inner rack and one that stands in the outer rack itself never leaves the outer one."""
+    racks = (Domain(id="outer", level="zone"), Domain(id="inner", parent="outer"))
+    nodes = (node("n0", domain="inner"), node("n1", domain="outer"))
+    gang = job("gang", workers=6, gpus=1, value=9, communication=Communication(weight=1))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    round_ = instance(nodes, [gang], domains=racks, policy=policy)
+    best, least, _ = Enumeration(compile_problem(round_)).best()
+    assert best == 9
+    assert 0 < bound_of(round_, 9) <= least
+
+
+def test_a_gang_by_hand() -> None:
+    """Four workers of two GPUs in two racks of two nodes, one of them busy: 2 + 2 + 2 in one rack is too few."""
+    busy = job("busy", gpus=2)
+    gang = job("gang", workers=4, gpus=2, value=9, communication=Communication(weight=3))
+    racks = (Domain(id="r0"), Domain(id="r1"))
+    nodes = tuple(node(f"n{i}", domain=f"r{i // 2}") for i in range(4))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    round_ = instance(nodes, [busy, gang], domains=racks, running=[running(busy, [("n3", [0, 1])])], policy=policy)
+    problem = compile_problem(round_)
+    (weighted,) = weighted_costs(problem)
+    least = min(
+        weighted.cost.score(problem, row)
+        for row in map(Enumeration(problem).allocation, Enumeration(problem).rows()[0])
+        if row[1] is not None
+    )
+    assert bound_of(round_, 9) <= weighted.weight * least
+    assert bound_of(round_, 9) >= weighted.weight * least * 9 // 10
+    assert bound_of(round_, 0) == 0
+
+
+def test_halves_in_two_racks_cost_what_they_must() -> None:
+    """Four workers find room in one rack, and may not lie there."""
+    racks = (Domain(id="r0"), Domain(id="r1"))
+    nodes = tuple(node(f"n{i}", domain=f"r{i // 4}") for i in range(8))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    fields = {"workers": 4, "value": 5, "communication": Communication(weight=1)}
+    free, split = (
+        instance(nodes, [job("gang", **fields, **lies)], domains=racks, machines=[machine(gpus=1)], policy=policy)
+        for lies in ({}, {"splits": (Split(level="rack", domains=2, workers=2),)})
+    )
+    assert bound_of(free, 5) < bound_of(split, 5)
+    assert bound_of(split, 5) == Enumeration(compile_problem(split)).best()[1]
+
+
+def test_whole_jobs_lie_in_parts() -> None:
+    """Sixteen workers in racks of seven: seven, seven and two, and not sixteen sevenths of seven."""
+    racks = tuple(Domain(id=f"r{i}") for i in range(4))
+    nodes = tuple(node(f"n{i}", domain=f"r{i // 7}") for i in range(28))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    gang = job("gang", workers=16, value=5, communication=Communication(weight=3))
+    round_ = instance(nodes, [gang], domains=racks, machines=[machine(gpus=1)], policy=policy)
+    problem = compile_problem(round_)
+    (weighted,) = weighted_costs(problem)
+    at = (*range(14), 14, 15)
+    least = weighted.weight * weighted.cost.score(problem, (Placement(0, at, at),))
+    relaxation = build_cost_relaxation(State(problem), (weighted,), 5)
+    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
+    assert solution.bound is not None
+    assert solution.bound < bound_of(round_, 5) <= least
+    assert bound_of(round_, 5) > least - 100
+
+
+def test_free_gpus_of_used_domains() -> None:
+    """Eight GPUs on two nodes, one busy: a job of one GPU leaves two free beside it, or opens the other node."""
+    busy, small = job("busy"), job("small", value=4)
+    policy = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
+    round_ = instance(2, [busy, small], running=[running(busy, [("n0", [0])])], policy=policy)
+    assert bound_of(round_, 4) == Enumeration(compile_problem(round_)).best()[1]
+
+
+@pytest.mark.parametrize("size", [4, 13])
+def test_least_paths(size: int) -> None:
+    """Exact for small machines, a bound for large ones."""
+    rng = np.random.default_rng(size)
+    distance = np.triu(rng.integers(1, 9, (size, size)), 1)
+    distance += distance.T
+    usable = rng.random(size) < 0.6
+    least = LeastPaths(distance).of(usable)
+    here = np.flatnonzero(usable)
+    for k in range(min(len(here), 4) + 1):
+        found = min(int(distance[np.ix_(part, part)].sum()) // 2 for part in combinations(here, k))
+        assert least[k] == found if size == 4 else least[k] <= found
+    assert (least[len(here) + 1 :] > 10**9).all()
+
+
+def test_running_jobs_that_may_be_changed_are_refused() -> None:
+    """Their cost is not fixed."""
+    here = job("here")
+    policy = Policy(changes=Changes(preemptions_max=1))
+    runs = [running(here, [("n0", [0])], preemptible=True)]
+    problem = compile_problem(instance(1, [here], running=runs, policy=policy))
+    with pytest.raises(Unsupported, match="stay as they are"):
+        build_cost_relaxation(State(problem), weighted_costs(problem), 0)

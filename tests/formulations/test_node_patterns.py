@@ -1,0 +1,261 @@
+"""Kinds, states, pricing and layout of patterns, against all patterns and by hand."""
+
+import numpy as np
+import pytest
+
+from helpers.builders import instance, job, machine, node, running
+from placeopt.errors import Unsupported
+from placeopt.formulations.node_patterns import (
+    BundleGroups,
+    NodeStates,
+    PatternMaster,
+    PatternPricing,
+    bundle_groups_of,
+    job_groups_of,
+    node_states_of,
+    patterns_of_plan,
+    placement_requests,
+    proven_bound,
+)
+from placeopt.generators import generate
+from placeopt.model import Domain, Instance, Policy
+from placeopt.problem import IntArray, Placement, Problem, State, compile_problem
+from placeopt.solvers.highs import solve
+from placeopt.solvers.result import SolveOptions
+
+
+def problem_of(round_: Instance) -> Problem:
+    """Compile."""
+    return compile_problem(round_)
+
+
+def test_kinds_and_states_by_hand() -> None:
+    """
+    Value, profile and the number of workers make no bundle group; a busy GPU makes a state, surplus CPU makes none.
+    """
+    jobs = [
+        job("a", gpus=2, cpu_millicores=1000),
+        job("b", gpus=2, cpu_millicores=1000, value=7, profile="loud"),
+        job("c", workers=3, gpus=2, cpu_millicores=1000),
+        job("d", gpu_milli=500, cpu_millicores=1000),
+        job("e", gpus=0, cpu_millicores=1000),
+        busy := job("busy", gpus=1),
+    ]
+    nodes = (node("n0"), node("n1"), node("n2"), node("n3", machine="large"))
+    machines = [machine(gpus=2), machine("large", gpus=2, cpu_millicores=64_000)]
+    problem = problem_of(instance(nodes, jobs, machines=machines, running=[running(busy, [("n1", [0])])]))
+    bundle_groups = bundle_groups_of(problem)
+    assert bundle_groups.sizes == (1000, 500)
+    of = bundle_groups.of_option.tolist()
+    assert of[0] == of[1] == of[2]
+    assert len({of[0], of[3], of[4]}) == 3
+    assert bundle_groups.level[[of[0], of[3], of[4]]].tolist() == [0, 1, -1]
+    assert bundle_groups.units[[of[0], of[3], of[4]]].tolist() == [2, 1, 0]
+    states = node_states_of(State(problem), bundle_groups)
+    assert sorted(nodes.tolist() for nodes in states.nodes) == [[0, 2, 3], [1]]  # all CPU asked for fits on any node
+    assert sorted(states.room.tolist()) == [[1, 2], [2, 4]]
+    job_groups = job_groups_of(State(problem), bundle_groups)
+    assert sorted(len(jobs) for jobs in job_groups.jobs) == [1, 1, 1, 1, 1]
+    assert sorted(job_groups.bundles.tolist()) == [1, 1, 1, 1, 3]
+
+
+def test_shares_that_do_not_nest_are_refused() -> None:
+    """Their patterns are for the relaxation by single GPUs."""
+    problem = problem_of(instance(1, [job("a", gpu_milli=470), job("b", gpu_milli=320)]))
+    with pytest.raises(Unsupported, match="470 and 320"):
+        bundle_groups_of(problem)
+
+
+def test_exclusive_gpus_make_every_share_whole() -> None:
+    """A GPU with any job is full; shares need not nest."""
+    jobs = [job("a", gpu_milli=470), job("b", gpu_milli=320), here := job("c", gpu_milli=100)]
+    policy = Policy(share_mode="exclusive")
+    problem = problem_of(
+        instance(1, jobs, machines=[machine(gpus=3)], policy=policy, running=[running(here, [("n0", [1])])])
+    )
+    bundle_groups = bundle_groups_of(problem)
+    assert bundle_groups.sizes == (1000,)
+    assert node_states_of(State(problem), bundle_groups).room.tolist() == [[2]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
+    """Random bundle groups on random nodes: with a grid finer than the demands, tables and enumeration agree."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            f"j{i}",
+            gpus=int(gpus),
+            gpu_milli=int(rng.choice([250, 500, 1000])) if gpus == 1 else 1000,
+            cpu_millicores=int(rng.integers(1, 6)),
+            memory_mib=int(rng.integers(0, 6)),
+        )
+        for i, gpus in enumerate(rng.choice([0, 1, 1, 1, 2], 5))
+    ]
+    here = [job(f"r{i}", gpu_milli=int(rng.choice([250, 500, 1000]))) for i in range(2)]
+    machines = [machine(gpus=2, cpu_millicores=int(rng.integers(4, 12)), memory_mib=int(rng.integers(4, 12)))]
+    runs = [running(one, [(f"n{i}", [i])]) for i, one in enumerate(here)]
+    problem = problem_of(instance(3, [*jobs, *here], machines=machines, running=runs))
+    bundle_groups = bundle_groups_of(problem)
+    state = State(problem)
+    states = node_states_of(state, bundle_groups)
+    pays = rng.integers(1, 100, len(bundle_groups))
+    pays[(bundle_groups.level < 0) & (bundle_groups.demand == 0).all(axis=1)] = 0
+    for rounding in ("down", "up"):
+        best, patterns = PatternPricing(bundle_groups, states, rounding, lambda: None).price(pays)
+        for s in range(len(states)):
+            assert best[s] == best_filling(bundle_groups, states, s, pays)
+            assert sum(pays[k] * n for k, n in patterns[s].items()) == best[s]
+
+
+def best_filling(bundle_groups: BundleGroups, states: NodeStates, s: int, pays: IntArray) -> int:
+    """
+    Try all numbers of all bundle groups that pay; shares nest, so counting from the largest size says whether they fit.
+    """
+    paying = np.flatnonzero(pays > 0).tolist()
+
+    def fits(count: IntArray) -> bool:
+        if (count @ bundle_groups.demand > states.free[s]).any():
+            return False
+        used = 0
+        for level, size in enumerate(bundle_groups.sizes):
+            used *= bundle_groups.sizes[level - 1] // size if level else 1
+            used += int((count * bundle_groups.units)[bundle_groups.level == level].sum())
+            if used > states.room[s, level]:
+                return False
+        return True
+
+    def best(count: IntArray, rest: list[int]) -> int:
+        """Add bundles of the first of ``rest`` one by one, and of the others to each."""
+        found = int(count @ pays)
+        for i, bundle_group in enumerate(rest):
+            more = count.copy()
+            more[bundle_group] += 1
+            if fits(more):
+                found = max(found, best(more, rest[i:]))
+        return found
+
+    return best(np.zeros(len(bundle_groups), dtype=np.int64), paying)
+
+
+def test_prices_prove_a_bound_by_hand() -> None:
+    """
+    One node of two GPUs; three jobs of one GPU, worth 5, 4 and 3. At a price of 4: 1 over for the first, and 2 x 4.
+
+    That is 9, which is the optimum. At 0 all three are counted, 12; at 100 the two GPUs, 200.
+    """
+    jobs = [job(f"{value}", value=value) for value in (5, 4, 3)]
+    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    pricing = PatternPricing(bundle_groups, states, "down", lambda: None)
+    for price, bound in ((4, 9), (0, 12), (100, 200)):
+        prices = np.array([price * job_groups.scale])
+        best, _ = pricing.price(prices)
+        assert proven_bound(job_groups, prices, best, states.count, held=0) == bound
+
+
+def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
+    """By hand: two nodes of two GPUs; filled with pairs of single GPUs or one job of two, four jobs are best."""
+    jobs = [*(job(f"s{i}", value=3) for i in range(3)), *(job(f"d{i}", gpus=2, value=5) for i in range(2))]
+    problem = problem_of(instance(2, jobs, machines=[machine(gpus=2)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    single, double = (
+        int(bundle_groups.of_option[problem.options_of(0)[0]]),
+        int(bundle_groups.of_option[problem.options_of(3)[0]]),
+    )
+    master = PatternMaster(bundle_groups, states, job_groups, held=0)
+    assert master.add([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
+    model = master.model(np.zeros(0, dtype=np.int64))
+    solution = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
+    assert solution.bound == 11  # one node of each, or a mix of equal worth
+    assert solution.duals is not None
+    assert solution.basis is not None
+    prices = master.prices(model, solution.duals)
+    best, found = PatternPricing(bundle_groups, states, "down", lambda: None).price(prices)
+    assert proven_bound(job_groups, prices, best, states.count, held=0) == 11
+    assert master.add(enumerate(found)) == 0
+    again = SolveOptions(time_limit_s=10, relax=True, start=solution.basis)
+    assert solve(master.model(np.zeros(0, dtype=np.int64)), again).bound == 11
+    whole, rest = master.whole(np.array([0.0, 0.0, 1.25, 0.75]))
+    assert whole.tolist() == [1, 0]
+    assert rest.tolist() == [0.25, 0.75]
+    assert master.round_up(whole, rest).tolist() == [1, 1]
+
+
+def test_gangs_start_whole_or_not_at_all() -> None:
+    """
+    Three nodes of one GPU, two gangs of two: the relaxation runs one and a half. Rounded, rounded down, and free again.
+    """
+    jobs = [job(f"g{i}", workers=2, value=4) for i in range(2)]
+    problem = problem_of(instance(3, jobs, machines=[machine(gpus=1)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    master = PatternMaster(bundle_groups, states, job_groups, held=0)
+    master.add([(0, {0: 1})])
+    none, options = np.zeros(0, dtype=np.int64), SolveOptions(time_limit_s=10, relax=True)
+    assert solve(master.model(none), options).bound == 6
+    assert master.fix_gangs(np.array([1.6, 3.0]), down=False)
+    assert solve(master.model(none), options).status == "infeasible"  # two gangs must run on three nodes
+    assert master.release_gangs()
+    assert solve(master.model(none), options).bound == 6
+    assert master.fix_gangs(np.array([1.6, 3.0]), down=True)
+    assert not master.release_gangs()
+    assert solve(master.model(none), options).bound == 4
+
+
+def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
+    """Four nodes in two racks with a slot each: the gang of two takes one rack, and of two single jobs the dearer."""
+    domains = (Domain(id="r0"), Domain(id="r1"))
+    nodes = tuple(node(f"n{i}", domain=f"r{i % 2}") for i in range(4))
+    jobs = [job("cheap", value=1), job("dear", value=9), job("gang", workers=2, value=8)]
+    problem = problem_of(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    found = list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 1),)), 3)]))
+    assert [problem.job_ids[wish.job] for wish in found] == ["gang", "dear"]
+    rack = problem.topology.node_domain
+    assert len({int(rack[node]) for node in found[0].nodes}) == 1
+
+
+def test_slots_that_a_gang_gave_up_are_nobodys() -> None:
+    """A node with three slots: the gang may use one of them and gives up the rest, so nothing is left for the other."""
+    jobs = [job("gang", workers=2, value=8, workers_per_node_max=1), job("single", value=1)]
+    problem = problem_of(instance(2, jobs, machines=[machine(gpus=3)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    assert len(bundle_groups) == 1
+    assert list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 3),)), 1)])) == []
+
+
+def test_fillings_of_a_plan() -> None:
+    """Waiting jobs by node and bundle group; the running one is part of the state."""
+    here = job("here")
+    problem = problem_of(instance(2, [job("a"), job("gang", workers=2), here], running=[running(here, [("n1", [3])])]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states = node_states_of(state, bundle_groups)
+    allocation = (Placement(0, (0,), (0,)), Placement(1, (0, 1), (1, 4)), problem.running[2])
+    state_of = {int(node): s for s, nodes in enumerate(states.nodes) for node in nodes}
+    found = sorted(
+        patterns_of_plan(problem, allocation, bundle_groups, states), key=lambda entry: entry[0] == state_of[1]
+    )
+    assert found == [(state_of[0], {0: 2}), (state_of[1], {0: 1})]
+
+
+def test_a_basis_of_another_model_is_left_aside() -> None:
+    """It costs time, never an answer."""
+    round_ = generate("varied", jobs=30, nodes=4, gpus=4, seed=5)
+    problem = problem_of(round_)
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    master = PatternMaster(bundle_groups, states, job_groups, held=0)
+    _, found = PatternPricing(bundle_groups, states, "up", lambda: None).price(
+        np.full(len(bundle_groups), 10, dtype=np.int64)
+    )
+    master.add(enumerate(found))
+    model = master.model(np.zeros(0, dtype=np.int64))
+    cold = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
+    assert cold.basis is not None
+    short = type(cold.basis)(cold.basis.columns, cold.basis.rows[:-1])
+    assert solve(model, SolveOptions(time_limit_s=10, relax=True, start=short)).bound == cold.bound

@@ -1,0 +1,1 @@
+"""What tests and campaigns share: rounds in code, random rounds, and oracles that judge answers."""

@@ -1,0 +1,174 @@
+"""Scenarios whose running jobs are changed, and a reader of their logs that is independent of the simulator."""
+
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from helpers.builders import option
+from helpers.scenarios import log_lines, scenario, timed
+from placeopt import violations
+from placeopt.model import Instance, Placement, Running
+from placeopt.model.plan import InstanceRef, Level, Plan, PolicyRef, Unplaced
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Scheduling
+
+
+def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any) -> Scenario:
+    """
+    Draw elastic jobs, gangs, shares of a GPU and CPU jobs of all kinds, without traffic and without slowdowns.
+
+    Some state a priority, some really need more GPU memory than they say. Changes cost time.
+    """
+    dice = random.Random(seed)
+    arrivals = []
+    for i in range(jobs):
+        shape = dice.choice(["elastic", "elastic", "gang", "share", "cpu"])
+        run = dice.randrange(1_000, 40_000)
+        fields: dict[str, Any] = {
+            "kind": {"cpu": "cpu", "share": "inference"}.get(shape, dice.choice(["training", "inference"])),
+            "priority": dice.randrange(3),
+            "user": dice.choice(["u", "v"]),
+        }
+        fields_of_arrival: dict[str, Any] = {}
+        if shape == "elastic":
+            most = dice.randrange(2, 5)
+            fields["options"] = (
+                option(workers=most, workers_min=1, value=5, value_per_extra_worker=3, run_time_ms=run),
+            )
+            fields_of_arrival["workers_asked"] = dice.randrange(1, most + 1)
+            if dice.random() < 0.5:
+                fields_of_arrival["speedup_thousandths"] = tuple(1000 + 700 * w for w in range(most))
+        elif shape == "gang":
+            fields |= {"workers": dice.choice([1, 2]), "gpus": dice.choice([1, 2])}
+        elif shape == "share":
+            fields |= {"gpu_milli": 500, "gpu_memory_mib": 2000}
+            fields_of_arrival["actual_gpu_memory_mib"] = dice.choice([None, 9000, 12_000])
+        else:
+            fields |= {"gpus": 0, "cpu_millicores": 16_000}
+        fields["value"] = dice.randrange(1, 20)
+        if "options" in fields:
+            del fields["value"]
+        fields_of_arrival["actual_run_time_ms"] = dice.choice([None, run])
+        arrivals.append(Arrival(job=timed(f"j{i}", dice.randrange(25_000), run, **fields), **fields_of_arrival))
+    costs = {"restart_ms": 700, "resize_ms": 300, "memory_failure_ms": 500, **physics}
+    return scenario([], nodes=nodes, physics=costs).model_copy(update={"arrivals": tuple(arrivals)})
+
+
+def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]:
+    """
+    Read a log as a stranger would: the story of every job, its work, and the referee's word on every round.
+
+    Work is counted again, for jobs without slowdowns: every job ends at the millisecond by which it is done. Returns
+    how often each kind of change stood there.
+    """
+    physics = world.physics
+    arrivals = {one.job.id: one for one in world.arrivals}
+    jobs = {name: one.job for name, one in arrivals.items()}
+    waiting: dict[str, None] = {}
+    now: dict[str, Placement] = {}
+    since: dict[str, int] = {}  # when it goes on
+    done: dict[str, Fraction] = {}  # part of the work
+    safe: dict[str, Fraction] = {}  # part that a failure leaves
+    ended: set[str] = set()
+    stopped: set[str] = set()
+    count = {"start": 0, "stop": 0, "move": 0, "resize": 0, "failure": 0}
+    last = 0
+
+    def length(name: str) -> int:
+        workers = sum(len(a.workers) for a in now[name].assignments)
+        return arrivals[name].actual_ms(now[name].option, workers)
+
+    def leave(name: str, at: int) -> None:
+        if not stands(name):
+            done[name] += Fraction(max(0, at - since[name]), length(name))
+        del now[name]
+
+    def stands(name: str) -> bool:
+        chosen = next(one for one in jobs[name].options if one.id == now[name].option)
+        workers = sum(len(a.workers) for a in now[name].assignments)
+        return scheduling.elastic == "pods" and workers < arrivals[name].asked(chosen)
+
+    def lose(name: str, whole: int) -> None:
+        if not physics.keeps_work:
+            done[name] = Fraction(0)
+        elif physics.checkpoint_ms is not None:
+            done[name] = done[name] * whole // physics.checkpoint_ms * Fraction(physics.checkpoint_ms, whole)
+
+    for line in log_lines(path)[1:]:
+        at = line["t"]
+        assert at >= last, "time goes forward"
+        last = at
+        match line["e"]:
+            case "arrival":
+                assert line["job"] not in done
+                waiting[line["job"]], done[line["job"]] = None, Fraction(0)
+            case "end":
+                whole = length(line["job"])
+                leave(line["job"], at)
+                assert 1 <= done[line["job"]] < 1 + Fraction(3, whole), "neither early nor late"
+                ended.add(line["job"])
+            case "failure":
+                leave(line["job"], at)
+                done[line["job"]] = safe[line["job"]]
+                waiting[line["job"]] = None
+                count["failure"] += 1
+            case "round":
+                assert line["waiting"] == len(waiting)
+                sets = {
+                    key: [Placement.model_validate(one, strict=False) for one in line.get(key, [])]
+                    for key in ("resize", "move", "start")
+                }
+                assert line["start"] or line.get("stop") or line.get("move") or line.get("resize")
+                for name in line.get("stop", []):
+                    whole = length(name)
+                    leave(name, at)
+                    lose(name, whole)
+                    waiting[name] = None
+                    stopped.add(name)
+                for kind in ("resize", "move"):
+                    for one in sets[kind]:
+                        assert one != now[one.job]
+                        whole = length(one.job)
+                        leave(one.job, at)
+                        if kind == "move":
+                            lose(one.job, whole)
+                for kind, placements in sets.items():
+                    for one in placements:
+                        name = one.job
+                        assert name not in now
+                        pause = {"resize": physics.resize_ms, "move": physics.restart_ms, "start": 0}[kind]
+                        if kind == "start":
+                            del waiting[name]
+                            pause = physics.restart_ms if name in stopped else 0
+                            stopped.discard(name)
+                        now[name], since[name], safe[name] = one, at + pause, done[name]
+                for kind in ("stop", "move", "resize", "start"):
+                    count[kind] += len(line.get(kind, []))
+                _judge(world, scheduling, now, waiting)
+            case "over":
+                assert line["stranded"] == []
+    assert ended == set(jobs), "no job is lost"
+    assert not now
+    return count
+
+
+def _judge(world: Scenario, scheduling: Scheduling, now: dict[str, Placement], waiting: dict[str, None]) -> None:
+    """Ask the referee about a state of the cluster."""
+    jobs = {one.job.id: one.job for one in world.arrivals}
+    held = tuple(Running(job=one.job, option=one.option, assignments=one.assignments) for one in now.values())
+    here = tuple(jobs[name] for name in (*now, *waiting))
+    round_ = Instance(
+        cluster=world.cluster, jobs=here, running=held, slowdowns=world.slowdowns, policy=scheduling.policy
+    )
+    plan = Plan(
+        instance=InstanceRef(name=round_.name, digest=round_.digest, revision=0),
+        policy=PolicyRef(name=round_.policy.name, digest=round_.policy.digest, values=round_.policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        gap=None,
+        placements=tuple(now.values()),
+        unplaced=tuple(Unplaced(job=name, reason="outvoted", detail="") for name in waiting),
+    )
+    assert violations(round_, plan) == []

@@ -1,0 +1,437 @@
+"""Many routes, one answer: a round through brute force, every formulation, every solver, both levels, the referee."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from helpers.brute_force import Enumeration
+from helpers.plan_records import plan_of
+from placeopt.check import violations
+from placeopt.errors import Unsupported
+from placeopt.formulations import add_assignment, add_counts, decode
+from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
+from placeopt.formulations.gpu_patterns import build_gpu_patterns, gpu_milli_objective
+from placeopt.formulations.node_patterns import (
+    PatternPricing,
+    bundle_groups_of,
+    job_groups_of,
+    node_states_of,
+    proven_bound,
+)
+from placeopt.formulations.placements import encode
+from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
+from placeopt.model import Instance
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
+from placeopt.problem.changes import keeps_limits
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.registry import load
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.terms.costs import costs_of
+from placeopt.terms.objective import Weighted, cost, cost_expression, value, value_expression, weighted_costs
+from placeopt.terms.protocols import Cost
+from placeopt.terms.rules import relaxed
+from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
+from placeopt.terms.standing import relaxed_state
+from placeopt.terms.variables import Variables
+
+Add = Callable[[ModelBuilder, State, tuple[Cost, ...]], Variables]
+
+
+class Route(NamedTuple):
+    """One way from a round to its optimum: a name for reports, what makes the model, the name of its solver."""
+
+    name: str
+    formulation: Add
+    solver: str
+
+
+def assignment(builder: ModelBuilder, state: State, costs: tuple[Cost, ...]) -> Variables:
+    """Columns for every job; whatever the costs are."""
+    return add_assignment(builder, state)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("assignment/highs", assignment, "highs"),
+    Route("assignment/cpsat", assignment, "cpsat"),
+    Route("assignment/cbc", assignment, "pulp-cbc"),
+    Route("counts/highs", add_counts, "highs"),
+    Route("counts/cpsat", add_counts, "cpsat"),
+    Route("counts/cbc", add_counts, "pulp-cbc"),
+)
+"""
+All of them, the reference apart, which is brute force. A route that refuses a round (``Unsupported``) is counted as
+refused, so that a table can say on how many rounds it ran; any other way out is a mismatch.
+"""
+TIME_LIMIT_S = 30.0
+
+
+@dataclass
+class Report:
+    """What a round was like, and everything in which two routes disagree."""
+
+    form: Literal["exact", "bound", "off", "relaxed"] = "off"
+    """
+    Whether every active cost has an exact form, or some only bound; ``off`` without costs; ``relaxed`` where rows state
+    only a part of a rule: then routes bound the value, and there is no cost level to compare.
+    """
+    solves: int = 0
+    routes: Counter[str] = field(default_factory=Counter)
+    """Levels that each route solved, as ``counts/cbc value``; those that it refused as ``counts/cbc refused``."""
+    moves: int = 0
+    pinned: int = 0
+    patterns: int = 0
+    mismatches: list[str] = field(default_factory=list)
+
+    def expect(self, what: str, found: object, expected: object) -> None:
+        """Note a mismatch unless both are equal."""
+        if found != expected:
+            self.mismatches.append(f"{what}: {found}, expected {expected}")
+
+
+def solve(solver: str, model: LinearModel) -> Solution:
+    """Solve in this process on one thread."""
+    return load(solver)(model, SolveOptions(time_limit_s=TIME_LIMIT_S))
+
+
+def examine(
+    instance: Instance, rng: Generator, *, routes: Sequence[Route] = ROUTES, moves: int = 2, pinned: int = 1
+) -> Report:
+    """
+    Take a round through all routes: first the value, then the cost among plans of that value.
+
+    Parameters
+    ----------
+    instance
+        So small that every allocation can be tried.
+    rng
+        For the random moves and allocations.
+    routes
+        Which ones; a round is always enumerated.
+    moves
+        Random moves for which every cost's delta is compared with a recomputation.
+    pinned
+        Allocations to which each formulation's columns are fixed, to compare some costs with their scores.
+    """
+    report = Report()
+    problem = compile_problem(instance)
+    weighted = weighted_costs(problem)
+    if weighted:
+        report.form = "exact" if all(w.cost.form(problem) == "exact" for w in weighted) else "bound"
+    if relaxed(problem):
+        report.form = "relaxed"
+    everything = Enumeration(problem)
+    best, least, allocation = everything.best()
+    report.expect("limits of the best", keeps_limits(problem, allocation), True)
+    report.expect("value of the best", value(problem, allocation), best)
+    report.expect("cost of the best", cost(problem, allocation, weighted), least)
+    report.expect("referee on the best", [str(v) for v in violations(instance, plan_of(problem, allocation))], [])
+    for add in dict.fromkeys(route.formulation for route in routes):
+        _examine_formulation(report, problem, [r for r in routes if r.formulation is add], weighted, best, least)
+    rows, values = everything.rows()
+    _examine_fillings(report, everything, rows, int(values.max()))
+    _examine_patterns(report, problem, int(values.max()), rng)
+    _examine_roster(report, problem, int(values.max()))
+    _examine_flows(report, problem, weighted, best, least)
+    chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
+    _examine_scores(report, everything, chosen)
+    for row in chosen[:pinned]:
+        terms = tuple(term for term in costs_of(problem.policy) if rng.random() < 0.6)
+        for add in dict.fromkeys(route.formulation for route in routes):
+            _examine_pinned(report, problem, add, everything.allocation(row), terms or costs_of(problem.policy))
+    examine_moves(report, everything, rows, rng, moves)
+    return report
+
+
+def _examine_formulation(
+    report: Report,
+    problem: Problem,
+    routes: Sequence[Route],
+    weighted: tuple[Weighted, ...],
+    best: int,
+    least: int,
+) -> None:
+    """Both levels through all routes of one formulation."""
+    builder = ModelBuilder()
+    try:
+        variables = routes[0].formulation(builder, open_state(problem), tuple(w.cost for w in weighted))
+    except Unsupported:
+        report.routes.update(f"{route.name} refused" for route in routes)
+        return
+    columns, coefficients, constant = value_expression(variables)
+    builder.set_objective(columns, coefficients, "max", constant)
+    model = builder.build()
+    if relaxed(problem):
+        for name, solution in _solutions(report, routes, "value", model):
+            _examine_relaxed(report, problem, variables, solution, name, best)
+        return
+    for name, solution in _solutions(report, routes, "value", model):
+        report.expect(f"{name}: status", (solution.status, solution.limit, solution.bound), ("optimal", "none", best))
+        report.expect(f"{name}: objective", solution.objective, best)
+        _examine_solution(report, problem, variables, solution, name, best)
+    if not weighted:
+        return
+    builder.add_row(columns, coefficients, best - constant, NO_UPPER)
+    columns, coefficients, constant = cost_expression(builder, variables, weighted)
+    builder.set_objective(columns, coefficients, "min", constant)
+    for name, solution in _solutions(report, routes, "cost", builder.build()):
+        report.expect(f"{name}: status", (solution.status, solution.limit), ("optimal", "none"))
+        allocation = _examine_solution(report, problem, variables, solution, name, best)
+        if allocation is None or solution.objective is None:
+            continue
+        true = cost(problem, allocation, weighted)
+        if report.form == "exact":
+            report.expect(f"{name}: objective", solution.objective, least)
+            report.expect(f"{name}: cost of the decoded", true, least)
+        else:
+            report.expect(
+                f"{name}: bound {solution.objective} <= {least} <= {true}", solution.objective <= least <= true, True
+            )
+
+
+def _solutions(
+    report: Report, routes: Sequence[Route], level: str, model: LinearModel
+) -> Iterator[tuple[str, Solution]]:
+    """Solve one level by every route, one after the other, and count who solved and who refused."""
+    for route in routes:
+        try:
+            solution = solve(route.solver, model)
+        except Unsupported:
+            report.routes[f"{route.name} refused"] += 1
+            continue
+        report.solves += 1
+        report.routes[f"{route.name} {level}"] += 1
+        yield f"{route.name}/{level}", solution
+
+
+def _examine_relaxed(
+    report: Report, problem: Problem, variables: Variables, solution: Solution, name: str, best: int
+) -> None:
+    """Rows that leave a part of a rule out bound the value, and what is left after repair is lawful."""
+    if solution.values is None or solution.bound is None or solution.bound < best:
+        report.mismatches.append(f"{name} relaxed: {solution.status}, bound {solution.bound}, the best is {best}")
+        return
+    allocation = withdrawn(problem, decode(variables, solution.values))
+    moved = {j for j in problem.may_move if falls_short(loaded(problem, allocation), j)}
+    found = violations(problem.given, plan_of(problem, allocation))
+    report.expect(f"{name} relaxed: referee", [str(v) for v in found] if not moved else [], [])
+    if not found and value(problem, allocation) > best:
+        report.mismatches.append(f"{name} relaxed: value {value(problem, allocation)} above the best, {best}")
+
+
+def loaded(problem: Problem, allocation: Allocation) -> State:
+    """Return the state of an allocation."""
+    state = State(problem)
+    state.load(allocation)
+    return state
+
+
+def _examine_solution(
+    report: Report, problem: Problem, variables: Variables, solution: Solution, route: str, best: int
+) -> Allocation | None:
+    """Decode, and ask the referee."""
+    if solution.values is None:
+        report.mismatches.append(f"{route}: no values ({solution.status}, {solution.message})")
+        return None
+    allocation = decode(variables, solution.values)
+    report.expect(f"{route}: limits", keeps_limits(problem, allocation), True)
+    found = violations(problem.given, plan_of(problem, allocation))
+    report.expect(f"{route}: referee", [str(v) for v in found], [])
+    report.expect(f"{route}: value", value(problem, allocation), best)
+    return allocation
+
+
+def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, best: int) -> None:
+    """The relaxation's bounds on net value and on GPU share hold for every allocation."""
+    problem = everything.problem
+    gpu_patterns = build_gpu_patterns(relaxed_state(open_state(problem)))
+    share = np.zeros(len(rows), dtype=np.int64)
+    for j, of_job in enumerate(everything.candidates):
+        share += np.array([0 if p is None else gpu_milli(problem, p) for p in of_job], dtype=np.int64)[rows[:, j]]
+    for what, model, reached in (
+        ("value", gpu_patterns.model, best),
+        ("GPU share", gpu_milli_objective(gpu_patterns), int(share.max())),
+    ):
+        solution = load("highs")(model, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
+        report.solves += 1
+        if solution.bound is None or solution.bound < reached:
+            report.mismatches.append(f"fillings: bound {solution.bound} on {what}, but {reached} is reached")
+
+
+def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generator) -> None:
+    """Any prices of kinds prove a bound on net value; what is priced for plans pays no more than what is for bounds."""
+    if problem.changeable:
+        return
+    try:
+        kinds = bundle_groups_of(problem)
+    except Unsupported:  # shares that do not nest
+        return
+    state = State(problem)
+    states, job_groups, held = (
+        node_states_of(state, kinds),
+        job_groups_of(state, kinds),
+        value(problem, state.allocation()),
+    )
+    down, up = (PatternPricing(kinds, states, rounding, lambda: None) for rounding in ("down", "up"))
+    dearest = int(job_groups.value.max(initial=1)) * job_groups.scale
+    for most in (1, dearest // 2 + 1, dearest + 1):
+        price = rng.integers(0, most, len(kinds)) // np.maximum(1, 1 + rng.integers(0, 4, len(kinds)))
+        price[down.free_of_charge] = 0
+        pays, _ = down.price(price)
+        report.patterns += 1
+        bound = proven_bound(job_groups, price, pays, states.count, held)
+        if bound < best:
+            report.mismatches.append(f"patterns: bound {bound} below the best value {best}")
+        price[up.free_of_charge] = 0
+        fewer, gpu_patterns = up.price(price)
+        report.expect("patterns: rounding up pays no more", bool((fewer <= pays).all()), True)
+        paid = [sum(int(price[k]) * n for k, n in filling.items()) for filling in gpu_patterns]
+        report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
+
+
+def _examine_roster(report: Report, problem: Problem, best: int) -> None:
+    """Counting room bounds the net value."""
+    if problem.changeable or not problem.shares_bind:
+        return
+    state = State(problem)
+    solution = load("highs")(
+        build_capacity_relaxation(relaxed_state(state)).model(), SolveOptions(time_limit_s=TIME_LIMIT_S)
+    )
+    report.solves += 1
+    held = value(problem, state.allocation())
+    if solution.bound is None or held + solution.bound < best:
+        report.mismatches.append(f"roster: bound {held} + {solution.bound} below the best value {best}")
+
+
+def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, ...], best: int, least: int) -> None:
+    """Flows, and whole jobs at their prices, bound the cost among plans of the best value."""
+    if problem.changeable or not weighted:
+        return
+    flows = build_cost_relaxation(relaxed_state(open_state(problem)), weighted, best)
+    relaxed = flows.model
+    for _ in range(2):
+        solution = load("highs")(relaxed, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
+        report.solves += 1
+        bounds = [solution.bound if relaxed is flows.model else None]
+        if solution.duals is not None:
+            whole = with_whole_jobs(flows, solution.duals)
+            bounds.append(dual_bound(whole.model, whole.multipliers))
+            relaxed = whole.raised_costs
+        report.mismatches += [
+            f"flows: bound {b} above the least cost {least}" for b in bounds if b is not None and b > least
+        ]
+
+
+def gpu_milli(problem: Problem, placement: Placement) -> int:
+    """GPU share that a placement holds, in thousandths of a GPU."""
+    return int(problem.options.total_milli[placement.option])
+
+
+def _examine_scores(report: Report, everything: Enumeration, rows: IntArray) -> None:
+    """Scores as the enumeration states them a second time, and never above the worst case."""
+    problem = everything.problem
+    raw = everything.raw_costs(rows)
+    for i, row in enumerate(rows):
+        allocation = everything.allocation(row)
+        for term in costs_of(problem.policy):
+            score = term.score(problem, allocation)
+            report.expect(f"{term.name}: score of {row}", score, int(raw[term.name][i]))
+            if score > term.worst(problem):
+                report.mismatches.append(f"{term.name}: score {score} of {row} above worst {term.worst(problem)}")
+
+
+def _examine_pinned(
+    report: Report, problem: Problem, add: Add, allocation: Allocation, terms: tuple[Cost, ...]
+) -> None:
+    """With the columns fixed to an allocation, each cost's linear form is its score, or at most that."""
+    builder, name = ModelBuilder(), add.__name__.removeprefix("add_")
+    try:
+        variables = add(builder, open_state(problem), terms)
+    except Unsupported:
+        return
+    expressions = [term.add_to(builder, variables) for term in terms]
+    pin(builder, variables, allocation)
+    builder.set_objective(
+        np.concatenate([columns for columns, _, _ in expressions]),
+        np.concatenate([coefficients for _, coefficients, _ in expressions]),
+        "min",
+    )
+    solution = solve("highs", builder.build())
+    report.solves += 1
+    if solution.status != "optimal" or solution.values is None:
+        report.mismatches.append(f"{name} pinned: {solution.status} {solution.message}")
+        return
+    for term, (columns, coefficients, constant) in zip(terms, expressions, strict=True):
+        form = constant + int((coefficients * solution.values[columns]).sum())
+        score = term.score(problem, allocation)
+        report.pinned += 1
+        if term.form(problem) == "exact":
+            report.expect(f"{name}/{term.name} pinned", form, score)
+        elif form > score:
+            report.mismatches.append(f"{name}/{term.name} pinned: bound {form} above score {score}")
+
+
+def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> None:
+    """Fix starts, bundles, grants and seats to what ``allocation`` says."""
+    seats = [seats.column for seats in variables.rank_columns.values()]
+    columns = np.concatenate([variables.start, variables.bundle, variables.grant, *seats])
+    values = encode(variables, allocation, builder)[columns]
+    builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)
+
+
+def examine_moves(report: Report, everything: Enumeration, rows: IntArray, rng: Generator, moves: int) -> None:
+    """A random move from one feasible allocation to the next, differing in one job: delta, apply, undo."""
+    problem = everything.problem
+    movable = [job for job, of_job in enumerate(everything.candidates) if len(of_job) > 1]
+    if not movable:
+        return
+    for _ in range(moves):
+        row = rows[rng.integers(len(rows))]
+        job = int(rng.choice(movable))
+        others = np.delete(rows, job, axis=1)
+        near = rows[(others == np.delete(row, job)).all(axis=1)]
+        state = State(problem)
+        state.load(everything.allocation(row))
+        examine_move(report, state, Move(job, everything.candidates[job][int(near[rng.integers(len(near)), job])]))
+
+
+def examine_move(report: Report, state: State, move: Move) -> None:
+    """Compare every cost's delta with a recomputation, and the state after undo with the state before."""
+    problem, before = state.problem, snapshot(state)
+    terms = costs_of(problem.policy)
+    deltas = [term.delta(state, move) for term in terms]
+    report.expect("state after delta", snapshot(state) == before, True)
+    scores = [term.score(problem, state.allocation()) for term in terms]
+    undo = state.apply(move)
+    report.expect("state loaded afresh", snapshot(_fresh(state)) == snapshot(state), True)
+    after = [term.score(problem, state.allocation()) for term in terms]
+    for term, delta, old, new in zip(terms, deltas, scores, after, strict=True):
+        report.expect(f"{term.name}: delta of {move}", delta, new - old)
+    report.expect("undone by", state.apply(undo), move)
+    report.expect("state after undo", snapshot(state) == before, True)
+    report.moves += 1
+
+
+def _fresh(state: State) -> State:
+    fresh = State(state.problem)
+    fresh.load(state.allocation())
+    return fresh
+
+
+def snapshot(state: State) -> dict[str, object]:
+    """Return the whole content of a state, comparable with ``==``."""
+    found: dict[str, object] = {"tenants": [dict(here) for here in state.tenants]}
+    for name, thing in vars(state).items():
+        if isinstance(thing, np.ndarray):
+            found[name] = thing.tolist()
+        elif name == "level_free":
+            found[name] = [free.tolist() for free in thing]
+        elif name not in ("problem", "_tenants"):
+            found[name] = [dict(entry) if isinstance(entry, dict) else entry for entry in thing]
+    return found

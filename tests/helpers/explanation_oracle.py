@@ -1,0 +1,364 @@
+"""Every statement of an explanation tried by brute force: records are edited, and all placements are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from helpers.brute_force import placements, without_minimal_utilities
+from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
+from placeopt.explain import Explanation
+from placeopt.explain.records import Alternative
+from placeopt.feasibility.requirement import DROP_ORDER
+from placeopt.model import Instance, Job, Option, Plan, Split
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem.running import running_placement
+from placeopt.terms.costs.utility import utility
+from placeopt.terms.objective import cost_delta, weighted_costs
+from placeopt.terms.rules import fits
+
+
+def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
+    """Return what is wrong in an explanation; empty if nothing."""
+    if not found.proven and found.status == "waiting":
+        return ["not proven"]
+    if found.status == "placed":
+        return [*_placed_faults(instance, plan, found, elsewhere=False), *_placed_faults(instance, plan, found, True)]
+    ran = any(held.job == found.job for held in instance.running)
+    reached = found.plan_reason == "postponed"  # greedy may have missed a place that keeps all minima
+    if found.plan_reason != found.reason and not ran and not reached:
+        return [f"{found.reason}, but the plan says {found.plan_reason}"]
+    may_go = changeable(instance, plan)
+    after = beside(instance, plan, found.job, whole_plan=True)
+    staying = beside(instance, plan, found.job, whole_plan=False, without=may_go)
+    requirements = _asks_utility(instance, found.job, after.policy.postpone.rule)
+    if fits_somewhere(after, found.job):
+        best = _reach(after, instance, found.job) if requirements else None
+        if best is not None and not best[0]:
+            return [*_postponed_faults(instance, after, found, best[1])]
+        return [] if found.reason in ("not_reached", "outvoted", "policy") else [f"fits, but is {found.reason}"]
+    wrong, could = [], fits_somewhere(staying, found.job)
+    if found.reason != "policy" and (found.reason == "outvoted") != could:
+        wrong.append(f"{found.reason}, but beside the running jobs that must stay it {'fits' if could else 'does not'}")
+    round_ = staying if found.beside == "running" else after
+    wrong += _conflict_faults(round_, found)
+    if requirements:
+        wrong += _asked_faults(instance, round_, found)
+        return wrong
+    wrong += _size_faults(round_, found)
+    wrong += _domain_faults(round_, found)
+    wrong += _level_faults(round_, found)
+    wrong += _gpu_faults(round_, found)
+    wrong += _preempt_faults(instance, round_, found)
+    wrong += _outvoted_faults(instance, after, may_go, found)
+    return wrong
+
+
+def _asks_utility(instance: Instance, job: str, rule: str) -> bool:
+    ran = {held.job for held in instance.running}
+    return rule == "utility" and any(
+        one.utility_min_thousandths is not None and (one.id == job or one.id not in ran) for one in instance.jobs
+    )
+
+
+def _reach(round_: Instance, instance: Instance, job: str) -> tuple[bool, int] | None:
+    """Tell whether some place keeps all minima, and the best utility of the job; None: there is no room."""
+    state = State(_asking(round_, instance))
+    number = state.problem.job_ids.index(job)
+    return _reach_in(state, number, list(placements(state.problem, number)))
+
+
+def _asking(round_: Instance, instance: Instance) -> Problem:
+    """Compile a round of one job in which all that starts in ``instance`` runs; only that and the job are judged."""
+    ran = {held.job for held in instance.running}
+    jobs = tuple(
+        one.model_copy(update={"utility_min_thousandths": None}) if one.id in ran else one for one in round_.jobs
+    )
+    return compile_problem(round_.model_copy(update={"jobs": jobs}))
+
+
+def _reach_in(state: State, job: int, possible: Sequence[Placement]) -> tuple[bool, int] | None:
+    best, reached, jobs = -1, False, state.problem.instance.jobs
+    room = replace(state.problem, policy=without_minimal_utilities(state.problem).policy)
+    for placement in possible:
+        state.problem, judged = room, state.problem
+        fit = fits(state, job, placement)
+        state.problem = judged
+        if not fit:
+            continue
+        undo = state.apply(Move(job, placement))
+        found = utility(state, job)
+        beside = {other for node in placement.nodes for other in state.node_jobs[node]} - {job}
+        kept = all(utility(state, k) >= (jobs[k].utility_min_thousandths or 0) for k in beside)
+        reached |= kept and found >= (jobs[job].utility_min_thousandths or 0)
+        if kept or best < 0:
+            best = max(best, found)
+        state.apply(undo)
+    return None if best < 0 else (reached, best)
+
+
+def _postponed_faults(instance: Instance, after: Instance, found: Explanation, best: int) -> Iterator[str]:
+    """No place keeps all minima: the best one, and the fewest GPUs to free."""
+    if found.reason != "postponed" or found.best_place is None:
+        yield f"below its minimal utility everywhere, but {found.reason}"
+        return
+    if not found.best_place.falls_short and found.best_place.utility != best:
+        yield f"utility {found.best_place}, true is {best}"
+    yield from _asked_faults(instance, after, found)
+
+
+def _asked_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
+    """Where minimal utilities count: the fewest GPUs to free, by trying all sets; others that are named do."""
+    problem = _asking(round_, instance)
+    job = problem.job_ids.index(found.job)
+    possible = list(_idle_placements(round_, problem, found.job))
+    busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
+
+    def reaches(gpus: Sequence[int]) -> bool:
+        reach = _reach_in(_freed(problem, gpus), job, possible)
+        return reach is not None and reach[0]
+
+    sizes = (size for size in range(len(busy) + 1) if any(map(reaches, combinations(busy, size))))
+    true, stated = next(sizes, None), found.remedies.gpus_to_free
+    if possible and (None if stated is None else len(stated.gpus)) != true:
+        yield f"gpus_to_free {stated}, true is {true}"
+    for named in (found.remedies.preempt, found.outvoted_by):
+        if named is not None:
+            gone = {rival.job for rival in named.jobs}
+            left = tuple(one for one in round_.running if one.job not in gone)
+            reach = _reach(round_.model_copy(update={"running": left}), instance, found.job)
+            if reach is None or not reach[0]:
+                yield f"without {gone} it does not reach its minimal utility"
+
+
+def _record(instance: Instance, job: str) -> Job:
+    return next(one for one in instance.jobs if one.id == job)
+
+
+def _conflict_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+    """Infeasible together and with nothing else; feasible without any one."""
+    job = _record(round_, found.job)
+    levels = {split.level for option in job.options for split in option.splits}
+    groups = [group for group in DROP_ORDER if group != "split"] + [f"split:{level}" for level in levels]
+    kept = [constraint.group for constraint in found.conflict]
+    dropped = [group for group in groups if group not in kept]
+    full = in_full(round_, found)
+    if not kept:
+        yield "no conflict named"
+    if (full or "gpu_count" in kept) and fits_without(round_, found.job, dropped):
+        yield f"conflict {kept} is feasible"
+    for group in kept:
+        expressible = full or ("gpu_count" in kept and group != "gpu_count")
+        if expressible and not fits_without(round_, found.job, [*dropped, group]):
+            yield f"conflict {kept} stays one without {group}"
+
+
+def in_full(round_: Instance, found: Explanation) -> bool:
+    """
+    Tell whether edits of records can say all that the conflict does.
+
+    A job without GPUs uses the other part of the links, so no record says of one that talks: only its GPUs are gone.
+    """
+    options = _record(round_, found.job).options
+    talks = any(option.demand.network_bandwidth_mbps and option.workers > 1 for option in options)
+    return not talks or not any(option.demand.gpus for option in options)
+
+
+def _with_option(round_: Instance, job: str, option: Option) -> bool:
+    record = _record(round_, job).model_copy(update={"options": (option,)})
+    edges = record.communication.model_copy(update={"edges": ()})
+    record = record.model_copy(update={"communication": edges})
+    return fits_somewhere(round_.model_copy(update={"jobs": replaced(round_.jobs, record)}), job)
+
+
+def _size_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+    best = 0
+    for option in _record(round_, found.job).options:
+        for workers in range(1, option.workers_min or option.workers):
+            smaller = resized(option, workers)
+            if smaller is not None and _with_option(round_, found.job, smaller):
+                best = max(best, workers)
+    stated = found.remedies.workers_max
+    if (0 if stated is None else stated.workers) != best:
+        yield f"workers_max {stated}, true is {best}"
+
+
+def _domain_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+    options = _record(round_, found.job).options
+    stated = {one.level: one.domains for one in found.remedies.domains_min}
+    for level in {split.level for option in options for split in option.splits}:
+        true = [
+            domains
+            for option in options
+            if any(split.level == level for split in option.splits)
+            for domains in range(1, option.workers + 1)
+            if (edited := _spread(option, level, domains)) is not None and _with_option(round_, found.job, edited)
+        ]
+        if stated.get(level) != min(true, default=None):
+            yield f"domains_min of {level} {stated.get(level)}, true is {min(true, default=None)}"
+
+
+def _spread(option: Option, level: str, domains: int) -> Option | None:
+    exact = any(split.level == level and split.workers is not None for split in option.splits)
+    if exact and option.workers % domains:
+        return None
+    splits = tuple(
+        split
+        if split.level != level
+        else Split(level=level, domains=domains, workers=None if split.workers is None else option.workers // domains)
+        for split in option.splits
+    )
+    return option.model_copy(update={"splits": splits})
+
+
+def _level_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+    levels = {"node", *(domain.level for domain in round_.cluster.domains)}
+    fitting = {
+        level
+        for level in levels
+        for option in _record(round_, found.job).options
+        if _with_option(round_, found.job, _free(option, (Split(level=level, domains=1),)))
+    }
+    anywhere = any(_with_option(round_, found.job, _free(o, ())) for o in _record(round_, found.job).options)
+    order = ["node", "rack", "zone", "cluster"]
+    true = min([*fitting, *(["cluster"] if anywhere else [])], key=order.index, default=None)
+    if found.remedies.level != true:
+        yield f"level {found.remedies.level}, true is {true}"
+
+
+def _free(option: Option, splits: tuple[Split, ...]) -> Option:
+    return option.model_copy(update={"single_node": False, "splits": splits})
+
+
+def _gpu_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+    """Free sets of busy GPUs, the small ones first, until the job fits."""
+    problem = compile_problem(round_)
+    job = problem.job_ids.index(found.job)
+    possible = list(_idle_placements(round_, problem, found.job))
+    busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
+    stated = found.remedies.gpus_to_free
+    true = next(
+        (
+            size
+            for size in range(len(busy) + 1)
+            for gpus in combinations(busy, size)
+            if _fits_with_freed(problem, job, possible, gpus)
+        ),
+        None,
+    )
+    if (None if stated is None else len(stated.gpus)) != true:
+        yield f"gpus_to_free {stated}, true is {true}"
+    if stated is not None:
+        ids = {name: n for n, name in enumerate(problem.node_ids)}
+        named = [int(problem.node_gpu_start[ids[one.node]]) + one.gpu for one in stated.gpus]
+        if not _fits_with_freed(problem, job, possible, named):
+            yield f"freeing {stated.gpus} does not do"
+
+
+def _idle_placements(round_: Instance, problem: Problem, job: str) -> Iterator[Placement]:
+    """Yield where the job could be with GPUs on the empty cluster."""
+    idle = compile_problem(
+        round_.model_copy(update={"running": (), "jobs": tuple(j for j in round_.jobs if j.id == job)})
+    )
+    rows = problem.options_of(problem.job_ids.index(job))
+    shift = rows[0] - idle.options_of(0)[0] if len(rows) else 0
+    return (Placement(p.option + shift, p.nodes, p.gpus) for p in placements(idle, 0) if idle.options.gpus[p.option])
+
+
+def _freed(problem: Problem, gpus: Sequence[int]) -> State:
+    """Return the state in which these GPUs are free, and who holds no other on a node is not there any more."""
+    state, gone = State(problem), set(gpus)
+    for job, held in problem.running.items():
+        each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
+        kept = [gpu not in gone for gpu in held.gpus]
+        for gpu in gone & set(held.gpus):
+            state.node_free[problem.gpu_node[gpu]] += each
+        left = tuple(gpu for gpu, keeps in zip(held.gpus, kept, strict=True) if keeps)
+        if len(left) < len(held.gpus):
+            state.placements[job] = replace(held, gpus=left) if left else None
+            for node in set(held.nodes) - {int(problem.gpu_node[gpu]) for gpu in left}:
+                state.node_jobs[node].pop(job)
+    freed = np.array(sorted(gpus), dtype=np.int64)
+    state.gpu_free_milli[freed], state.gpu_jobs[freed], state.gpu_utilisation[freed] = 1000, 0, 0
+    state.gpu_free_memory[freed] = problem.gpu_memory_mib[freed]
+    return state
+
+
+def _fits_with_freed(problem: Problem, job: int, possible: Sequence[Placement], gpus: Sequence[int]) -> bool:
+    state = _freed(problem, gpus)
+    return any(fits(state, job, p) for p in possible)
+
+
+def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, int] | None:
+    """Return the least price of jobs without which it fits, and of those sets the least number of jobs."""
+    best = None
+    for size in range(len(prices) + 1):
+        for gone in combinations(prices, size):
+            price = sum(prices[one] for one in gone)
+            if best is None or (price, size) < best:
+                left = tuple(one for one in round_.running if one.job not in gone)
+                if fits_somewhere(round_.model_copy(update={"running": left}), job):
+                    best = (price, size)
+    return best
+
+
+def _values(round_: Instance) -> dict[str, int]:
+    problem = compile_problem(round_)
+    return {problem.job_ids[j]: int(problem.options.value[p.option]) for j, p in problem.running.items()}
+
+
+def _preempt_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
+    changes, flags = round_.policy.changes, {r.job for r in instance.running if r.preemptible}
+    prices = {job: value + changes.preemption_price for job, value in _values(round_).items() if job in flags}
+    stated = found.remedies.preempt
+    if changes.last_submitted_first:
+        return  # tried by hand in test_remedies
+    true = _cheapest(round_, found.job, prices) if prices else None
+    if (None if stated is None else (stated.price, len(stated.jobs))) != true:
+        yield f"preempt {stated}, true is {true}"
+
+
+def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], found: Explanation) -> Iterator[str]:
+    running = {one.job for one in instance.running}
+    values, stated = _values(after), found.outvoted_by
+    started = {job: value for job, value in values.items() if job not in running}
+    if found.reason == "conflict" and stated is not None:
+        yield f"a conflict is outvoted by {stated}"
+    if found.reason != "outvoted":
+        return
+    changed = {job: value for job, value in values.items() if job not in running or job in may_go}
+    true = _cheapest(after, found.job, started) or _cheapest(after, found.job, changed)
+    if stated is None or (stated.value, len(stated.jobs)) != true:
+        yield f"outvoted by {stated}, true is {true}"
+
+
+def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere: bool) -> Iterator[str]:
+    """Compare with all places that the job could have while the others stay."""
+    round_ = beside(instance, plan, found.job, whole_plan=True)
+    whole = compile_problem(instance, plan.policy.values)
+    problem, weighted = replace(compile_problem(round_, plan.policy.values), target=whole.target), weighted_costs(whole)
+    job = problem.job_ids.index(found.job)
+    state = State(problem)
+    now = plan.placement_of(found.job)
+    held = {a.node for a in now.assignments} if now is not None else set()
+    places = [
+        p
+        for p in placements(problem, job)
+        if not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes)
+    ]
+    ran = next((one for one in instance.running if one.job == found.job), None)
+    if not elsewhere and now is not None and ran is not None and ran.assignments == now.assignments:
+        nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where no job may start any more
+        places.append(running_placement(now, problem, job, nodes))
+    best = min(
+        ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
+        default=None,
+    )
+    stated: Alternative | None = found.elsewhere if elsewhere else found.best
+    spot = None if stated is None or stated.spot is None else (-stated.spot.value, stated.spot.cost)
+    bounded = stated is not None and not stated.proven and spot is not None and best is not None and spot >= best
+    if spot != best and not bounded:  # a term whose linear form only bounds it leaves the best place unproven
+        yield f"{'elsewhere' if elsewhere else 'best'} {spot}, true is {best}"

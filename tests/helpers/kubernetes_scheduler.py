@@ -1,0 +1,144 @@
+"""
+The filters of Kubernetes' scheduler, written down once more: plainly, one pod at a time, from the objects themselves.
+
+It shares nothing with the importer, so that the two can be compared. It covers what `random_cluster` makes: cordons,
+taints, node selectors, ports, CPU, memory, GPUs, network cards, number of pods, affinity and anti-affinity by labels.
+"""
+
+import random
+from typing import Any
+
+from helpers.kubernetes_objects import HOSTNAME, apart, near, node, pod, term
+
+ZONE = "topology.kubernetes.io/zone"
+CARD = "rdma/hca"
+Object = dict[str, Any]
+
+
+class Scheduler:
+    """Nodes and the pods on them."""
+
+    def __init__(self, nodes: list[Object]) -> None:
+        self.nodes = {one["metadata"]["name"]: one for one in nodes}
+        self.on: list[tuple[str, Object]] = []
+
+    def bind(self, one: Object, name: str) -> None:
+        """Put a pod on a node, whatever the filters say."""
+        self.on.append((name, one))
+
+    def fits(self, one: Object, name: str) -> bool:
+        """Tell whether all filters let a pod onto a node."""
+        here, labels = self.nodes[name], self.nodes[name]["metadata"]["labels"]
+        if here["spec"].get("unschedulable"):
+            return False
+        tolerated = {(t["key"], t["effect"]) for t in one["spec"].get("tolerations", [])}
+        if any((t["key"], t["effect"]) not in tolerated for t in here["spec"].get("taints", [])):
+            return False
+        if any(labels.get(key) != value for key, value in one["spec"].get("nodeSelector", {}).items()):
+            return False
+        beside = [other for at, other in self.on if at == name]
+        if ports(one) & {port for other in beside for port in ports(other)}:
+            return False
+        for resource, has in here["status"]["allocatable"].items():
+            if sum(amount(other, resource) for other in [*beside, one]) > int(has) and amount(one, resource):
+                return False
+        return self.anti_affinity(one, name) and self.affinity(one, name)
+
+    def value(self, name: str, key: str) -> str | None:
+        """Return a label of a node."""
+        found: str | None = self.nodes[name]["metadata"]["labels"].get(key)
+        return found
+
+    def anti_affinity(self, one: Object, name: str) -> bool:
+        """Tell whether no pod in the node's domains excludes this pod, or is excluded by it."""
+        for at, other in self.on:
+            for holder, met in ((one, other), (other, one)):
+                for rule in terms(holder, "podAntiAffinity"):
+                    own = self.value(name, rule["topologyKey"])
+                    if meets(rule, met) and own is not None and own == self.value(at, rule["topologyKey"]):
+                        return False
+        return True
+
+    def affinity(self, one: Object, name: str) -> bool:
+        """Tell whether the domain has whom the pod must be near, or whether it is the first of its kind."""
+        for rule in terms(one, "podAffinity"):
+            own = self.value(name, rule["topologyKey"])
+            if own is None:
+                return False
+            where = {self.value(at, rule["topologyKey"]) for at, other in self.on if meets(rule, other)} - {None}
+            if own not in where and (where or not meets(rule, one)):
+                return False
+        return True
+
+
+def terms(one: Object, kind: str) -> list[Object]:
+    """Return required terms."""
+    rules = one["spec"].get("affinity", {}).get(kind, {})
+    found: list[Object] = rules.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    return found
+
+
+def meets(rule: Object, one: Object) -> bool:
+    """Tell whether a term is about a pod; all are of one namespace here."""
+    own = one["metadata"].get("labels", {})
+    return all(own.get(key) == value for key, value in rule["labelSelector"]["matchLabels"].items())
+
+
+def ports(one: Object) -> set[int]:
+    """Return the ports of the node that a pod takes."""
+    return {port["hostPort"] for container in one["spec"]["containers"] for port in container.get("ports", [])}
+
+
+def amount(one: Object, resource: str) -> int:
+    """Return what a pod asks of a resource; MiB, cores and pieces are whole numbers here."""
+    if resource == "pods":
+        return 1
+    return int(one["spec"]["containers"][0]["resources"]["limits"].get(resource, 0))
+
+
+def random_pod(rng: random.Random, name: str, gang: str | None) -> Object:
+    """Return a pod with some rules."""
+    labels = {"app": rng.choice("abc"), **({"ray.io/cluster": gang} if gang else {})}
+    asks = {"cpu": str(rng.choice([0, 1, 2])), "memory": str(rng.choice([0, 2**20])), "nvidia.com/gpu": "0"}
+    asks["nvidia.com/gpu"] = str(rng.choice([0, 1, 1, 2]))
+    more: Object = {}
+    if rng.random() < 0.2:
+        asks[CARD] = "1"
+    if rng.random() < 0.35:
+        rule = rng.choice([apart, near])
+        more["affinity"] = rule(term({"app": rng.choice("abc")}, rng.choice([HOSTNAME, ZONE])))
+    if rng.random() < 0.3:
+        more["tolerations"] = [{"key": "t", "operator": "Exists", "effect": "NoSchedule"}]
+    if rng.random() < 0.15:
+        more["nodeSelector"] = {ZONE: rng.choice("xy")}
+    found = pod(name, labels=labels, asks={key: value for key, value in asks.items() if value != "0"}, **more)
+    if rng.random() < 0.15:
+        found["spec"]["containers"][0]["ports"] = [{"containerPort": 1, "hostPort": rng.choice([80, 90])}]
+    return found
+
+
+def random_cluster(seed: int) -> tuple[list[Object], list[Object], list[Object]]:
+    """Return nodes, pods that run, each where the filters let it, and pods that wait, some of them gangs."""
+    rng = random.Random(seed)
+    nodes = []
+    for i in range(rng.randint(2, 4)):
+        labels = {HOSTNAME: f"n{i}", **({ZONE: rng.choice("xy")} if rng.random() < 0.85 else {})}
+        taints = [{"key": "t", "effect": "NoSchedule"}] if rng.random() < 0.2 else []
+        has = {"cpu": "6", "memory": str(2**22), "pods": str(rng.choice([3, 9])), CARD: str(rng.choice([0, 1, 4]))}
+        made = node(f"n{i}", str(rng.choice([0, 2, 4])), labels=labels, taints=taints, has=has)
+        made["spec"]["unschedulable"] = rng.random() < 0.1
+        nodes.append(made)
+    scheduler = Scheduler(nodes)
+    running: list[Object] = []
+    for i in range(rng.randint(0, 4)):
+        one, where = random_pod(rng, f"r{i}", None), f"n{rng.randrange(len(nodes))}"
+        if scheduler.fits(one, where):
+            one["spec"]["nodeName"] = where
+            scheduler.bind(one, where)
+            running.append(one)
+    waiting = []
+    for i in range(rng.randint(1, 5)):
+        gang = f"g{i}" if rng.random() < 0.3 else None
+        first = random_pod(rng, f"w{i}", gang)
+        waiting += [{**first, "metadata": {**first["metadata"], "name": f"w{i}-{k}"}} for k in range(3 if gang else 1)]
+    return nodes, running, waiting

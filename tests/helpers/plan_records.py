@@ -1,0 +1,91 @@
+"""Allocations in indices -> the records of the model, for the referee to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.granted_shares import with_due
+from placeopt.model import Assignment, Placement, Plan, WorkerGpus
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.problem import Allocation, Problem, change_of
+from placeopt.problem import Placement as Indices
+from placeopt.terms.objective import value
+
+
+def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ...]:
+    """Write a placement node by node, as the option states the amounts: of GPUs the request."""
+    options, topology, o = problem.options, problem.topology, placement.option
+    per_worker = int(options.gpus[o])
+    workers: dict[int, list[WorkerGpus]] = {}
+    shares: dict[int, dict[str, int]] = {}
+    for rank, node in enumerate(placement.nodes):
+        held = range(rank * per_worker, (rank + 1) * per_worker)
+        lost_index = {here: index for index, here in problem.lost_gpu.get(node, {}).items()}
+        here = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
+        indices = [lost_index.get(index, index) for index in here]
+        workers.setdefault(node, []).append(WorkerGpus(rank=rank, gpus=tuple(indices)))
+        for index in indices:
+            shares.setdefault(node, {})[str(index)] = int(options.milli[o])
+    return tuple(
+        Assignment(
+            node=problem.node_ids[node],
+            gpus=shares.get(node, {}),
+            cpu_millicores=len(those) * int(options.demand[o, 0]),
+            memory_mib=len(those) * int(options.demand[o, 1]),
+            workers=tuple(those),
+        )
+        for node, those in workers.items()
+    )
+
+
+def plan_of(problem: Problem, allocation: Allocation) -> Plan:
+    """Write an allocation as a plan that claims nothing but its value."""
+    instance, policy = problem.given, problem.policy
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=value(problem, allocation), bound=None),),
+        gap=None,
+        placements=with_due(
+            instance,
+            (
+                Placement(
+                    job=problem.job_ids[j],
+                    option=problem.options.name[placement.option],
+                    assignments=assignments_of(problem, placement),
+                )
+                for j, placement in enumerate(allocation)
+                if placement is not None
+            ),
+            policy,
+        ),
+        unplaced=tuple(
+            Unplaced(job=problem.job_ids[j], reason="outvoted", detail="left out by the test")
+            for j, placement in enumerate(allocation)
+            if placement is None
+        ),
+        **changes_of(problem, allocation),
+    )
+
+
+def changes_of(problem: Problem, allocation: Allocation) -> dict[str, Any]:
+    """List what becomes of the running jobs."""
+    out: dict[str, list[Any]] = {"moved": [], "shrunk": [], "preempted": []}
+    for running in problem.instance.running:
+        job = problem.job_ids.index(running.job)
+        now = allocation[job]
+        change = change_of(problem, job, now)
+        if now is None:
+            freed = int(problem.options.total_milli[problem.running[job].option])
+            out["preempted"].append(Preempted(job=running.job, freed_gpu_milli=freed))
+        elif change == "moved":
+            ends = {
+                "from": tuple(assignment.node for assignment in running.assignments),
+                "to": tuple(assignment.node for assignment in assignments_of(problem, now)),
+            }
+            out["moved"].append(Moved.model_validate({"job": running.job, **ends}))
+        elif change == "shrunk":
+            out["shrunk"].append(Shrunk(job=running.job, workers=len(now.nodes)))
+    return {field: tuple(entries) for field, entries in out.items()}

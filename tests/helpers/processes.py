@@ -1,0 +1,50 @@
+"""Processes that tests watch: whether one is alive, whether something happens in time, which child is CBC."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def within(seconds: float) -> float:
+    """Return the moment of the monotonic clock that many seconds from now."""
+    return time.monotonic() + seconds
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 3.0) -> bool:
+    """Wait for a condition, in small steps."""
+    end = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return met
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process exists and is no zombie."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+def children(pid: int) -> list[int]:
+    """Return the process ids of the children of a process."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += [int(text) for text in (task / "children").read_text().split()]
+    return found
+
+
+def running_cbc(pid: int) -> int:
+    """Wait until a process has a child that is CBC, and return its process id."""
+    found: list[int] = []
+
+    def started() -> bool:
+        for child in children(pid):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{child}/comm").read_text().strip() == "cbc":
+                    found.append(child)
+        return bool(found)
+
+    assert eventually(started, 10.0)
+    return found[0]
