@@ -10,6 +10,7 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.dgx1_nodes import cubemesh, islands
+from placeopt.generators.elastic import elastic
 from placeopt.generators.gang_rounds import gangs, parity
 from placeopt.generators.node_filling import fractions, resources, uniform, varied
 from placeopt.generators.perfect_packing import planted
@@ -26,6 +27,7 @@ SPECS: Mapping[str, Callable[[Size], Instance]] = {
     "resources": resources,
     "parity": parity,
     "islands": islands,
+    "elastic": elastic,
     "preempt": preempt,
     "defrag": defrag,
 }

@@ -82,7 +82,7 @@ def assemble(
     draw: Callable[[np.random.Generator, int], Columns],
     *,
     profiles: bool = False,
-    busy_share: float = BUSY_SHARE,
+    busy_share: float | None = BUSY_SHARE,
     nodes_per_rack: int = NODES_PER_RACK,
     policy: Policy | None = None,
 ) -> Instance:
@@ -90,12 +90,13 @@ def assemble(
     Return the instance: running jobs first (arrived at 0), then waiting ones by arrival; now is the last arrival.
 
     ``draw`` returns the columns of a number of jobs without ``id`` and ``arrival_ms``; it is called for running jobs
-    first. ``profiles`` adds the slowdowns.
+    first, of which there are none if ``busy_share`` is None. ``profiles`` adds the slowdowns.
     """
     rng, cluster = size.random(), racks(machine, size.nodes, nodes_per_rack)
-    held, running = busy(rng, machine, [node.id for node in cluster.nodes], draw, busy_share)
+    names = [node.id for node in cluster.nodes]
+    held, running = ({}, []) if busy_share is None else busy(rng, machine, names, draw, busy_share)
     waiting = {"id": [f"job-{i:06d}" for i in range(size.jobs)], **draw(rng, size.jobs)}
-    columns = {name: [*held[name], *values] for name, values in waiting.items()}
+    columns = {name: [*held.get(name, []), *values] for name, values in waiting.items()}
     times = arrivals(rng, size.jobs)
     columns["arrival_ms"] = [0] * len(running) + times
     return instance_from_columns(

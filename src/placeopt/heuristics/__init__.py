@@ -3,7 +3,7 @@
 from placeopt.aliases import former_names
 from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb import CHOOSERS
+from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.greedy import Chooser, GreedyResult, greedy, place, places, table_for
 from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room
@@ -16,6 +16,7 @@ from placeopt.heuristics.window import window
 __all__ = [
     "CHOOSERS",
     "SCORES",
+    "BipartitionOfCommunicating",
     "Candidates",
     "Chooser",
     "DemandQuota",
@@ -25,6 +26,7 @@ __all__ = [
     "ScoreTable",
     "Stranding",
     "assign_gpus",
+    "communicating_jobs",
     "greedy",
     "make_room",
     "place",

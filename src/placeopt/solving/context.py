@@ -59,7 +59,9 @@ class Handover:
     """What look-ahead has decided on this very problem before the round, from the live cluster."""
     is_decided: bool = False  # whether look-ahead leaves nothing to decide
     begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
-    first_pass: Allocation | None = None  # what greedy placed, whether or not that became the incumbent
+    first_pass: Allocation | None = None
+    """The best that the heuristics placed, whether or not that became the incumbent."""
+    first_pass_s: float = 0.0  # seconds that greedy took to place the jobs
     gpu_patterns: GpuPatterns | None = None
     """The relaxation of the whole round, for plans made of it; None where stages see only a part of the round."""
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold

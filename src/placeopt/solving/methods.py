@@ -18,6 +18,7 @@ from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
 from placeopt.solving.stages.node_patterns import NodePatterns
+from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
 from placeopt.solving.stages.relaxations import CapacityRelaxationBound, CostRelaxationBound
 from placeopt.solving.stages.trivial_proof import TrivialProof
 
@@ -64,7 +65,9 @@ class Method:
         return replace(self, stages=kept)
 
 
-FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
+GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
+FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
+PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
 SEARCH = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
@@ -119,7 +122,7 @@ METHODS: dict[str, Method] = {
     "auto": Method(
         GreedyRule("auto"),
         (
-            *FIRST_PLAN,
+            *PORTFOLIO,
             TrivialProof(),
             LoadRace(),
             Bound(),

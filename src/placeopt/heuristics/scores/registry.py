@@ -9,6 +9,7 @@ from functools import partial
 from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.scores.fit import Stranding, best_fit, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
+from placeopt.heuristics.scores.marginal_cost import MarginalCost
 from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.published import (
     HorusByCost,
@@ -69,6 +70,8 @@ SCORES: dict[str, ScoreSpec] = {
     "fgd": ScoreSpec(FragmentationGradient, needs_mix=True, has_columns=True),
     "stranding": ScoreSpec(Stranding, needs_mix=True),
     "least_slowdown": ScoreSpec(LeastSlowdown),
+    "marginal_cost": ScoreSpec(MarginalCost, local=False),
+    "filled_cost": ScoreSpec(partial(MarginalCost, fills=True), local=False),
     "prices": ScoreSpec(PriceScore, needs_mix=True, has_columns=True),
     "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True, has_columns=True),
     "sc17_fcfs": ScoreSpec(_constant(LastMachine())),

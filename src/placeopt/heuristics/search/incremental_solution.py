@@ -32,19 +32,24 @@ class Guide:
 Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""
 
+RANKINGS = ("best_fit", "marginal_cost", "filled_cost")
+"""Scores by which nodes for single bundles are ranked: by fit, by cost, by cost as if opened domains fill up."""
+
 
 class IncrementalSolution:
     """
     Jobs on a cluster, changed by ``put`` alone: value and cost follow by exact increments.
 
-    Running jobs are never moved. ``candidates`` follow the room of every node. ``paid`` is what jobs added to the cost
-    when they were put here, and of those that were here before the cost of their communication.
+    Running jobs are never moved. ``ranked`` has candidates by each of the `RANKINGS`; ``candidates`` are those by fit.
+    ``paid`` is what jobs added to the cost when they were put here, and of those that were here before the cost of
+    their communication.
     """
 
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
         self.problem, self.weighted = problem, weighted
         self.state = State(problem, allocation)
-        self.candidates = Candidates(self.state, score_named("best_fit", problem))
+        self.ranked = {name: Candidates(self.state, score_named(name, problem)) for name in RANKINGS}
+        self.candidates = self.ranked["best_fit"]
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
         path_price = weight_of(weighted, Communication)
         self.paid: dict[int, int] = {
@@ -61,7 +66,7 @@ class IncrementalSolution:
         if placement is not None:
             self.paid[job] = delta
             self.value += int(worth[placement.option])
-        undo = self.candidates.apply(Move(job, placement))
+        undo = self._apply(Move(job, placement))
         if undo.placement is not None:
             self.value -= int(worth[undo.placement.option])
         self._undo.append(undo)
@@ -78,8 +83,17 @@ class IncrementalSolution:
         """Take back every move since ``mark``."""
         length, self.value, self.cost = mark
         while len(self._undo) > length:
-            self.candidates.apply(self._undo.pop())
+            self._apply(self._undo.pop())
 
     def commit(self) -> None:
         """Forget the way back: marks of before no longer hold."""
         self._undo.clear()
+
+    def _apply(self, move: Move) -> Move:
+        """Make a move; return the one that undoes it."""
+        undo = self.state.apply(move)
+        for placement in (undo.placement, move.placement):
+            for node in dict.fromkeys(placement.nodes) if placement is not None else ():
+                for candidates in self.ranked.values():
+                    candidates.changed(node)
+        return undo

@@ -24,21 +24,26 @@ class Insertion:
         weight = weight_of(solution.weighted, Communication)
         self._solution, self._gang_placer = solution, GangPlacer(solution.candidates, weight, guide)
 
-    def best(self, job: int) -> Placement | None:
-        """Return the cheapest place found for a job, in its most valuable option that finds any; None without one."""
+    def best(self, job: int, ranking: str = "best_fit") -> Placement | None:
+        """
+        Return the cheapest place found for a job, in its most valuable option that finds any; None without one.
+
+        ``ranking`` is the score by which nodes for a single bundle are ranked.
+        """
         options = self._solution.problem.options
         for option in sorted(self._solution.problem.options_of(job), key=lambda o: (-int(options.value[o]), o)):
-            lawful = list(islice(self._lawful(job, option), TRIES))
+            lawful = list(islice(self._lawful(job, option, ranking), TRIES))
             if len(lawful) == 1:
                 return lawful[0]
             if lawful:
                 return min(lawful, key=lambda placement: self._solution.delta(job, placement))
         return None
 
-    def _lawful(self, job: int, option: int) -> Iterator[Placement]:
+    def _lawful(self, job: int, option: int, ranking: str) -> Iterator[Placement]:
         solution = self._solution
         if solution.problem.options.bundles[option] == 1:
-            yield from (p for p in places(solution.candidates, option) if fits_beyond_room(solution.state, job, p))
+            ranked = solution.ranked[ranking]
+            yield from (p for p in places(ranked, option) if fits_beyond_room(solution.state, job, p))
             return
         nodes = self._gang_placer.nodes(option)
         placement = None if nodes is None else place_on_nodes(solution.candidates, option, nodes)

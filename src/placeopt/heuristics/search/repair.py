@@ -105,12 +105,13 @@ class Repair:
         noise: float = 0.0,
         first: int | None = None,
         chosen: IntArray | None = None,
+        ranking: str = "best_fit",
     ) -> None:
         """
         Place as many of ``jobs``, which are able and wait, as find room; ``first`` before all others.
 
         ``noise`` perturbs the order among jobs of equal worth, relative to their cost. ``chosen`` are placed before the
-        rest, instead of those that the knapsack chooses.
+        rest, instead of those that the knapsack chooses. ``ranking`` as in ``Insertion.best``.
         """
         dear = self._cost_per_share[jobs]
         if noise:
@@ -128,9 +129,9 @@ class Repair:
         at, rest = ranked[taken], ranked[~taken].tolist()
         hard = np.maximum(self._bundle[at], self._together[at])
         hardest = at[np.lexsort((at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard))].tolist()
-        self._place([*([] if first is None else [first]), *hardest, *rest], free)
+        self._place([*([] if first is None else [first]), *hardest, *rest], free, ranking)
 
-    def _place(self, queue: list[int], free: int) -> None:
+    def _place(self, queue: list[int], free: int, ranking: str) -> None:
         """Place one after the other; room only shrinks, so a class that failed once is not tried again."""
         solution, problem = self._solution, self._solution.problem
         failed_classes: set[int] = set()
@@ -141,7 +142,7 @@ class Repair:
                 continue
             if self._stop():
                 return
-            spot = self._insertion.best(job)
+            spot = self._insertion.best(job, ranking)
             if spot is None:
                 failed_classes.add(k)
                 continue

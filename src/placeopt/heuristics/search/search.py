@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution, Mark
+from placeopt.heuristics.search.incremental_solution import RANKINGS, Guide, IncrementalSolution, Mark
 from placeopt.heuristics.search.repair import Repair
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.terms.objective import Weighted
@@ -177,19 +177,25 @@ class LargeNeighbourhoodSearch:
         """
         Remove all jobs but the running ones and put them back; return whether the plan is better for it.
 
-        ``chosen`` are jobs to be put back before all others; None: those that a knapsack chooses.
+        Once for each ranking of nodes. ``chosen`` are jobs to be put back before all others; None: those that a
+        knapsack chooses.
         """
-        mark = self._solution.mark()
-        self._ruin.remove_all()
-        self._recreate.fill(self._waiting(), self._rng, chosen=chosen)
-        return self._judge(mark)
+        better = False
+        scarce = len(self._waiting()) > 0  # by fit where room is scarce: then value comes first, and cost follows it
+        for ranking in RANKINGS if scarce else RANKINGS[::-1]:
+            mark = self._solution.mark()
+            self._ruin.remove_all()
+            self._recreate.fill(self._waiting(), self._rng, chosen=chosen, ranking=ranking)
+            better = self._judge(mark) or better
+        return better
 
     def step(self) -> bool:
         """Change a part of the plan; return whether it is better for it."""
         mark = self._solution.mark()
         first = self._ruin.some(self._waiting())
         noise = NOISE if self._rng.random() < 0.5 else 0.0
-        self._recreate.fill(self._waiting(), self._rng, noise=noise, first=first)
+        ranking = str(self._rng.choice(RANKINGS))
+        self._recreate.fill(self._waiting(), self._rng, noise=noise, first=first, ranking=ranking)
         return self._judge(mark)
 
     def _waiting(self) -> IntArray:

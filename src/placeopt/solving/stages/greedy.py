@@ -31,9 +31,11 @@ class Greedy:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place the waiting jobs, and note which were not reached."""
         rule, budget, handover = context.greedy, context.budget, context.handover
-        deadline = max(rule.deadline(budget), time.monotonic() + LEAST_S)
+        began = time.monotonic()
+        deadline = max(rule.deadline(budget), began + LEAST_S)
         with gc_paused():
             result = rule.place(context.problem, budget, deadline)
+            handover.first_pass_s = time.monotonic() - began
             offer = context.incumbent.offer(result.allocation)
         if rule.strict:
             handover.blocks = "the queue is strict and an earlier job does not fit"

@@ -1,0 +1,131 @@
+"""
+Stages ``drb`` and ``swaf``: what else may be the first plan of a round, beside greedy's.
+
+Greedy by a score is quick and right for most rounds. Where jobs communicate, dual recursive bi-partitioning (SC'17
+algorithm 2) keeps their GPUs closer together; where jobs may run in several shapes and far more wait than fit, the
+shapes that SWAF chooses (GENIE eq. 12) leave room for more of them. The best by value, then by cost, goes on.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from placeopt.formats.gc_pause import gc_paused
+from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
+from placeopt.heuristics.greedy import GreedyResult
+from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import Accepted
+from placeopt.solving.stage import StageReport
+from placeopt.terms.costs.communication import Communication
+
+JOBS_PER_S = 1000
+"""Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""
+
+
+@dataclass(frozen=True)
+class Alternative(ABC):
+    """
+    Offers the allocation of one more heuristic, filled up by greedy.
+
+    It gets ``share`` of the time left, and is dropped if it does not reach all jobs by then. Greedy's own time tells
+    beforehand whether that share may be enough.
+    """
+
+    uses_solver: ClassVar[bool] = False
+    times_greedy: ClassVar[float]
+    """How many times as long as greedy it takes, measured on rounds of 50 to 10,000 jobs."""
+    share: float = 0.1
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name that plans state."""
+
+    @abstractmethod
+    def _useless(self, context: SolveContext) -> str | None:
+        """Return why the heuristic cannot find anything better than greedy in this round, None if it may."""
+
+    @abstractmethod
+    def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
+        """Place the waiting jobs beside what runs."""
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only after a whole pass of greedy that left enough time, and where the heuristic may find a better plan."""
+        budget, handover = context.budget, context.handover
+        if handover.first_pass is None:
+            return "greedy did not reach all jobs"
+        if context.proven:
+            return "nothing better is possible"
+        if reason := self._useless(context):
+            return reason
+        if len(context.greedy.jobs(context.problem)) > budget.steps(JOBS_PER_S):
+            return "too many jobs for its work"
+        if not budget.has_left(self.times_greedy * handover.first_pass_s / self.share):
+            return "its share of the time is too short"
+        return budget.stop_reason()
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Place, fill up and offer."""
+        budget, problem = context.budget, context.problem
+        with gc_paused():
+            result = self._place(context, budget.heuristic_deadline(self.share))
+            if result.not_reached:
+                yield StageReport(f"{len(result.not_reached)} jobs not reached in its share of the time", "kept")
+                return
+            allocation = context.greedy.fill_up(problem, budget, result.allocation)
+            offer = context.incumbent.offer(allocation)
+        if isinstance(offer, Accepted):
+            context.handover.first_pass = allocation
+        yield StageReport(f"{problem.num_jobs - len(problem.running)} jobs", offer=offer)
+
+
+@dataclass(frozen=True)
+class DrbPlan(Alternative):
+    """Places jobs that communicate by dual recursive bi-partitioning, all others by greedy's score."""
+
+    name: ClassVar[str] = "drb"
+    times_greedy: ClassVar[float] = 10
+
+    def _useless(self, context: SolveContext) -> str | None:
+        if all(weighted.cost.name != Communication.name for weighted in context.weighted):
+            return "communication costs nothing"
+        waiting = context.greedy.jobs(context.problem)
+        return None if communicating_jobs(context.problem)[waiting].any() else "no waiting job communicates"
+
+    def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
+        rule = context.greedy
+        return greedy(
+            context.problem,
+            rule.jobs(context.problem),
+            rule.score,
+            deadline=deadline,
+            cancelled=context.budget.cancelled,
+            chooser=partial(BipartitionOfCommunicating, score=rule.score),
+        )
+
+
+@dataclass(frozen=True)
+class SwafPlan(Alternative):
+    """Places every job in the shape that SWAF chooses, in greedy's order; what is left over goes to any shape."""
+
+    name: ClassVar[str] = "swaf"
+    times_greedy: ClassVar[float] = 3
+
+    def _useless(self, context: SolveContext) -> str | None:
+        if context.value_proven:
+            return "the value is proven"
+        problem = context.problem
+        several = np.bincount(problem.options.job_class, minlength=len(problem.class_communication)) > 1
+        waiting = context.greedy.jobs(problem)
+        return None if several[problem.job_class[waiting]].any() else "no waiting job has several shapes"
+
+    def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
+        rule = context.greedy
+        jobs = rule.jobs(context.problem)
+        return swaf(context.problem, jobs, rule.score, deadline=deadline, cancelled=context.budget.cancelled)
