@@ -243,16 +243,17 @@ def line(row: Row) -> str:
 def summary(rows: list[Row]) -> list[str]:
     """Return one line a relaxation: on how many rounds it adds anything, how much, and its seconds."""
     lines = [
-        "| level | relaxation | rounds with a bound | adds | closes the gap alone | median added | most added "
-        "| CPU s, median | CPU s, all |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| level | relaxation | rounds with a bound | no other is better | adds | closes the gap alone | median added "
+        "| most added | CPU s, median | CPU s, all |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for relaxation in RELAXATIONS:
         own = [row for row in rows if row.relaxation is relaxation and row.bound is not None]
         adding = [row.adds for row in own if row.adds > 0]
         closing = sum(row.gap_without > 0 and row.gap_with == 0 for row in own)
         seconds = [row.cpu_s for row in own]
-        cells = [relaxation.level, relaxation.name, f"{len(own)}", f"{len(adding)}", f"{closing}"]
+        best = sum(row.bound == row.others or row.adds > 0 for row in own)
+        cells = [relaxation.level, relaxation.name, f"{len(own)}", f"{best}", f"{len(adding)}", f"{closing}"]
         cells += [f"{100 * of(adding):.3f} %" if adding else "-" for of in (statistics.median, max)]
         cells += [f"{of(seconds):.2f}" if seconds else "-" for of in (statistics.median, sum)]
         lines.append(f"| {' | '.join(cells)} |")
@@ -271,7 +272,7 @@ def report(rows: list[Row], arguments: argparse.Namespace) -> str:
         "",
         "From the plan of `auto`, each relaxation alone, on one thread. Added: the relative gap of that plan by all "
         "other bounds, less the gap with this one; `fillings, cuts` and `flows, whole jobs` build on the relaxation "
-        "of that name, and their seconds include it.",
+        "of that name, and their seconds include it. Two that tie add nothing each: take out one at a time, run again.",
         "",
         *summary(rows),
     ]
