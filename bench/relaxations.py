@@ -272,7 +272,7 @@ def report(rows: list[Row], arguments: argparse.Namespace) -> str:
         "",
         "From the plan of `auto`, each relaxation alone, on one thread. Added: the relative gap of that plan by all "
         "other bounds, less the gap with this one; `fillings, cuts` and `flows, whole jobs` build on the relaxation "
-        "of that name, and their seconds include it. Two that tie add nothing each: take out one, and run again.",
+        "of that name, and their seconds include it. Two that tie add nothing each: take out one at a time, run again.",
         "",
         *summary(rows),
     ]
