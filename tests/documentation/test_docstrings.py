@@ -61,7 +61,6 @@ TOOLBOX = frozenset(
         "problem.state.State",
         "solving.context.SolveContext",
         "solving.greedy_rule.GreedyRule",
-        "terms.costs.defaults.CostDefaults",
         "terms.variables.Variables",
     )
 )

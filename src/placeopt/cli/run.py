@@ -25,7 +25,19 @@ _ParserError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line (without the program's name) and return its exit code; never raises."""
+    """
+    Run a command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        Without the program's name. Never raises, whatever stands in them or in the files that they name.
+
+    Returns
+    -------
+    int
+        Exit code, as in ``placeopt --help``.
+    """
     try:
         return _invoke(list(arguments))
     except (UsageError, BadArgument, _ParserError) as error:

@@ -76,9 +76,27 @@ def read_csv_table(
     """
     Yield the rows of a table.
 
-    ``path``: CSV in UTF-8 with a header, gzip or not; ``-`` is standard input. Columns may stand in any order.
-    ``needed``, ``optional``: Columns to read. Others are ignored. ``key``: A column of names that must be unique; None
-    if there is none. ``max_rows``: Largest number of rows.
+    Parameters
+    ----------
+    path
+        CSV in UTF-8 with a header, gzip or not; ``-`` is standard input. Columns may stand in any order.
+    needed, optional
+        Columns to read. Others are ignored.
+    key
+        A column of names that must be unique; None if there is none.
+    max_rows
+        Largest number of rows.
+
+    Yields
+    ------
+    CsvRow
+        The fields of a row by column; missing optional columns are empty.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read, lacks a needed column, repeats a column, or has no row; or at a row with more or
+        fewer fields than the header, a quote that is not closed on its line, or a repeated name.
     """
     source = label(str(path))
     lines = _lines(read_bytes(path), source)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
+from typing import Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 from placeopt.aliases import former_argument, former_names
 from placeopt.arguments import INSTANCE, expect
@@ -18,7 +18,7 @@ from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.bounds import Progress
-from placeopt.solving.params import SolveParams, check_call
+from placeopt.solving.params import SolveOptions, SolveParams, check_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -224,18 +224,13 @@ class Engine:
         self,
         jobs: Iterable[str] | None = None,
         *,
-        method: str | None = None,
-        time_limit_s: float = 3.0,
-        gap: float = 0.0,
-        threads: int | None = None,
-        seed: int = 0,
-        deterministic: bool = False,
         warm: bool = True,
         prove: bool = True,
         explain: bool = True,
         brief: bool = False,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[SolveOptions],
     ) -> Plan:
         """
         Return a checked plan for the present revision. The cluster stays as it is until the plan is committed.
@@ -247,12 +242,11 @@ class Engine:
             for these alone (``plan.asked``), by greedy, one after the other, in microseconds to milliseconds; all
             others stay as they are. Such a plan states the value of its jobs and a bound on it, no costs, and null as
             digest.
-        method
-            As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
-            ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``, ``drb``
-            or another that neither draws nor blocks the queue; order and blocking are the caller's.
-        time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
-            As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
+        cancel, on_progress, **options
+            As in ``solve``. Decisions for some jobs read ``method`` alone, a method of greedy: ``stranding`` (the
+            default), ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``,
+            ``drb`` or another that neither draws nor blocks the queue; order and blocking are the caller's. They are
+            always repeatable.
         warm
             Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
         prove
@@ -286,16 +280,9 @@ class Engine:
         started = time.monotonic()
         cluster = self._loaded()
         if jobs is not None:
-            return cluster.place_jobs([jobs] if isinstance(jobs, str) else jobs, method or "stranding", explain=explain)
-        params = SolveParams(
-            method=method or "auto",
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            deterministic=deterministic,
-        )
-        params.check()
+            method = options.get("method") or "stranding"
+            return cluster.place_jobs([jobs] if isinstance(jobs, str) else jobs, method, explain=explain)
+        params = SolveParams.of(options)
         check_call(cancel=cancel, on_progress=on_progress)
         given = RoundInput(started, cancel=cancel, on_progress=on_progress)
         return cluster.place_all(self._solver, params, given, warm=warm, prove=prove, explain=explain, brief=brief)

@@ -36,10 +36,24 @@ def compile_problem(
     """
     Compile a round to arrays.
 
-    ``hardware`` is a problem of the same cluster under the same policy, or its hardware, if there is one; ``lost`` has
-    stand-ins for what more jobs run on than the instance has, if it is a part of another. ``deadline``, of
-    ``time.monotonic()``, is checked while distances inside machines are computed: all else takes time in proportion to
-    the size of the file.
+    Parameters
+    ----------
+    instance
+        The round.
+    policy
+        Instead of the instance's own.
+    hardware
+        Hardware of a problem of the same cluster under the same policy, to be reused.
+    lost
+        Stand-ins for nodes and GPUs that the cluster does not list, where the instance is a part of another.
+    deadline
+        Of ``time.monotonic()``. It limits only the distances inside machines; all else takes time in proportion to
+        the file.
+
+    Returns
+    -------
+    Problem
+        Read-only integer arrays; indices follow the order of the records.
 
     Raises
     ------

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, Unpack
 
 from placeopt.arguments import INSTANCE, expect
 from placeopt.environment import usable_cores
@@ -24,7 +24,7 @@ from placeopt.solving.context import Handover, SolveContext
 from placeopt.solving.draft import plan_without_time
 from placeopt.solving.finish import finish
 from placeopt.solving.methods import Method, method_of
-from placeopt.solving.params import SolveParams, check_call
+from placeopt.solving.params import SolveOptions, SolveParams, check_call
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
@@ -133,18 +133,11 @@ class Solver:
         self,
         instance: Instance,
         *,
-        method: str = "auto",
-        time_limit_s: float = 3.0,
-        gap: float = 0.0,
-        threads: int | None = None,
-        seed: int = 0,
-        deterministic: bool = False,
         previous: Plan | None = None,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
-        memory_limit_mib: int | None = None,
-        solver_options: dict[str, str] | None = None,
         read_s: float | None = None,
+        **options: Unpack[SolveOptions],
     ) -> Plan:
         """
         Solve one round; see ``placeopt.solve``.
@@ -153,12 +146,8 @@ class Solver:
         ----------
         instance
             The round.
-        method, time_limit_s, gap, threads, seed, deterministic, previous, cancel, on_progress
+        previous, cancel, on_progress, **options
             As in ``placeopt.solve``.
-        memory_limit_mib
-            MiB that a solver process may use in addition to what it has loaded before; None: no limit.
-        solver_options
-            Options of the exact solver by their own names; with any there is no race of two solvers.
         read_s
             Seconds that reading the instance has taken already; they count against the time limit.
 
@@ -174,23 +163,13 @@ class Solver:
         """
         started = time.monotonic() - (read_s or 0.0)
         expect("instance", instance, Instance, INSTANCE)
-        params = SolveParams(
-            method=method,
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            deterministic=deterministic,
-            memory_limit_mib=memory_limit_mib,
-            solver_options=solver_options or {},
-        )
-        params.check()
+        params = SolveParams.of(options)
         check_call(previous=previous, cancel=cancel, on_progress=on_progress)
 
         def compiled() -> Problem | Plan:
             policy = self.policy or instance.policy
             try:
-                latest = max(started + time_limit_s, time.monotonic() + DISTANCES_S)
+                latest = max(started + params.time_limit_s, time.monotonic() + DISTANCES_S)
                 return compile_problem(instance, policy, deadline=latest)
             except OutOfTime as error:
                 return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
@@ -257,16 +236,11 @@ def solve(
     instance: Instance,
     *,
     policy: Policy | None = None,
-    method: str = "auto",
-    time_limit_s: float = 3.0,
-    gap: float = 0.0,
-    threads: int | None = None,
-    seed: int = 0,
-    deterministic: bool = False,
     previous: Plan | None = None,
     cancel: threading.Event | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     isolation: Literal["process", "thread"] = "process",
+    **options: Unpack[SolveOptions],
 ) -> Plan:
     """
     Solve one scheduling round and return the best checked plan with its proven bound.
@@ -277,19 +251,6 @@ def solve(
         The round: cluster, running placements, jobs.
     policy
         Overrides the instance's own.
-    method
-        ``auto``, or a name in ``placeopt.solving.methods.METHODS``.
-    time_limit_s
-        Wall-clock seconds for the whole call, compile and check included.
-    gap
-        Stop at this relative gap of the first level not proven.
-    threads
-        Threads of a solver, at most the usable cores (the default).
-    seed
-        Of solvers and tie-breaks, 0 to 2^31 - 1.
-    deterministic
-        One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
-        byte, as long as no stage's ``limit`` is ``time`` and no waiting job's reason speaks of it.
     previous
         A plan of an earlier round. What of it still fits, filled up by greedy, is a candidate like any other; it is
         never more than that: ``instance.running`` is the truth.
@@ -299,6 +260,9 @@ def solve(
         Called in this thread with every news. What it raises ends the call.
     isolation
         Where solvers run; see ``Engine``.
+    **options
+        Fields of `placeopt.solving.params.SolveParams`, which describes them: ``method``, ``time_limit_s``, ``gap``,
+        ``threads``, ``seed``, ``deterministic``, ``memory_limit_mib``, ``solver_options``.
 
     Returns
     -------
@@ -320,15 +284,4 @@ def solve(
         If the instance is too large for the memory there is.
     """
     with Solver(policy, isolation=isolation) as solver:
-        return solver.solve(
-            instance,
-            method=method,
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            deterministic=deterministic,
-            previous=previous,
-            cancel=cancel,
-            on_progress=on_progress,
-        )
+        return solver.solve(instance, previous=previous, cancel=cancel, on_progress=on_progress, **options)

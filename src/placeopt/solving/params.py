@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self, TypedDict
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S, expect
 from placeopt.errors import BadInput
+
+
+class SolveOptions(TypedDict, total=False):
+    """The fields of `SolveParams`, as keywords of ``solve`` and ``Engine``."""
+
+    method: str
+    time_limit_s: float
+    gap: float
+    threads: int | None
+    seed: int
+    deterministic: bool
+    memory_limit_mib: int | None
+    solver_options: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -45,13 +58,30 @@ class SolveParams:
     memory_limit_mib: int | None = None
     solver_options: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """
+        Return the record of some keywords, checked; None stands for a default.
+
+        Raises
+        ------
+        BadInput
+            If one is unknown, of the wrong kind or out of range.
+        """
+        names = [option.name for option in fields(cls)]
+        if unknown := [name for name in options if name not in names]:
+            raise BadInput(f"{unknown[0]}: no such option; expected {', '.join(names)}")
+        params = cls(**{name: value for name, value in options.items() if value is not None})
+        params.check()
+        return params
+
     def keywords(self) -> dict[str, Any]:
-        """Return the options as keyword arguments of ``Engine.solve``."""
+        """Return the options as keyword arguments of ``solve`` and ``Engine.solve``."""
         return {**vars(self), "solver_options": dict(self.solver_options)}
 
     def check(self) -> None:
         """
-        Refuse values of the wrong kind or out of range; `method` and `solver_options` are checked where they are used.
+        Refuse values of the wrong kind or out of range; ``method`` is checked where it is used.
 
         Raises ``BadInput``, which names the option, the value and what is expected.
         """
@@ -59,6 +89,8 @@ class SolveParams:
         expect("gap", self.gap, Real, "a number")
         expect("threads", 1 if self.threads is None else self.threads, Integral, "a whole number, or None")
         expect("seed", self.seed, Integral, "a whole number")
+        expect("memory_limit_mib", self.memory_limit_mib or 1, Integral, "a whole number of MiB, or None")
+        expect("solver_options", self.solver_options, Mapping, "a dictionary of the solver's own options")
         if not 0 < self.time_limit_s <= MAX_TIME_LIMIT_S:
             raise BadInput(f"time_limit_s: {self.time_limit_s}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
         if not 0 <= self.gap < 1:

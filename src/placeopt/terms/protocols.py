@@ -70,37 +70,115 @@ class Cost(ABC):
         return f"arrangements do not know the cost {self.name!r}"
 
     def selected_by(self, policy: Policy) -> bool:
-        """Return whether this is the form of the cost that the policy names; True for a cost of one form."""
+        """
+        Return whether this is the form of the cost that the policy names; True for a cost of one form.
+
+        Parameters
+        ----------
+        policy
+            The policy of the round.
+
+        Returns
+        -------
+        bool
+            Whether the cost counts under the policy, its weight aside.
+        """
         del policy
         return True
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
-        """Return None: all GPUs of a node and type are interchangeable."""
+        """Shape (G,): GPUs of one node with equal numbers are interchangeable; None: all GPUs of a node are."""
         del problem
         return None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Return False: jobs of a class are interchangeable."""
+        """Return whether each job of this option needs columns of its own, instead of being counted with its class."""
         del problem, option
         return False
 
     def form(self, problem: Problem) -> Form:
-        """Return whether ``add_to`` is exact for this problem."""
+        """
+        Return whether ``add_to`` is exact for this problem.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        Form
+            ``exact``, or ``bound``: never above the score.
+        """
         del problem
         return "exact"
 
     @abstractmethod
     def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Return the cost of the whole allocation: the one definition."""
+        """
+        Return the cost of the whole allocation: the one definition.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+        allocation
+            A placement or None for every job.
+
+        Returns
+        -------
+        int
+            In raw units of the cost, at least 0; the lower the better.
+        """
 
     @abstractmethod
     def delta(self, state: State, move: Move) -> int:
-        """Return exactly ``score(after) - score(before)`` without changing ``state``."""
+        """
+        Return exactly ``score(after) - score(before)`` without changing ``state``.
+
+        Parameters
+        ----------
+        state
+            The allocation before.
+        move
+            A job and its new placement.
+
+        Returns
+        -------
+        int
+            In raw units of the cost.
+        """
 
     @abstractmethod
     def worst(self, problem: Problem) -> int:
-        """Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything)."""
+        """
+        Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything).
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        int
+            In raw units of the cost.
+        """
 
     @abstractmethod
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """Add columns and rows as needed and return the cost, or a lower bound on it, as an expression."""
+        """
+        Add columns and rows as needed and return the cost, or a lower bound on it, as an expression.
+
+        Parameters
+        ----------
+        builder
+            The model under construction.
+        variables
+            Columns of starts, bundles and grants.
+
+        Returns
+        -------
+        Expression
+            Columns with integer coefficients, and a constant, in raw units of the cost.
+        """

@@ -78,23 +78,77 @@ class PreemptionRule(ABC):
         self.context = context
 
     def key(self, job: Job, now_ms: int) -> Hashable:
-        """Return what the rule reads of a waiting job, beside its demand; jobs of equal keys are treated alike."""
+        """
+        Return what the rule reads of a waiting job, beside its demand; jobs of equal keys are treated alike.
+
+        Parameters
+        ----------
+        job
+            A waiting job.
+        now_ms
+            Time of the simulation, in milliseconds.
+
+        Returns
+        -------
+        hashable
+            What the rule reads of the job.
+        """
         del job, now_ms
         return None
 
     def may_stop_for(self, key: Hashable) -> bool:
-        """Return whether a waiting job of this key might stop another."""
+        """
+        Return whether a waiting job of this key might stop another.
+
+        Parameters
+        ----------
+        key
+            As `key` returns it.
+
+        Returns
+        -------
+        bool
+            Whether it might.
+        """
         del key
         return True
 
     def may_claim(self, job: Job, option: Option) -> bool:
-        """Return whether a waiting job might stop another in an option, whatever runs where."""
+        """
+        Return whether a waiting job might stop another in an option, whatever runs where.
+
+        Parameters
+        ----------
+        job
+            A waiting job.
+        option
+            One of its options.
+
+        Returns
+        -------
+        bool
+            Whether it might, whatever runs where.
+        """
         del job, option
         return True
 
     @abstractmethod
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """Return the jobs that may be stopped, the first to be stopped first; ``candidates``: last submitted first."""
+        """
+        Return the running jobs that may be stopped for a waiting one.
+
+        Parameters
+        ----------
+        request
+            The waiting job, its option and the time.
+        candidates
+            Running jobs, the last submitted first.
+
+        Returns
+        -------
+        iterable of Candidate
+            Those that may be stopped, the first to be stopped first.
+        """
 
 
 class NoPreemption(PreemptionRule):

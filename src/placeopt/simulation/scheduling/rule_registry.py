@@ -56,7 +56,24 @@ def policy_names() -> list[str]:
 
 
 def named_policy(name: str) -> Scheduling:
-    """Return a policy by name; `BadInput` for an unknown one lists those that there are."""
+    """
+    Return a policy by name.
+
+    Parameters
+    ----------
+    name
+        One of `policy_names`.
+
+    Returns
+    -------
+    Scheduling
+        The record of the policy.
+
+    Raises
+    ------
+    BadInput
+        If there is none; lists those that there are.
+    """
     names = policy_names()
     if name not in names:
         raise BadArgument(f"policy: no policy {name!r}; known: {', '.join(names)}")
