@@ -87,12 +87,38 @@ class Cost(ABC):
         return True
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
-        """Shape (G,): GPUs of one node with equal numbers are interchangeable; None: all GPUs of a node are."""
+        """
+        Return which GPUs formulations may fold; None, the default: all GPUs of a node and type.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        IntArray or None
+            Shape (G,): GPUs of one node with equal numbers are interchangeable.
+        """
         del problem
         return None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Return whether each job of this option needs columns of its own, instead of being counted with its class."""
+        """
+        Return whether each job of this option needs columns of its own, instead of being counted with its class.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+        option
+            Number of an option.
+
+        Returns
+        -------
+        bool
+            False by default.
+        """
         del problem, option
         return False
 
