@@ -9,7 +9,7 @@ from typing import Any
 from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"
+DATA = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 WAITS = {
     "job_id": 2,
     "job_state": "PENDING",

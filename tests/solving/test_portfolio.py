@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from placeopt.solving.pipeline import run_stages
+from placeopt.solving.stage import run_stages
 
 from helpers.builders import instance, job, option
 from placeopt import solve, violations

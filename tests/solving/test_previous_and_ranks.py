@@ -43,6 +43,6 @@ def test_ranks_follow_their_traffic() -> None:
     edges = tuple(Edge(ranks=ranks, weight=1) for ranks in ((0, 2), (2, 1), (1, 3), (3, 0)))
     ring = job("ring", options=(option(gpus=1, workers=4, single_node=True),), communication=Communication(edges=edges))
     round_ = instance([node("n0", machine="m")], [ring], machines=[box])
-    plan = solve(round_, time_limit_s=5)
+    plan = solve(round_, method="stranding", time_limit_s=5)
     assert plan.costs["communication"].raw == 88
     assert any(stage.name == "ranks" and stage.outcome == "improved" for stage in plan.stages)

@@ -10,7 +10,7 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.dgx1_nodes import cubemesh, islands
-from placeopt.generators.elastic import elastic
+from placeopt.generators.elastic_rounds import elastic
 from placeopt.generators.gang_rounds import gangs, parity
 from placeopt.generators.node_filling import fractions, resources, uniform, varied
 from placeopt.generators.perfect_packing import planted
