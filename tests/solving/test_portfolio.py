@@ -4,7 +4,6 @@ import time
 from dataclasses import replace
 
 import pytest
-from placeopt.solving.stage import run_stages
 
 from helpers.builders import instance, job, option
 from placeopt import solve, violations
@@ -16,6 +15,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.params import SolveParams
+from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
 
@@ -81,7 +81,7 @@ def test_deterministic_mode_limits_the_jobs() -> None:
 def test_auto_names_what_it_tried() -> None:
     """Elastic jobs of shapes of their own: the plan states greedy and SWAF, and the referee accepts it."""
     shapes = tuple(option(id=f"{k}", gpus=k, value=v) for k, v in ((1, 10), (2, 16), (4, 22)))
-    round_ = instance(2, [job(f"j{i}", options=shapes) for i in range(12)])
+    round_ = instance(30, [job(f"j{i}", options=shapes) for i in range(180)])
     plan = solve(round_, time_limit_s=60, deterministic=True)
     assert {"heuristic", "swaf"} <= {stage.name for stage in plan.stages}
     assert violations(round_, plan) == []

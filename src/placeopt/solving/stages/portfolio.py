@@ -24,6 +24,8 @@ from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport
 from placeopt.terms.costs.communication import Communication
 
+MIN_PRODUCT = 2000
+"""Waiting jobs x GPUs below which exact stages end within tenths of a second, which an alternative would only delay."""
 JOBS_PER_S = 1000
 """Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""
 
@@ -56,7 +58,7 @@ class Alternative(ABC):
         """Place the waiting jobs beside what runs."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only after a whole pass of greedy that left enough time, and where the heuristic may find a better plan."""
+        """Only after a whole pass of greedy that left enough time, in large rounds where a better plan may be found."""
         budget, handover = context.budget, context.handover
         if handover.first_pass is None:
             return "greedy did not reach all jobs"
@@ -64,7 +66,10 @@ class Alternative(ABC):
             return "nothing better is possible"
         if reason := self._useless(context):
             return reason
-        if len(context.greedy.jobs(context.problem)) > budget.steps(JOBS_PER_S):
+        waiting = len(context.greedy.jobs(context.problem))
+        if waiting * context.problem.num_gpus < MIN_PRODUCT:
+            return "the round is small"
+        if waiting > budget.steps(JOBS_PER_S):
             return "too many jobs for its work"
         if not budget.has_left(self.times_greedy * handover.first_pass_s / self.share):
             return "its share of the time is too short"
