@@ -466,7 +466,7 @@ def test_a_round_that_does_not_say_why_jobs_wait_decides_the_same() -> None:
         told, quick = (engine.place(method="best-fit", deterministic=True, explain=asked) for asked in (True, False))
         assert places(told) == places(quick)
         assert {one.reason for one in told.unplaced} == {"outvoted"}
-        assert {(one.reason, one.detail) for one in quick.unplaced} == {("not_reached", "nobody asked why")}
+        assert {(one.reason, one.detail) for one in quick.unplaced} == {("not_reached", "no reason was requested")}
         assert [one.job for one in told.unplaced] == [one.job for one in quick.unplaced]
         ids = [one.id for one in jobs]
         told, quick = (engine.place(ids, method="best-fit", explain=asked) for asked in (True, False))

@@ -72,7 +72,7 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
         Any well-typed plan; its ``policy.values`` is the policy it is judged by.
     since
         A plan without violations in this very instance, of which ``plan`` is a copy with other words to it. Where all
-        of its placements and changes are the same objects, which nobody can have changed, only what else stands in
+        of its placements and changes are the same objects, which cannot have changed, only what else stands in
         the plan is judged. Otherwise it makes no difference.
 
     Returns

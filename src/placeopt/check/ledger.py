@@ -94,7 +94,7 @@ class Ledger:
         jobs = dict.fromkeys(job for node in nodes for job in self.on_node(node))
         running = {job: directory.running[job] for job in jobs}
         case = CheckCase(plan, plan.instance, directory, tuple(running.values()), running)
-        if len(running) == len(directory.running):  # nobody is elsewhere
+        if len(running) == len(directory.running):  # no job is elsewhere
             self._judge_standing(case)
             return case.found
         self._add_others(case, list(case.on_node), running.keys())

@@ -254,9 +254,9 @@ class Scheduling(Record):
         if list(self.levels_gpu_s) != sorted(set(self.levels_gpu_s)):
             raise ValueError("levels_gpu_s: must ascend")
         if self.restarts_max_thousandths is not None and self.preempts == "never":
-            raise ValueError("restarts_max_thousandths: goes with preempts; nobody is stopped otherwise")
+            raise ValueError("restarts_max_thousandths: goes with preempts; no job is stopped otherwise")
         if self.quantum_ms is not None and self.preempts != "las":
-            raise ValueError("quantum_ms: goes with preempts 'las'; nothing else changes while nobody comes or ends")
+            raise ValueError("quantum_ms: goes with preempts 'las'; nothing else changes while no job arrives or ends")
         if self.order == "capacity" and self.arrays is None:
             raise ValueError("arrays: the order 'capacity' needs them")
         if self.arrays is not None and self.order not in ("capacity", "drf"):

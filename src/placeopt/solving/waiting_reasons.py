@@ -30,7 +30,7 @@ SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""
 
 
-NOT_EXPLAINED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
+NOT_EXPLAINED: tuple[UnplacedReason, str] = ("not_reached", "no reason was requested")
 
 
 def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dict[int, Unplaced]:

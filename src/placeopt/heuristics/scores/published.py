@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, cheapest
@@ -100,7 +102,7 @@ for _score in (dot_product, gpu_packing):
     _score.cacheable = True  # type: ignore[attr-defined]  # read by Candidates
 
 
-class CheapestGpus:
+class CheapestGpus(ABC):
     """The node whose GPUs that a bundle would take cost least together, and these GPUs, ties by number."""
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
@@ -118,9 +120,9 @@ class CheapestGpus:
         """Return the cheapest; ties by number."""
         return cheapest(gpus, self.cost(candidates, option, np.array(gpus, dtype=np.int64)), need)
 
+    @abstractmethod
     def cost(self, candidates: Candidates, option: int, gpus: IntArray) -> IntArray:
         """Cost of a job in ``option`` on each of ``gpus``; same shape."""
-        raise NotImplementedError
 
 
 class HorusByCost(CheapestGpus):

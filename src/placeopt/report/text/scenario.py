@@ -133,7 +133,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     first = summaries[0]
     stopped = any(summary.delayed != summary.slowed for summary in summaries)
     timed = any(summary.in_time is not None for summary in summaries)
-    unasked = {">delayed": not stopped, ">in time": not timed}  # nobody was stopped for long: it says the same
+    unasked = {">delayed": not stopped, ">in time": not timed}  # no job was stopped for long: the column says the same
     hidden = {COLUMNS.index(name) for name, without in unasked.items() if without}
     columns, *rows = (
         [cell for i, cell in enumerate(row) if i not in hidden] for row in (COLUMNS, *map(_row, summaries))

@@ -194,5 +194,5 @@ def lookahead_summary(ahead: LookaheadDecision) -> str:
     """Say what look-ahead decided."""
     number = len(ahead.waits)
     if not number:
-        return "nobody ends earlier by waiting"
+        return "no job ends earlier by waiting"
     return f"{'1 job ends' if number == 1 else f'{number} jobs end'} earlier by waiting"
