@@ -33,8 +33,8 @@ def test_an_unknown_option_is_refused_by_name() -> None:
         engine.solve(instance, time_limit=3)  # type: ignore[call-arg]
 
 
-def test_none_stands_for_a_default() -> None:
-    """Callers pass on what they were given."""
+def test_none_is_the_default_of_method_and_solver_options() -> None:
+    """Callers pass on what they were given; a time limit or a gap of None is a mistake."""
     assert SolveParams.of({"threads": None, "solver_options": None, "method": None}) == SolveParams()
 
 

@@ -61,7 +61,7 @@ class SolveParams:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """
-        Return the record of some keywords, checked; None stands for a default.
+        Return the record of some keywords, checked; None is the default of a method and of solver options.
 
         Raises
         ------
@@ -71,7 +71,8 @@ class SolveParams:
         names = [option.name for option in fields(cls)]
         if unknown := [name for name in options if name not in names]:
             raise BadInput(f"{unknown[0]}: no such option; expected {', '.join(names)}")
-        params = cls(**{name: value for name, value in options.items() if value is not None})
+        by_default = ("method", "solver_options")
+        params = cls(**{name: value for name, value in options.items() if value is not None or name not in by_default})
         params.check()
         return params
 
