@@ -124,7 +124,7 @@ def examine_branch_and_price(instance: Instance) -> tuple[str, list[str]]:
     context = SolveContext(
         problem,
         Budget(SolveParams(time_limit_s=math.inf), started=now, deadline=math.inf),
-        solvers=SimpleNamespace(solve=solve),  # type: ignore[arg-type]
+        solvers=SimpleNamespace(solve=solve),  # type: ignore[arg-type]  # all that stages call
     )
     try:
         context.incumbent.offer(everything.allocation(rows[int(costs.argmax())]))

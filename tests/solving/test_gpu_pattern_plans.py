@@ -52,7 +52,7 @@ def started(of: Instance, seconds: float = 60.0) -> SolveContext:
         compile_problem(of),
         Budget(params, started=now, deadline=now + seconds),
         greedy=GreedyRule("stranding", "fcfs"),
-        solvers=SimpleNamespace(solve=in_this_process),  # type: ignore[arg-type]
+        solvers=SimpleNamespace(solve=in_this_process),  # type: ignore[arg-type]  # all that stages call
     )
 
 

@@ -28,9 +28,9 @@ def test_an_unknown_option_is_refused_by_name() -> None:
     """It used to leave as an internal fault."""
     instance = read_instance(MINSKY)
     with pytest.raises(BadInput, match="time_limit: no such option; expected method, time_limit_s"):
-        solve(instance, time_limit=3)  # type: ignore[call-arg]
+        solve(instance, time_limit=3)  # type: ignore[call-arg]  # the mistake tested
     with Engine() as engine, pytest.raises(BadInput, match="time_limit: no such option"):
-        engine.solve(instance, time_limit=3)  # type: ignore[call-arg]
+        engine.solve(instance, time_limit=3)  # type: ignore[call-arg]  # the mistake tested
 
 
 def test_none_is_the_default_of_method_and_solver_options() -> None:
@@ -57,4 +57,4 @@ def test_its_keywords_are_those_of_solve() -> None:
 def test_what_is_out_of_range_is_refused(options: dict[str, int], words: str) -> None:
     """By name, with the value and what is expected."""
     with pytest.raises(BadInput, match=words):
-        SolveParams(**options).check()  # type: ignore[arg-type]
+        SolveParams(**options).check()  # type: ignore[arg-type]  # the mistake tested

@@ -45,7 +45,7 @@ def started(of: Instance, seconds: float = 60.0) -> SolveContext:
 
 def run(context: SolveContext, *stages: Stage, solve: Callable[..., Solution] | None = None) -> None:
     """Run stages as a method does, by a solver of the test's own."""
-    context.solvers = SimpleNamespace(solve=solve)  # type: ignore[assignment]
+    context.solvers = SimpleNamespace(solve=solve)  # type: ignore[assignment]  # all that stages call
     run_stages(context, stages)
 
 
@@ -153,7 +153,7 @@ class TestBounds:
         """The user's word beats the clock, the clock beats size."""
         context = started(small())
         for limit in ("size", "time", "size"):
-            context.budget.note_limit(limit)  # type: ignore[arg-type]
+            context.budget.note_limit(limit)  # type: ignore[arg-type]  # a word of PlanLimit
         assert context.budget.limit == "time"
         context.budget.note_limit("user")
         assert context.budget.stopped()
