@@ -4,7 +4,7 @@ What each bounding relaxation adds: ``python bench/relaxations.py [--sets NAME .
 Every relaxation by which ``auto`` bounds value or cost runs alone on every round of the sets, from the plan that
 ``auto`` finds within ``--auto-limit`` seconds. Its bound stands beside the best bound of all others, the trivial bound
 included; what it adds is the relative gap of that plan without it less the gap with it. One that builds on another
-(cuts on fillings, whole jobs on flows) is no other to it, and its seconds include those of what it builds on. Solvers
+(whole jobs on flows) is no other to it, and its seconds include those of what it builds on. Solvers
 work on one thread of this process, so its CPU seconds are all there are; seconds are those of the relaxation alone.
 """
 
@@ -34,7 +34,7 @@ from placeopt.solving.methods import METHODS
 from placeopt.solving.params import SolveParams
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import Stage, run_stage, run_stages
-from placeopt.solving.stages.bound import NO_PRESOLVE, SIMPLEX_WORK, Bound
+from placeopt.solving.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.exact import build_level
 from placeopt.solving.stages.node_patterns import NodePatterns
@@ -142,7 +142,6 @@ def counts_relaxed(level: str) -> Callable[[SolveContext], str]:
 
 RELAXATIONS = (
     Relaxation("fillings", "value", "bound", gpu_patterns),
-    Relaxation("fillings, cuts", "value", "bound", by_stage(Bound()), needs="fillings"),
     Relaxation("patterns", "value", "patterns", by_stage(NodePatterns())),
     Relaxation("roster", "value", "roster", by_stage(CapacityRelaxationBound(share=1.0))),
     Relaxation("counts, linear", "value", "counts-value", counts_relaxed("value")),
@@ -271,8 +270,8 @@ def report(rows: list[Row], arguments: argparse.Namespace) -> str:
         f"Python {platform.python_version()}, {used}.",
         "",
         "From the plan of `auto`, each relaxation alone, on one thread. Added: the relative gap of that plan by all "
-        "other bounds, less the gap with this one; `fillings, cuts` and `flows, whole jobs` build on the relaxation "
-        "of that name, and their seconds include it. Two that tie add nothing each: take out one at a time, run again.",
+        "other bounds, less the gap with this one; `flows, whole jobs` builds on the relaxation "
+        "of that name, and its seconds include those. Two that tie add nothing each: take out one at a time, run again.",
         "",
         *summary(rows),
     ]

@@ -26,9 +26,8 @@ from placeopt.terms.standing import relaxed_state
 
 @dataclass(frozen=True)
 class BegunBound:
-    """A relaxation of ``state`` that a solver works on while stages run that need none."""
+    """A relaxation that a solver works on while stages run that need none."""
 
-    state: State
     patterns: GpuPatterns
     beside: Beside
 

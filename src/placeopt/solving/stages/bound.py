@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from placeopt.errors import PlaceoptError
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
-from placeopt.formulations.node_rows import with_cuts
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import State, open_state
 from placeopt.solvers.certify import dual_bound
@@ -32,8 +29,6 @@ Multiples of the time reserved for the end. So much must be left to begin the re
 long and may not be cut short for a bound; so much may go into building it, which takes less than half, or such a part
 of the time left. Otherwise it comes later.
 """
-MOST_CUTS, CUT_SHARE, CUT_GRACE_S = 10, 0.05, 0.05
-"""How often rows of single nodes are added, the share of the time left for them, and what the last may be late."""
 NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
 
@@ -62,14 +57,13 @@ class BeginBound:
         seconds = max(BUILD_RESERVES * budget.reserve_s, BUILD_SHARE * budget.left_s)
         try:
             with gc_paused():
-                state = _state_of_whole(context)
-                patterns = build_gpu_patterns(state, time.monotonic() + seconds)
+                patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + seconds)
         except PlaceoptError:
             return
         # it goes on until the plan is due, which is later than other stages may take
         options = replace(_options(context, budget.left_s), time_limit_s=budget.params.time_limit_s)
         begun = context.solvers.begin("highs", patterns.model, options)
-        context.handover.begun_bound = BegunBound(state, patterns, begun)
+        context.handover.begun_bound = BegunBound(patterns, begun)
         yield from ()
 
 
@@ -95,8 +89,8 @@ class Bound:
         return StatedReason(ALREADY_PROVEN) if _is_proven(context) else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Solve, once more if the solver fails, and tighten the relaxation while there is time."""
-        started, budget, begun = time.monotonic(), context.budget, context.handover.begun_bound
+        """Solve, once more if the solver fails."""
+        budget, begun = context.budget, context.handover.begun_bound
         solution = None
         if begun is not None:
             solution = begun.beside.wait(budget.left_s)
@@ -105,13 +99,13 @@ class Bound:
                 yield StageReport(ALREADY_PROVEN, "skipped")
                 return
         try:
-            state = _state_of_whole(context) if begun is None else begun.state
-            patterns = build_gpu_patterns(state, budget.deadline) if begun is None else begun.patterns
+            patterns = (
+                build_gpu_patterns(_state_of_whole(context), budget.deadline) if begun is None else begun.patterns
+            )
         except PlaceoptError as error:
             budget.stopped()
             yield StageReport(str(error), "skipped")
             return
-        until = started + CUT_SHARE * budget.left_s
         if solution is None:
             if budget.stopped():
                 yield StageReport("no time left to wait for the relaxation", "skipped")
@@ -122,12 +116,6 @@ class Bound:
             solution = _solve(context, patterns, budget.left_s)
             yield _take(context, patterns, solution, "bound-again")
         budget.note_limit(solution.limit)
-        if solution.status == "optimal" and solution.relaxed_values is not None:
-            before, rows = context.bounds.whole_value, patterns.model.num_rows
-            patterns = _tighten(context, patterns, state, solution.relaxed_values, until)
-            if context.bounds.whole_value < before:
-                detail = f"{patterns.model.num_rows - rows} rows of single nodes"
-                yield StageReport(detail, "proved", step="cuts")
         context.handover.gpu_patterns = patterns if context.problem is context.whole else None
 
 
@@ -152,23 +140,6 @@ def _take(context: SolveContext, patterns: GpuPatterns, solution: Solution, step
     cause = f" ({solution.message})" if solution.message else ""
     outcome: StageOutcome = "proved" if context.bounds.whole_value < before else "failed"
     return StageReport(f"{detail}: {solution.status}{ended}{cause}", outcome, step=step)
-
-
-def _tighten(
-    context: SolveContext, patterns: GpuPatterns, state: State, values: np.ndarray, until: float
-) -> GpuPatterns:
-    """Add rows that the solution breaks and solve again, as long as there are any and it is not yet ``until``."""
-    for _ in range(MOST_CUTS):
-        tighter = with_cuts(patterns, state, values)
-        if tighter is None or context.budget.stopped() or context.budget.is_past(until):
-            break
-        patterns = tighter
-        solution = _solve(context, patterns, max(until - time.monotonic(), 0.0) + CUT_GRACE_S)
-        _prove(context, patterns, solution)
-        if solution.relaxed_values is None:
-            break
-        values = solution.relaxed_values
-    return patterns
 
 
 def _solve(context: SolveContext, patterns: GpuPatterns, seconds: float) -> Solution:

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.formulations.gpu_patterns import GpuPatterns
-from placeopt.formulations.node_rows import LOADS, fullness, with_class_limits, with_cuts
+from placeopt.formulations.node_rows import LOADS, fullness, with_class_limits
 from placeopt.heuristics import greedy
 from placeopt.heuristics.bundles import BundleQuota, realise
 from placeopt.linear import IntArray, LinearModel
@@ -45,8 +45,6 @@ RESERVES = 1.5
 """Time from a solution to a checked plan before it is measured, in multiples of the time reserved for the end."""
 MOST_FRUITLESS = 20
 """Attempts in a row that may find nothing, because a solver failed or no plan is better."""
-MOST_CUTS = 6
-"""How often rows of single nodes are added for one plan; they stay."""
 FEW_PLANS = 3
 """Plans made where an exact stage follows."""
 
@@ -121,10 +119,11 @@ class _PlanMaker:
         """Solve, round, place; None if time ended it, or the result cannot be better."""
         spread = SPREAD if deep else 0.0
         rates = self._rate * np.exp(self._random.uniform(-spread, spread, len(self._most)))
-        model, relaxed = self._solve_with_cuts(rates)
+        patterns, problem = self._patterns, self._context.problem
+        model = with_class_limits(patterns.model, patterns.loads, problem, rates, self._most)
+        relaxed = self._relax(model).relaxed_values
         if relaxed is None:
             return None
-        patterns, problem = self._patterns, self._context.problem
         values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
         if deep and self._hopeless(relaxed):
             self._rate *= CHEAPER
@@ -145,23 +144,6 @@ class _PlanMaker:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
         return greedy(problem, self._jobs, self._context.greedy.score, start=start).allocation
-
-    def _solve_with_cuts(self, rates: np.ndarray) -> tuple[LinearModel, np.ndarray | None]:
-        """Solve the relaxation with prices, and again with rows of single nodes that its solution breaks."""
-        problem = self._context.problem
-        for tries in range(MOST_CUTS + 1):
-            patterns = self._patterns
-            model = with_class_limits(patterns.model, patterns.loads, problem, rates, self._most)
-            began = time.monotonic()
-            relaxed = self._relax(model).relaxed_values
-            took = time.monotonic() - began
-            if relaxed is None or tries == MOST_CUTS or not self.in_time(2 * took):
-                break
-            tighter = with_cuts(patterns, self._context.relaxed, relaxed)
-            if tighter is None:
-                break
-            self._patterns = tighter
-        return model, relaxed
 
     def note_time(self) -> None:
         """Measure the time from a solution to a checked plan; before the first one it is only guessed."""
