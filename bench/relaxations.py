@@ -270,8 +270,8 @@ def report(rows: list[Row], arguments: argparse.Namespace) -> str:
         f"Python {platform.python_version()}, {used}.",
         "",
         "From the plan of `auto`, each relaxation alone, on one thread. Added: the relative gap of that plan by all "
-        "other bounds, less the gap with this one; `flows, whole jobs` builds on the relaxation "
-        "of that name, and its seconds include those. Two that tie add nothing each: take out one at a time, run again.",
+        "other bounds, less the gap with this one; `flows, whole jobs` builds on the relaxation of "
+        "that name, and its seconds include those. Two that tie add nothing each: take out one at a time, run again.",
         "",
         *summary(rows),
     ]
