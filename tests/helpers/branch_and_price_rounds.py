@@ -28,7 +28,6 @@ from placeopt.solving.stage import run_stage
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 
 SHARES = (1000, 500, 250, 125)
-MOST_ALLOCATIONS = 400_000
 
 
 def branch_and_price_round(rng: Generator) -> Instance:

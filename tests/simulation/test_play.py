@@ -129,7 +129,7 @@ def test_a_stopped_one_keeps_what_is_there(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     simulate(world, scheduling, log=one)
     cancel = threading.Event()
-    stopped = simulate(world, scheduling, log=other, cancel=cancel, on_progress=lambda tick: cancel.set())
+    stopped = simulate(world, scheduling, log=other, cancel=cancel, on_progress=lambda _: cancel.set())
     assert not stopped.finished
     assert stopped.rounds.held == 1
     assert len(other.read_bytes()) < len(one.read_bytes())
