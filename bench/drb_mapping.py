@@ -62,8 +62,8 @@ def lattice(*sides: int) -> np.ndarray:
 
 def ring(tasks: int) -> np.ndarray:
     """Task t talks to t + 1."""
-    one = np.roll(np.eye(tasks, dtype=np.int64), 1, axis=1)
-    return one + one.T
+    shift = np.roll(np.eye(tasks, dtype=np.int64), 1, axis=1)
+    return shift + shift.T
 
 
 def random_graph(tasks: int, seed: int) -> np.ndarray:
@@ -124,9 +124,9 @@ def drb(hardware: Cluster, weights: np.ndarray) -> tuple[np.ndarray, float, floa
 def swaps(weights: np.ndarray, far: np.ndarray, start: np.ndarray, limit: float) -> tuple[np.ndarray, float, float]:
     """Return a mapping improved by swaps, and its seconds."""
     wall, cpu = clocks()
-    found = map_ranks(weights, far, start=start, deadline=time.monotonic() + limit)
+    mapping = map_ranks(weights, far, start=start, deadline=time.monotonic() + limit)
     after = clocks()
-    return found.order, after[0] - wall, after[1] - cpu
+    return mapping.order, after[0] - wall, after[1] - cpu
 
 
 def scotch(program: str, weights: np.ndarray, far: np.ndarray, *more: str) -> tuple[np.ndarray, float]:
@@ -191,15 +191,15 @@ def main() -> None:
                 peers += [cost(weights, far, theirs)] if lawful else []
                 cells += [f"{peers[-1]:,}" if lawful else "two tasks on a GPU", f"{seconds:.2f}"]
             cells += [""] * (6 if program is None else 0)
-            cells += [f"{cost(weights, far, one) / min(peers):.3f}" if peers else "-" for one in (at, better)]
+            cells += [f"{cost(weights, far, order) / min(peers):.3f}" if peers else "-" for order in (at, better)]
             rows.append(f"| {tasks} | {name} | " + " | ".join(cells) + " |")
             print(rows[-1], flush=True)
     if given.write:
         version = ""
         if program is not None:
             said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
-            found = re.search(r"version (\S+)", said.stdout + said.stderr)
-            version = f", SCOTCH {found[1]}" if found else ", SCOTCH"
+            match = re.search(r"version (\S+)", said.stdout + said.stderr)
+            version = f", SCOTCH {match[1]}" if match else ", SCOTCH"
         given.write.write_text(
             "# Mapping by dual recursive bi-partitioning, beside SCOTCH\n\nBy\n"
             f"`OPENBLAS_NUM_THREADS=1 python bench/drb_mapping.py --time-limit {given.time_limit:g} "

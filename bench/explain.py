@@ -131,8 +131,8 @@ def _gang(time_limit_s: float) -> tuple[list[str], list[str]]:
         write_plan(files[1], plan)
         timed: list[tuple[float, float]] = []
         for _ in range(3):
-            found = _timed(timed, lambda: explain(round_, plan, "gang", time_limit_s=time_limit_s))
-            faults += _wrong(found)
+            explanation = _timed(timed, lambda: explain(round_, plan, "gang", time_limit_s=time_limit_s))
+            faults += _wrong(explanation)
         rows.append(_row("`placeopt.explain.explain`", timed))
         for name, more in (("`placeopt explain --json`", ["--json"]), ("`placeopt explain`", [])):
             timed = []
@@ -146,11 +146,11 @@ def _gang(time_limit_s: float) -> tuple[list[str], list[str]]:
     return rows, faults
 
 
-def _wrong(found: Explanation) -> list[str]:
-    conflict = [one.name for one in found.conflict]
-    said = [found.detail, *found.remedies.said.values()]
-    faults = [f"{words!r} is not said" for words in SENTENCES if not any(words in one for one in said)]
-    faults += [] if found.proven else ["not all is proven"]
+def _wrong(explanation: Explanation) -> list[str]:
+    conflict = [constraint.name for constraint in explanation.conflict]
+    said = [explanation.detail, *explanation.remedies.said.values()]
+    faults = [f"{words!r} is not said" for words in SENTENCES if not any(words in text for text in said)]
+    faults += [] if explanation.proven else ["not all is proven"]
     return faults + ([] if conflict == ["GPU count", "gang", "rack"] else [f"conflict {conflict}"])
 
 
@@ -163,13 +163,15 @@ def _full_rounds(waiting: int, time_limit_s: float) -> Iterator[str]:
 def _explained(round_: Instance, waiting: int, time_limit_s: float) -> str:
     plan = solve(round_, method="stranding", time_limit_s=30)
     timed: list[tuple[float, float]] = []
-    found = [
+    explanations = [
         _timed(timed, lambda job=job: explain(round_, plan, job, time_limit_s=time_limit_s))
         for job in _some(plan, waiting)
     ]
-    reasons = ", ".join(sorted({f"{one.reason}" for one in found}))
-    proven = sum(one.proven for one in found)
-    head = f"| {round_.name} | {len(round_.cluster.nodes):,} | {len(plan.placements):,} | {len(found)} | {reasons} "
+    reasons = ", ".join(sorted({f"{explanation.reason}" for explanation in explanations}))
+    proven = sum(explanation.proven for explanation in explanations)
+    head = (
+        f"| {round_.name} | {len(round_.cluster.nodes):,} | {len(plan.placements):,} | {len(explanations)} | {reasons} "
+    )
     return f"{head}| {proven} {_row('', timed).removeprefix('|  ')}"
 
 
@@ -188,7 +190,7 @@ def _timed(timed: list[tuple[float, float]], call: Callable[[], T]) -> T:
 def _cpu_s() -> float:
     """CPU seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _row(name: str, timed: list[tuple[float, float]]) -> str:

@@ -208,7 +208,7 @@ def write_times(profile: Path) -> None:
     """Write the measured times of SC'17's artifact for the generators."""
     solo, spread, beside = read_sc17_times(profile)
     rows = [f"{kind},,{ms},{spread.get(kind, 0)}\n" for kind, ms in sorted(solo.items())]
-    rows += [f"{one.profile},{one.beside},,{one.socket_thousandths}\n" for one in beside]
+    rows += [f"{pair.profile},{pair.beside},,{pair.socket_thousandths}\n" for pair in beside]
     TIMES.write_text(TIMES_HEAD + "".join(rows))
 
 

@@ -109,16 +109,16 @@ def row(name: str, where: tuple[np.ndarray, np.ndarray], graph: str, size: int, 
     k = len(distances) // size
     weights = GRAPHS[graph](k)
     started, deadline, cpu = time.perf_counter(), time.monotonic() + limit_s, time.process_time()
-    found: Mapping = map_ranks(weights, distances, nodes, gpus_per_rank=size, inside=1, deadline=deadline)
+    mapping: Mapping = map_ranks(weights, distances, nodes, gpus_per_rank=size, inside=1, deadline=deadline)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     traffic = np.kron(weights + np.eye(k, dtype=np.int64), np.ones((size, size), dtype=np.int64))
     before = int((traffic * distances).sum()) // 2
-    assert found.cost == int((traffic * distances[np.ix_(found.order, found.order)]).sum()) // 2
-    assert found.bound <= found.cost <= before
-    assert found.optimal or not proven, (name, graph, found)
-    gap = 100 * (found.cost - found.bound) / max(1, found.cost)
+    assert mapping.cost == int((traffic * distances[np.ix_(mapping.order, mapping.order)]).sum()) // 2
+    assert mapping.bound <= mapping.cost <= before
+    assert mapping.optimal or not proven, (name, graph, mapping)
+    gap = 100 * (mapping.cost - mapping.bound) / max(1, mapping.cost)
     return (
-        f"| {len(distances)} | {name} | {k} x {size} | {graph} | {before:,} | {found.cost:,} | {found.bound:,} | "
+        f"| {len(distances)} | {name} | {k} x {size} | {graph} | {before:,} | {mapping.cost:,} | {mapping.bound:,} | "
         f"{gap:.1f} | {seconds:.2f} | {cpu:.2f} |\n"
     )
 

@@ -88,19 +88,19 @@ def measured(named: Arrivals, policy: str, seed: int) -> dict[str, float]:
     arrivals, order = named.by_seed(seed)
     started = time.process_time()
     if policy == BOUND:
-        found = {percent: hindsight(arrivals, order, percent, isolation="thread") for percent in AT}
+        allocated = {percent: hindsight(arrivals, order, percent, isolation="thread") for percent in AT}
     else:
         placed = POLICIES[policy](arrivals, order, seed)
-        found = arrivals.allocated(order, placed)
+        allocated = arrivals.allocated(order, placed)
     seconds = time.process_time() - started
-    return {**{str(at): round(found[at], 4) for at in AT}, "seconds": round(seconds, 4), "decisions": len(order)}
+    return {**{str(at): round(allocated[at], 4) for at in AT}, "seconds": round(seconds, 4), "decisions": len(order)}
 
 
 def row(name: str, policy: str, runs: list[dict[str, float]]) -> str:
     """Return the table's line for a policy on a list."""
-    found = [[run[str(at)] for run in runs] for at in AT]
-    means = [statistics.mean(values) for values in found]
-    errors = [2 * statistics.stdev(v) / len(v) ** 0.5 if len(v) > 1 else 0.0 for v in found]
+    samples = [[run[str(at)] for run in runs] for at in AT]
+    means = [statistics.mean(values) for values in samples]
+    errors = [2 * statistics.stdev(v) / len(v) ** 0.5 if len(v) > 1 else 0.0 for v in samples]
     cells = [name, title(policy), *(f"{mean:.2f}" for mean in means)]
     peer = policy.partition(":")[0]
     if peer in PEERS:

@@ -53,12 +53,12 @@ def main() -> int:
             seeds = range(arguments.seed, arguments.seed + arguments.runs)
             plans = [engine.solve(instance, time_limit_s=limit, seed=seed) for seed in seeds]
             load.append(os.getloadavg()[0])
-            found = [
+            faults = [
                 m for plan in plans for m in [v.message for v in violations(instance, plan)] + audit(instance, plan)
             ]
-            refused += bool(found)
+            refused += bool(faults)
             lines.append(row(name, percent, limit, instance, plans))
-            print(*found, lines[-1], sep="\n", flush=True)
+            print(*faults, lines[-1], sep="\n", flush=True)
     known = ", ".join(f"{package} {version}" for package, version in versions().items())
     lines[0] = (
         f"`python bench/openb_fillings.py --runs {arguments.runs} --seed {arguments.seed}`, {usable_cores()} cores, "

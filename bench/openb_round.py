@@ -43,9 +43,9 @@ def main() -> int:
         for name in LISTS:
             instance = read_instance(OPENB / f"{name}.json.gz")
             plans = [engine.solve(instance, time_limit_s=arguments.time_limit) for _ in range(arguments.runs)]
-            found = [v.message for v in violations(instance, plans[-1])] + audit(instance, plans[-1])
-            refused += bool(found)
-            print(*found, sep="\n", end="")
+            faults = [v.message for v in violations(instance, plans[-1])] + audit(instance, plans[-1])
+            refused += bool(faults)
+            print(*faults, sep="\n", end="")
             lines.append(row(name, len(instance.jobs), plans))
     text = "\n".join([*lines, ""])
     print(text)

@@ -124,7 +124,7 @@ def main() -> int:
         "(bold), seed by seed, with its interval of 95 %. Settings: [docs/papers.md](../docs/papers.md).",
     ]
     for match in MATCHES:
-        for setting in (one for one in match.settings if one in only):
+        for setting in (name for name in match.settings if name in only):
             cases = [
                 PaperCase(setting=setting, policy=policy, seed=seed)
                 for policy in (match.system, *match.ours, *match.others)

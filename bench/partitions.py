@@ -49,11 +49,11 @@ def main() -> int:
             run(instance, lambda i: solve(i, time_limit_s=arguments.time_limit, seed=arguments.seed)),
             *(run(instance, in_parts(parts, by, arguments)) for by in WAYS for parts in PARTS),
         ]
-        refused += sum(bool(found) for _, _, found in plans)
+        refused += sum(bool(faults) for _, _, faults in plans)
         bound = min(plan.levels[0].bound for plan, _, _ in plans if plan.levels[0].bound is not None)
         cells = [f"{gap(plan, bound)} {seconds:.1f} s" for plan, seconds, _ in plans]
         lines.append(f"| {' | '.join([instance.name, *cells])} |")
-        print(lines[-1], *(m for _, _, found in plans for m in found), sep="\n", flush=True)
+        print(lines[-1], *(m for _, _, faults in plans for m in faults), sep="\n", flush=True)
     text = "\n".join([*lines, ""])
     print(text)
     if arguments.out is not None:

@@ -107,8 +107,8 @@ def rows(make: Callable[[], list[Scenario]]) -> list[str]:
     """Return a row for each policy: means over the scenarios that ``make`` returns."""
     lines = list(HEADER)
     for name, (method, postpone) in POLICIES.items():
-        found = [figures(played(scenario, method, postpone)) for scenario in make()]
-        end, wait, longest, slowdown, slowed = map(fmean, zip(*found, strict=True))
+        runs = [figures(played(scenario, method, postpone)) for scenario in make()]
+        end, wait, longest, slowdown, slowed = map(fmean, zip(*runs, strict=True))
         count = f"{slowed:.0f}" if slowed == int(slowed) else f"{slowed:.1f}"
         lines.append(f"| {name} | {end:.1f} | {wait:.1f} | {longest:.1f} | {slowdown:.3f} | {count} |")
     return lines
@@ -119,11 +119,11 @@ def pairs(table_1: Scenario) -> list[str]:
     ends = (5_000, 20_000, 40_000, 80_000, 300_000)
     lines = ["| policy | " + " | ".join(f"{end // 1000}" for end in ends) + " |", "|---|" + "---:|" * len(ends)]
     for name, (method, postpone) in POLICIES.items():
-        found = []
+        end_times = []
         for end in ends:
             history = simulate(one_pair(table_1, end), scheduling(method, postpone), time_limit_s=10)
-            found.append(next(f"{(job.end_ms or 0) / 1000:.1f}" for job in history.jobs if job.job == "pair"))
-        lines.append(f"| {name} | {' | '.join(found)} |")
+            end_times.append(next(f"{(job.end_ms or 0) / 1000:.1f}" for job in history.jobs if job.job == "pair"))
+        lines.append(f"| {name} | {' | '.join(end_times)} |")
     return lines
 
 

@@ -74,8 +74,8 @@ def rates(folder: Path) -> list[str]:
             model = fit(name, some, source=SIA_SOURCE)
             predicted = [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
             errors += [abs(p - m) / m for p, m in zip(predicted, measured, strict=True)]
-            found = relative_errors(predicted, measured)
-            cells.append(f"{100 * found.mean:.1f} / {100 * found.p95:.1f}")
+            relative = relative_errors(predicted, measured)
+            cells.append(f"{100 * relative.mean:.1f} / {100 * relative.p95:.1f}")
         rows.append(f"| {name} | {len(runs)} | {uneven} | {len(few)} | {' | '.join(cells)} |")
     together = [f"{100 * np.mean(errors):.1f} / {100 * np.percentile(errors, 95):.1f}" for errors in kept]
     return [*rows, f"| all | {len(kept[0])} | | | {' | '.join(together)} |"]
@@ -86,11 +86,11 @@ def pairs(path: Path) -> list[str]:
     text = gzip.decompress(path.read_bytes()).decode()
     rows = []
     for worker in ("k80", "p100", "v100"):
-        found, left = gavel_pairs(text, worker, where=str(path))
-        model = fit_interference(worker, found, source=GAVEL_SOURCE, licence="MIT", left_out=left)
+        measured, left = gavel_pairs(text, worker, where=str(path))
+        model = fit_interference(worker, measured, source=GAVEL_SOURCE, licence="MIT", left_out=left)
         zero = left.get(ZEROS, 0)  # the others are of jobs of several GPUs
         errors = f"{100 * model.errors.mean:.1f} / {100 * model.errors.p95:.1f}"
-        rows.append(f"| {worker} | {len(found)} | {zero} | {len(model.profiles)} | {errors} |")
+        rows.append(f"| {worker} | {len(measured)} | {zero} | {len(model.profiles)} | {errors} |")
     return rows
 
 

@@ -51,21 +51,23 @@ def compare(rounds: int, time_limit_s: float, longer_s: float) -> Counter[str]:
         for number in range(rounds):
             spec, seed = SPECS[number % len(SPECS)], 100 + number // len(SPECS)
             base = generate(spec, jobs=30, nodes=8, gpus=8 if spec == "cubemesh" else 4, seed=seed)
-            [found] = price(base, limits=Limits(time_limit_s)).prices
+            [stated] = price(base, limits=Limits(time_limit_s)).prices
             first = base.cluster.nodes[0]
             more = with_nodes(base, (*base.cluster.nodes, first.model_copy(update={"id": f"{first.id}+"})))
             limits = Limits(longer_s, seed=seed)
-            low, high = gain(*(outcome_of(engine, without_costs(one), limits) for one in (base, more)))
-            if found.low is None or found.high is None or low is None or high is None:
+            low, high = gain(*(outcome_of(engine, without_costs(round_), limits) for round_ in (base, more)))
+            if stated.low is None or stated.high is None or low is None or high is None:
                 counts["without a bound"] += 1
                 continue
-            counts["confirmed"] += max(found.low, low) <= min(found.high, high)
-            counts["exact prices"] += found.low == found.high
+            counts["confirmed"] += max(stated.low, low) <= min(stated.high, high)
+            counts["exact prices"] += stated.low == stated.high
             counts["exact alone"] += low == high
-            counts["exact alone, and in the interval"] += low == high and found.low <= low <= found.high
-            counts["with duals"] += found.by_duals is not None
-            counts["duals in the interval"] += found.agreement in ("equal", "inside")
-            print(f"| {spec} | {seed} | {found.low} | {found.high} | {low} | {high} | {found.by_duals} |", flush=True)
+            counts["exact alone, and in the interval"] += low == high and stated.low <= low <= stated.high
+            counts["with duals"] += stated.by_duals is not None
+            counts["duals in the interval"] += stated.agreement in ("equal", "inside")
+            print(
+                f"| {spec} | {seed} | {stated.low} | {stated.high} | {low} | {high} | {stated.by_duals} |", flush=True
+            )
     return counts
 
 

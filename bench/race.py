@@ -74,8 +74,8 @@ def main() -> int:
                         plan = engine.solve(
                             instance, method=method, time_limit_s=limit, threads=arguments.threads, seed=seed
                         )
-                        found = [v.message for v in violations(instance, plan)] + audit(instance, plan)
-                        faults += [f"- {instance.name}, {method}, {limit:g} s: {what}" for what in found]
+                        wrong = [v.message for v in violations(instance, plan)] + audit(instance, plan)
+                        faults += [f"- {instance.name}, {method}, {limit:g} s: {what}" for what in wrong]
                         runs[instance.name, limit, seed, method] = run = summary(plan)
                         print(f"{instance.name:24} {limit:4g} s seed {seed} {METHODS[method]:7} {run}", flush=True)
     text = report(list(names), runs, faults, arguments)
@@ -132,7 +132,7 @@ def report(
             ]
             plans = _compared([(race.plan, alone.plan) for race, alone in pairs])
             bounds = _compared([(alone.bounds, race.bounds) for race, alone in pairs])
-            proven = [sum(one.gap == 0 for one in side) for side in zip(*pairs, strict=True)]
+            proven = [sum(run.gap == 0 for run in side) for side in zip(*pairs, strict=True)]
             cells = [f"{limit:g} s", METHODS[method], *plans, *bounds, *proven]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += [

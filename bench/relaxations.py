@@ -169,31 +169,31 @@ def rows_of(entry: SetEntry, limit_s: float, auto_s: float) -> list[Row]:
     auto = context_of(problem, auto_s)
     run_stages(auto, METHODS["auto"].stages)
     plan = auto.incumbent.allocation
-    found: list[tuple[Relaxation, SolveContext, str, float, float]] = []
+    runs: list[tuple[Relaxation, SolveContext, str, float, float]] = []
     for relaxation in RELAXATIONS:
         context = context_of(problem, limit_s, plan)
         if relaxation.level == "cost":
             context.bounds.prove_value(context.incumbent.value)  # costs are bounded at the value of the plan
             if not context.weighted:
-                found.append((relaxation, context, "no cost counts", 0.0, 0.0))
+                runs.append((relaxation, context, "no cost counts", 0.0, 0.0))
                 continue
         wall, cpu = time.monotonic(), time.process_time()
         try:
             reason = relaxation.run(context)
         except PlaceoptError as error:
             reason = str(error)
-        found.append((relaxation, context, reason, time.monotonic() - wall, time.process_time() - cpu))
-    return [row_of(entry.name, auto, one, found) for one in found]
+        runs.append((relaxation, context, reason, time.monotonic() - wall, time.process_time() - cpu))
+    return [row_of(entry.name, auto, run, runs) for run in runs]
 
 
 def row_of(
     name: str,
     auto: SolveContext,
-    one: tuple[Relaxation, SolveContext, str, float, float],
-    found: list[tuple[Relaxation, SolveContext, str, float, float]],
+    run: tuple[Relaxation, SolveContext, str, float, float],
+    runs: list[tuple[Relaxation, SolveContext, str, float, float]],
 ) -> Row:
     """Return the row of one relaxation beside the bounds of all others."""
-    relaxation, context, reason, wall, cpu = one
+    relaxation, context, reason, wall, cpu = run
     at_cost = relaxation.level == "cost"
     trivial = 0 if at_cost else SolveContext(auto.whole, auto.budget).bounds.value
 
@@ -202,7 +202,7 @@ def row_of(
 
     others = [
         bound_of(held)
-        for other, held, *_ in found
+        for other, held, *_ in runs
         if other is not relaxation and other.level == relaxation.level and other.needs != relaxation.name
     ]
     bound = bound_of(context)

@@ -87,7 +87,7 @@ def main() -> int:
             "",
             "| round | wall s | CPU s | value | bound | gap | greedy's value | MiB |",
             "|---|---|---|---|---|---|---|---|",
-            *(line(size, found) for size, found in rows),
+            *(line(size, measured) for size, measured in rows),
             "",
             f"Over the rows of `uniform` with nodes of 8 GPUs, {growth(curve)}; from {LARGE:,} jobs on, where fixed "
             f"costs no longer count, {growth(large)}.",
@@ -97,7 +97,7 @@ def main() -> int:
     if arguments.out is not None:
         arguments.out.with_suffix(".svg").write_bytes(render(figure(curve), "svg"))
         arguments.out.write_text(f"{text}\n![Time and memory by jobs]({arguments.out.stem}.svg)\n", encoding="utf-8")
-    return int(any(found["refused"] for _, found in rows))
+    return int(any(measured["refused"] for _, measured in rows))
 
 
 def measure(size: Size, runs: int, seed: int) -> dict[str, float]:
@@ -127,18 +127,18 @@ def measure(size: Size, runs: int, seed: int) -> dict[str, float]:
     }
 
 
-def line(size: Size, found: dict[str, float]) -> str:
+def line(size: Size, measured: dict[str, float]) -> str:
     """Return the table's line for one round."""
-    gap = abs(found["bound"] - found["value"]) / max(1, found["value"])
+    gap = abs(measured["bound"] - measured["value"]) / max(1, measured["value"])
     cells = [
         f"{size.spec} {size.jobs:,} x {size.nodes:,} x {size.gpus}",
-        f"{found['wall']:.2f}",
-        f"{found['cpu']:.2f}",
-        f"{found['value']:,}",
-        f"{found['bound']:,}",
+        f"{measured['wall']:.2f}",
+        f"{measured['cpu']:.2f}",
+        f"{measured['value']:,}",
+        f"{measured['bound']:,}",
         f"{100 * gap:.3f} %",
-        f"{found['greedy']:,}",
-        f"{found['mib']:.0f}",
+        f"{measured['greedy']:,}",
+        f"{measured['mib']:.0f}",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -158,7 +158,7 @@ def figure(rows: list[tuple[Size, dict[str, float]]]) -> Figure:
 
     def draw(axes: Axes) -> Tips:
         for (key, name, unit), colour, mark in zip(lines, COLOURS, MARKS, strict=False):
-            amounts = [found[key] / unit for _, found in rows]
+            amounts = [measured[key] / unit for _, measured in rows]
             label = f"{name}: jobs^{exponent(jobs, amounts):.2f}"
             axes.loglog(jobs, amounts, color=colour, marker=mark, markersize=4, linewidth=1, label=label)
         axes.set_xlabel("jobs, on an eighth as many nodes of 8 GPUs")
@@ -166,7 +166,7 @@ def figure(rows: list[tuple[Size, dict[str, float]]]) -> Figure:
         axes.legend(frameon=False)
         return {}
 
-    cells = [(size.jobs, *(found[key] / unit for key, _, unit in lines)) for size, found in rows]
+    cells = [(size.jobs, *(measured[key] / unit for key, _, unit in lines)) for size, measured in rows]
     return Figure("scale", "From 100 to 100,000 jobs", "", (6.0, 3.6), draw, ("jobs", *(n for _, n, _ in lines)), cells)
 
 

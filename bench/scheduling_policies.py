@@ -68,9 +68,9 @@ def drawn_anew(seed: int) -> Scenario:
 
 def kinds(arguments: argparse.Namespace) -> list[Kind]:
     """Return what was asked for."""
-    found = []
+    chosen = []
     if arguments.drawn:
-        found.append(Kind("drawn", lambda _: "Jobs of SC'17's workloads-100, drawn anew", drawn_anew))
+        chosen.append(Kind("drawn", lambda _: "Jobs of SC'17's workloads-100, drawn anew", drawn_anew))
     if arguments.philly is not None:
         jobs = read_philly(arguments.philly)
         window = {"from_day": arguments.from_day, "days": arguments.days, "load": arguments.load}
@@ -78,12 +78,12 @@ def kinds(arguments: argparse.Namespace) -> list[Kind]:
         def philly(seed: int) -> Scenario:
             return philly_scenario(jobs, seed=seed, **window)
 
-        found.append(
+        chosen.append(
             Kind(
                 "philly",
-                lambda one: (
-                    f"Philly, day {arguments.from_day}: {len(one.arrivals):,} jobs on {len(one.cluster.nodes)} nodes "
-                    f"of 8 GPUs, load {arguments.load:g}"
+                lambda scenario: (
+                    f"Philly, day {arguments.from_day}: {len(scenario.arrivals):,} jobs on "
+                    f"{len(scenario.cluster.nodes)} nodes of 8 GPUs, load {arguments.load:g}"
                 ),
                 philly,
             )
@@ -93,8 +93,10 @@ def kinds(arguments: argparse.Namespace) -> list[Kind]:
         def sia(seed: int) -> Scenario:
             return sia_scenario(read_sia(arguments.sia / f"workload-{seed}.csv"), name=f"sia-newtrace-{seed}")
 
-        found.append(Kind("sia", lambda one: f"Sia's newtrace samples: {len(one.arrivals):,} jobs on 64 GPUs", sia))
-    return found
+        chosen.append(
+            Kind("sia", lambda scenario: f"Sia's newtrace samples: {len(scenario.arrivals):,} jobs on 64 GPUs", sia)
+        )
+    return chosen
 
 
 def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
@@ -143,7 +145,7 @@ def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit
             row = json.loads(line)
             if "figures" not in row or row["figures"].keys() >= set(FIGURES):
                 known[row["scenario"], row["scheduling"]] = row
-    found: dict[str, list[Row]] = {name: [] for name in policies}
+    by_policy: dict[str, list[Row]] = {name: [] for name in policies}
     scenarios = {seed: kind.make(seed) for seed in seeds}
     for name in policies:
         for seed in seeds:
@@ -151,34 +153,34 @@ def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit
             key = scenario.digest, named_policy(name).digest
             row = known.get(key)
             if row is None and not limit_s:
-                found[name].append({"why": "not run yet"})
+                by_policy[name].append({"why": "not run yet"})
                 break
             if row is None:
                 row = played(scenario, name, limit_s)
                 row |= {"kind": kind.name, "seed": seed, "policy": name, "scenario": key[0], "scheduling": key[1]}
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
-            found[name].append(row)
+            by_policy[name].append(row)
             if "figures" not in row:
                 break  # the other seeds would tell the same
-    return found
+    return by_policy
 
 
-def compared(found: dict[str, list[Row]]) -> list[str]:
+def compared(by_policy: dict[str, list[Row]]) -> list[str]:
     """Return the table of one kind of scenario."""
-    able = {name: rows for name, rows in found.items() if all("figures" in row for row in rows)}
+    able = {name: rows for name, rows in by_policy.items() if all("figures" in row for row in rows)}
 
     def of(name: str, figure: str) -> list[float]:
         return [row["figures"][figure] for row in able[name]]
 
     ours = [name for name in OWN if name in able]
-    base = {figure: min(ours, key=lambda one: fmean(of(one, figure))) for figure in FIGURES}
+    base = {figure: min(ours, key=lambda policy: fmean(of(policy, figure))) for figure in FIGURES}
     lines = [
         f"| policy | {' | '.join(FIGURES)} | CPU, s |",
         f"|---|{'---:|' * (len(FIGURES) + 1)}",
     ]
     verdicts: dict[str, tuple[list[str], list[str]]] = {figure: ([], []) for figure in JUDGED}
-    for name in sorted(able, key=lambda one: fmean(of(one, FIGURES[0]))):
+    for name in sorted(able, key=lambda policy: fmean(of(policy, FIGURES[0]))):
         cells = []
         why = "; ".join(dict.fromkeys(row["why"] for row in able[name] if "why" in row))
         for figure in FIGURES:
@@ -192,19 +194,21 @@ def compared(found: dict[str, list[Row]]) -> list[str]:
             cells.append(cell)
         cpu = fmean(row["cpu_s"] for row in able[name])
         lines.append(f"| {name}{f' ({why})' if why else ''} | {' | '.join(cells)} | {cpu:.1f} |")
-    for name in sorted(found.keys() - able.keys()):
-        why = next(row["why"] for row in found[name] if "figures" not in row)
+    for name in sorted(by_policy.keys() - able.keys()):
+        why = next(row["why"] for row in by_policy[name] if "figures" not in row)
         lines.append(f"| {name} | {' '.join(why.split())} |{' |' * len(FIGURES)}")
     rivals = [name for name, rows in able.items() if not any("why" in row for row in rows)]
 
-    def ahead_of(one: str, figure: str) -> list[str]:
+    def ahead_of(policy: str, figure: str) -> list[str]:
         """Return who is better beyond doubt."""
-        apart = {other: paired_interval(of(other, figure), of(one, figure)) for other in rivals if other != one}
+        apart = {other: paired_interval(of(other, figure), of(policy, figure)) for other in rivals if other != policy}
         return [name for name, by in apart.items() if by is not None and by.excludes_zero and by.mean < 0]
 
-    def standing(one: str) -> str:
-        places = (f"{figure.split(',')[0]} behind {', '.join(ahead_of(one, figure)) or 'nobody'}" for figure in JUDGED)
-        return f"{one}: {', '.join(places)}"
+    def standing(policy: str) -> str:
+        places = (
+            f"{figure.split(',')[0]} behind {', '.join(ahead_of(policy, figure)) or 'nobody'}" for figure in JUDGED
+        )
+        return f"{policy}: {', '.join(places)}"
 
     words = []
     for figure, (better, ties) in verdicts.items():
@@ -255,8 +259,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     for kind in kinds(asked):
         first = sia_first if kind.name == "sia" else asked.first_seed
         seeds = list(range(first, first + asked.seeds))
-        found = rows_of(kind, seeds, policies, asked.rows, 0 if asked.report else asked.limit)
-        lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(found)]
+        by_policy = rows_of(kind, seeds, policies, asked.rows, 0 if asked.report else asked.limit)
+        lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(by_policy)]
     text = "\n".join([*lines, ""])
     print(text)
     if asked.out is not None:

@@ -80,12 +80,12 @@ def main() -> int:
                     instance = generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
                     rows.append(measure(engine, instance, arguments.time_limit))
                     print(line(rows[-1]), flush=True)
-    found = limits(rows)
-    text = report(rows, found, arguments)
+    thresholds = limits(rows)
+    text = report(rows, thresholds, arguments)
     print(text)
     if arguments.write:
         stored = Path(sizes.__file__).with_name(sizes.FILE)
-        stored.write_text(json.dumps(asdict(found), indent=2) + "\n", encoding="utf-8")
+        stored.write_text(json.dumps(asdict(thresholds), indent=2) + "\n", encoding="utf-8")
     if arguments.out is not None:
         arguments.out.write_text(text, encoding="utf-8")
     return 0
@@ -188,7 +188,7 @@ def told(plan: Plan) -> str:
     return " / ".join("open" if gap == float("inf") else f"{100 * gap:.3g} %" for gap in end(plan))
 
 
-def report(rows: list[Row], found: sizes.Sizes, arguments: argparse.Namespace) -> str:
+def report(rows: list[Row], thresholds: sizes.Sizes, arguments: argparse.Namespace) -> str:
     """Return the results as Markdown."""
     known = ", ".join(f"{package} {version}" for package, version in versions().items())
     lines = [
@@ -200,10 +200,10 @@ def report(rows: list[Row], found: sizes.Sizes, arguments: argparse.Namespace) -
         "Gap of value / of cost, and seconds of the call. The product is waiting jobs x GPUs, the columns those of the",
         "largest model of `counts`. Limits that follow, stored in `src/placeopt/solving/sizes.json`:",
         "",
-        f"- exact stages: up to {found.exact_columns:,} columns, models built up to a product of "
-        f"{found.exact_product['counts']:,};",
-        f"- fillings of whole nodes before exact stages: from a product of {found.patterns_product:,};",
-        f"- large neighbourhoods before exact stages: from a product of {found.search_product:,}.",
+        f"- exact stages: up to {thresholds.exact_columns:,} columns, models built up to a product of "
+        f"{thresholds.exact_product['counts']:,};",
+        f"- fillings of whole nodes before exact stages: from a product of {thresholds.patterns_product:,};",
+        f"- large neighbourhoods before exact stages: from a product of {thresholds.search_product:,}.",
         "",
         "| round | product | columns | neither | exact | fillings, exact | search, exact "
         "| exact helps | fillings help | search helps |",

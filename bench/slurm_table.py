@@ -32,83 +32,83 @@ FIELDS = ("TresPerNode", "TresPerJob", "TresPerTask", "TresPerSocket", "CpusPerT
 
 def records(name: str, key: str) -> dict[str, dict[str, str]]:
     """Return what scontrol prints in text: record -> its fields."""
-    found = {}
+    by_key = {}
     for block in re.split(r"\n\s*\n", gzip.decompress((DATA / f"{name}.gz").read_bytes()).decode()):
         fields = dict(re.findall(r"([A-Za-z:/]+)=(\S*)", block))
         if key in fields:
-            found[fields[key]] = {name: value for name, value in fields.items() if value not in ("", "(null)")}
-    return found
+            by_key[fields[key]] = {name: value for name, value in fields.items() if value not in ("", "(null)")}
+    return by_key
 
 
 def ranges(numbers: list[int]) -> str:
     """Write numbers as Slurm does: 0-2,5."""
-    found: list[list[int]] = []
+    spans: list[list[int]] = []
     for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
         else:
-            found.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+            spans.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
 def files() -> list[str]:
     """Return a row for each pair of files."""
     rows = ["| nodes, jobs | nodes | GPUs | drained | running | waiting | left out |", "|---|---|---|---|---|---|---|"]
     for nodes, jobs in PAIRS:
-        found = read_slurm(DATA / f"{nodes}.gz", DATA / f"{jobs}.gz")
-        sizes = {machine.id: len(machine.gpus) for machine in found.cluster.machines}
-        left = sum(int(n) for n in re.findall(r"^Left out, .*: (\d+) \(", found.note, re.MULTILINE))
-        drained = ", ".join(node.id for node in found.cluster.nodes if node.drained)
+        instance = read_slurm(DATA / f"{nodes}.gz", DATA / f"{jobs}.gz")
+        sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
+        left = sum(int(n) for n in re.findall(r"^Left out, .*: (\d+) \(", instance.note, re.MULTILINE))
+        drained = ", ".join(node.id for node in instance.cluster.nodes if node.drained)
         cells = [
             f"`{nodes}`, `{jobs}`",
-            len(found.cluster.nodes),
-            sum(sizes[node.machine] for node in found.cluster.nodes),
+            len(instance.cluster.nodes),
+            sum(sizes[node.machine] for node in instance.cluster.nodes),
             drained,
-            len(found.running),
-            len(found.jobs) - len(found.running),
+            len(instance.running),
+            len(instance.jobs) - len(instance.running),
             left,
         ]
         rows.append("| " + " | ".join(map(str, cells)) + " |")
     return rows
 
 
-def nodes(found: Instance) -> list[str]:
+def nodes(instance: Instance) -> list[str]:
     """Return a row for each node: in use by scontrol's text and sinfo's JSON, and by the jobs that were read."""
     rows = [
         "| node | Slurm: state | CPUs, MiB in use | GPUs in use | read: CPUs, MiB in use | GPUs in use | drained |",
         "|---|---|---|---|---|---|---|",
     ]
     told_in = json.loads(gzip.decompress((DATA / "nodes.json.gz").read_bytes()))
-    used = {one["name"]: one["gres_used"] for one in told_in["nodes"]}
+    used = {entry["name"]: entry["gres_used"] for entry in told_in["nodes"]}
     held: dict[str, list[tuple[int, int, list[int]]]] = defaultdict(list)
-    for one in found.running:
-        for part in one.assignments:
+    for running in instance.running:
+        for part in running.assignments:
             held[part.node].append((part.cpu_millicores // 1000, part.memory_mib, [int(gpu) for gpu in part.gpus]))
-    drained = {node.id: node.drained for node in found.cluster.nodes}
+    drained = {node.id: node.drained for node in instance.cluster.nodes}
     for name, fields in records("nodes.txt", "NodeName").items():
         told = ", ".join(item for item in re.findall(r"[a-z]+:[^,(]*\([^)]*\)", used[name]) if ":0(" not in item)
         rows.append(
             f"| {name} | {fields['State']} | {fields['CPUAlloc']}, {fields['AllocMem']} | {told} "
-            f"| {sum(one[0] for one in held[name])}, {sum(one[1] for one in held[name])} "
-            f"| {ranges([gpu for one in held[name] for gpu in one[2]])} | {'yes' if drained[name] else ''} |"
+            f"| {sum(entry[0] for entry in held[name])}, {sum(entry[1] for entry in held[name])} "
+            f"| {ranges([gpu for entry in held[name] for gpu in entry[2]])} | {'yes' if drained[name] else ''} |"
         )
     return rows
 
 
-def jobs(found: Instance) -> list[str]:
+def jobs(instance: Instance) -> list[str]:
     """Return a row for each job: what scontrol's text says of it, and as what it was read."""
     notes = ImportNotes()
     _, listed = read_nodes(DATA / "nodes.json.gz", None, notes)
     list(JobListReader(listed, read_json(DATA / "jobs.json.gz").entries("jobs"), notes).read())
     left = {job: why for (heading, why), names in notes.names.items() if heading == LEFT_OUT for job in names}
-    read = {job.id: job for job in found.jobs}
+    read = {job.id: job for job in instance.jobs}
     where = {
-        one.job: "; ".join(
+        running.job: "; ".join(
             f"{part.node} {part.cpu_millicores // 1000} CPUs, {part.memory_mib} MiB"
             + (f", GPUs {ranges([int(gpu) for gpu in part.gpus])}" if part.gpus else "")
-            for part in one.assignments
+            for part in running.assignments
         )
-        for one in found.running
+        for running in instance.running
     }
     rows = ["| job | Slurm: state | nodes | asked for | read as |", "|---|---|---|---|---|"]
     for number, fields in records("jobs.txt", "JobId").items():
@@ -119,7 +119,7 @@ def jobs(found: Instance) -> list[str]:
         elif name in read:
             outcome = f"waits: {shape(read[name])}"
         else:
-            why = left.get(name) or next((words for one, words in left.items() if one.split("_")[0] == number), None)
+            why = left.get(name) or next((words for key, words in left.items() if key.split("_")[0] == number), None)
             outcome = f"left out: {why}" if why else "ended since"
         reason = fields["Reason"].replace("_", " ")
         state = fields["JobState"] + ("" if reason == "None" else f", {reason}")
@@ -146,8 +146,8 @@ def shape(job: Job) -> str:
 
 def tables() -> list[list[str]]:
     """Return all tables, as lines of Markdown."""
-    found = read_slurm(DATA / "nodes.json.gz", DATA / "jobs.json.gz")
-    return [files(), nodes(found), jobs(found)]
+    instance = read_slurm(DATA / "nodes.json.gz", DATA / "jobs.json.gz")
+    return [files(), nodes(instance), jobs(instance)]
 
 
 if __name__ == "__main__":

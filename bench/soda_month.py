@@ -70,20 +70,21 @@ def _cpu_held(history: History, summary: Summary) -> float:
     machines = {machine.id: machine for machine in history.scenario.cluster.machines}
     there = sum(machines[node.machine].cpu_millicores for node in history.scenario.cluster.nodes)
     held = sum(
-        sum(one.cpu_millicores for one in span.placement.assignments) * ((span.end_ms or 0) - span.start_ms)
+        sum(assignment.cpu_millicores for assignment in span.placement.assignments)
+        * ((span.end_ms or 0) - span.start_ms)
         for job in history.jobs
         for span in job.spans
     )
     return held / (there * summary.occupancy.window_ms) if summary.occupancy.window_ms else 0.0
 
 
-def table(policies: list[str], found: dict[str, list[dict[str, float]]]) -> list[str]:
+def table(policies: list[str], runs: dict[str, list[dict[str, float]]]) -> list[str]:
     """Return the table: a row a figure, a column a policy; the paper's in brackets."""
     lines = [f"| | {' | '.join(policies)} |", f"|---|{'---:|' * len(policies)}"]
-    for name in next(iter(found.values()))[0]:
+    for name in next(iter(runs.values()))[0]:
         cells = []
         for policy in policies:
-            value = f"{fmean(one[name] for one in found[policy]):,.1f}"
+            value = f"{fmean(run[name] for run in runs[policy]):,.1f}"
             told = PAPER.get(name, {}).get(policy)
             cells.append(value if told is None else f"{value} ({told})")
         lines.append(f"| {name} | {' | '.join(cells)} |")
@@ -102,7 +103,7 @@ def main() -> int:
     arguments = parser.parse_args()
     policies = arguments.policies.split(",")
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    found: dict[str, list[dict[str, float]]] = {policy: [] for policy in policies}
+    runs: dict[str, list[dict[str, float]]] = {policy: [] for policy in policies}
     jobs = 0
     for seed in seeds:
         month = soda_month(seed=seed, nodes=arguments.nodes, days=arguments.days)
@@ -115,7 +116,7 @@ def main() -> int:
             history = simulate(month, named_policy(policy))
             seconds = time.process_time() - started
             figures = figures_of(history, summarise(history))
-            found[policy].append({**figures, "CPU time of the simulation, s": seconds})
+            runs[policy].append({**figures, "CPU time of the simulation, s": seconds})
             print(policy, seed, f"{seconds:.0f} s", file=sys.stderr, flush=True)
     if arguments.write is not None:
         return 0
@@ -128,7 +129,7 @@ def main() -> int:
         + ", ".join(f"{name} {version}" for name, version in versions().items())
         + ".",
         "",
-        *table(policies, found),
+        *table(policies, runs),
     ]
     if arguments.out is None:
         print("\n".join(text))

@@ -23,22 +23,22 @@ def row(folder: Path, path: Path) -> str:
     """One line of the table."""
     name = f"`{path.relative_to(folder).as_posix()}`"
     try:
-        found = read_topo([path])
+        topology = read_topo([path])
     except PlaceoptError as error:
         reason = str(error).replace(str(path), "").lstrip(":, ").replace("|", "\\|")
         kind = "not supported" if isinstance(error, Unsupported) else "refused" if isinstance(error, BadInput) else "?"
         return f"| {name} | {kind}: {reason} | | | | | |\n"
-    if isinstance(found, Fabric):
-        levels = [domain.level for domain in found.domains]
+    if isinstance(topology, Fabric):
+        levels = [domain.level for domain in topology.domains]
         counts = ", ".join(f"{levels.count(level)} {level}" for level in sorted(set(levels)))
-        return f"| {name} | fabric: {len(found.node_domains)} nodes | | | | | {counts} |\n"
-    if isinstance(found, Inventory):
-        machines = ", ".join(machine.id for machine in found.machines)
+        return f"| {name} | fabric: {len(topology.node_domains)} nodes | | | | | {counts} |\n"
+    if isinstance(topology, Inventory):
+        machines = ", ".join(machine.id for machine in topology.machines)
         gpus = sum(
-            len(machine.gpus) for node in found.nodes for machine in found.machines if machine.id == node.machine
+            len(machine.gpus) for node in topology.nodes for machine in topology.machines if machine.id == node.machine
         )
-        return f"| {name} | list of {len(found.nodes)} nodes | {gpus} | | | | {machines} |\n"
-    return machine_row(name, found)
+        return f"| {name} | list of {len(topology.nodes)} nodes | {gpus} | | | | {machines} |\n"
+    return machine_row(name, topology)
 
 
 def machine_row(name: str, machine: Machine) -> str:

@@ -147,46 +147,46 @@ def with_half(base: Instance) -> tuple[Instance, str]:
 
 
 def fitted(base: Instance, job: str, limits: Limits) -> Answer:
-    found = fit(base, parse_job(job, base, cpu_millicores=4000), limits)
-    gang = max(gang.workers * gang.gpus_each for gang in found.gangs)
-    return f"{found.found} to {found.most}; largest gang {gang} GPUs", found.proven
+    answer = fit(base, parse_job(job, base, cpu_millicores=4000), limits)
+    gang = max(gang.workers * gang.gpus_each for gang in answer.gangs)
+    return f"{answer.found} to {answer.most}; largest gang {gang} GPUs", answer.proven
 
 
 def slotted(base: Instance) -> Answer:
-    found = slots(base)
-    return "; ".join(f"{c.slots} of {c.size} by {c.level}" for c in found.counts if c.size in (8, 64)), None
+    answer = slots(base)
+    return "; ".join(f"{c.slots} of {c.size} by {c.level}" for c in answer.counts if c.size in (8, 64)), None
 
 
 def failed(base: Instance, level: str, limits: Limits, jobs: int, first: int | None = None) -> Answer:
     domains = None if first is None else [node.id for node in base.cluster.nodes[:first]]
-    found = fail(base, level, domains=domains, limits=limits, jobs=jobs)
-    worst = found.worst
+    answer = fail(base, level, domains=domains, limits=limits, jobs=jobs)
+    worst = answer.worst
     lost = "" if worst is None else f"; worst: {worst.lost_at_least} to {worst.lost} of {worst.displaced} jobs lost"
-    return f"N+1 {found.answer}, {len(found.scenarios)} scenarios{lost}", found.answer != "unknown"
+    return f"N+1 {answer.answer}, {len(answer.scenarios)} scenarios{lost}", answer.answer != "unknown"
 
 
 def added(base: Instance, kind: str, limits: Limits) -> Answer:
-    found = add(base, kind, limits=limits)
-    return f"{found.at_least} to {found.found} nodes for {len(base.jobs)} jobs", found.proven
+    answer = add(base, kind, limits=limits)
+    return f"{answer.at_least} to {answer.found} nodes for {len(base.jobs)} jobs", answer.proven
 
 
 def swept(base: Instance, vary: str, limits: Limits, jobs: int) -> Answer:
-    found = sweep(base, parse_variation(vary), limits=limits, jobs=jobs)
-    told = "; ".join(f"{p.setting}: {p.outcome.value} of {p.outcome.value_bound}" for p in found.points)
-    return told, all(p.outcome.value == p.outcome.value_bound for p in found.points)
+    answer = sweep(base, parse_variation(vary), limits=limits, jobs=jobs)
+    told = "; ".join(f"{p.setting}: {p.outcome.value} of {p.outcome.value_bound}" for p in answer.points)
+    return told, all(p.outcome.value == p.outcome.value_bound for p in answer.points)
 
 
 def priced(base: Instance, of: tuple[str, ...], limits: Limits, jobs: int) -> Answer:
-    found = price(base, of, limits=limits, jobs=jobs)
-    agree = [one.agreement != "outside" for one in found.prices if one.agreement is not None]
-    dearest = found.prices[0]
-    told = f"{len(found.prices)} prices, duals inside the interval in {sum(agree)} of {len(agree)}; "
-    return f"{told}dearest {dearest.name}: {dearest.low} to {dearest.high}", all(p.low == p.high for p in found.prices)
+    answer = price(base, of, limits=limits, jobs=jobs)
+    agree = [entry.agreement != "outside" for entry in answer.prices if entry.agreement is not None]
+    dearest = answer.prices[0]
+    told = f"{len(answer.prices)} prices, duals inside the interval in {sum(agree)} of {len(agree)}; "
+    return f"{told}dearest {dearest.name}: {dearest.low} to {dearest.high}", all(p.low == p.high for p in answer.prices)
 
 
 def swapped(base: Instance, by: str, of: str, limits: Limits) -> Answer:
-    found = swap(base, by, of=of, limits=limits)
-    return f"{found.exchanged} nodes: {found.gain_low} to {found.gain_high}", found.answer != "unknown"
+    answer = swap(base, by, of=of, limits=limits)
+    return f"{answer.exchanged} nodes: {answer.gain_low} to {answer.gain_high}", answer.answer != "unknown"
 
 
 def again(rounds: int) -> Answer:
@@ -197,18 +197,18 @@ def again(rounds: int) -> Answer:
 
 def replayed(trace: Scenario, draws: tuple[int, ...], jobs: int) -> Answer:
     kind = trace.cluster.machines[0].id
-    found = add_to_trace(trace, named_policy("fcfs"), kind, parse_goal(GOAL), draws=draws, jobs=jobs)
+    answer = add_to_trace(trace, named_policy("fcfs"), kind, parse_goal(GOAL), draws=draws, jobs=jobs)
     curve = "; ".join(
-        f"{s.setting}: {s.mean:,.0f} s [{s.low:,.0f}, {s.high:,.0f}]" for s in found.spots if s.mean is not None
+        f"{s.setting}: {s.mean:,.0f} s [{s.low:,.0f}, {s.high:,.0f}]" for s in answer.spots if s.mean is not None
     )
-    return f"{found.found} more of {kind}, not with {found.missed}; p95 by nodes added: {curve}", False
+    return f"{answer.found} more of {kind}, not with {answer.missed}; p95 by nodes added: {curve}", False
 
 
 def emptied(base: Instance, level: str, limits: Limits) -> Answer:
-    found = defrag(base, level, everyone=True, limits=limits)
-    last = found.front[-1] if found.front else None
+    answer = defrag(base, level, everyone=True, limits=limits)
+    last = answer.front[-1] if answer.front else None
     moves = "no moves" if last is None else f"{last.freed} with {len(last.moves)} moves, at least {last.at_least}"
-    return f"{found.free_before} empty; {moves}; at most {found.most}", last is not None and last.freed == found.most
+    return f"{answer.free_before} empty; {moves}; at most {answer.most}", last is not None and last.freed == answer.most
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def test_without_the_package_there_is_a_way_out(where: str, monkeypatch: pytest.
 
 
 @elsewhere
-def test_nobody_at_an_address(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_without_a_listener(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port of this machine at which nobody listens."""
     monkeypatch.setattr("placeopt.parallel.CONNECT_S", 1.0)
     with pytest.raises(BadInput, match=r"no answer from '127\.0\.0\.1:9'"), workers(f"{where}:127.0.0.1:9", 2):

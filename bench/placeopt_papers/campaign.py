@@ -43,7 +43,7 @@ def plan_cases(
     have none. Cases that the papers' figures need come first, seed by seed; ``WHOLE_ROUND_POLICIES``, which take
     longest, come last.
     """
-    found = [
+    ranked = [
         (
             policy in WHOLE_ROUND_POLICIES,
             number,
@@ -54,7 +54,7 @@ def plan_cases(
         for policy in available_policies(setting)
         for number, seed in enumerate(setting.played(policy, seeds))
     ]
-    return [case for _, _, case in sorted(found, key=lambda one: one[:2])]
+    return [case for _, _, case in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def run_cases(
@@ -137,7 +137,7 @@ def row_of(case: PaperCase, digest: str, history: History, cpu_s: float) -> Pape
             "held": held_over_time(history, summary.occupancy.gpus),
             "jobs": summary.jobs,
             "never_end": summary.stranded,
-            "why": "; ".join(f"{one.job}: {one.why}" for one in summary.never_ends[:1]),
+            "why": "; ".join(f"{entry.job}: {entry.why}" for entry in summary.never_ends[:1]),
         }
     )
 

@@ -30,7 +30,7 @@ PAPERS: dict[str, Paper] = {
     fgd.KEY: Paper("FGD (ATC'23)", fgd.SETTINGS, fgd.FIGURES, fgd.ORDERINGS),
     traces.KEY: Paper("Real traces", traces.SETTINGS),
 }
-SETTINGS: dict[str, PaperSetting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
+SETTINGS: dict[str, PaperSetting] = {setting.name: setting for paper in PAPERS.values() for setting in paper.settings}
 
 
 def available_policies(setting: PaperSetting) -> list[str]:
@@ -55,7 +55,7 @@ def select(only: Sequence[str]) -> tuple[list[str], list[PaperSetting]]:
     for name in only or PAPERS:
         if name in PAPERS:
             papers[name] = None
-            settings |= {one.name: one for one in PAPERS[name].settings}
+            settings |= {setting.name: setting for setting in PAPERS[name].settings}
         elif name in SETTINGS:
             papers |= {key: None for key, paper in PAPERS.items() if SETTINGS[name] in paper.settings}
             settings[name] = SETTINGS[name]

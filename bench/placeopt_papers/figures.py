@@ -22,11 +22,11 @@ Points = list[tuple[float, float]]
 def paper_figures(key: str, title: str, reported: Sequence[ReportedFigure], results: CampaignRows) -> list[Figure]:
     """Return a bar chart per place in a paper and unit: the paper's values, and ours where there are any."""
     groups: dict[tuple[str, str], list[ReportedFigure]] = {}
-    for one in reported:
-        groups.setdefault((one.place, one.unit), []).append(one)
+    for figure in reported:
+        groups.setdefault((figure.place, figure.unit), []).append(figure)
     drawn = []
     for (place, unit), members in groups.items():
-        values = [None if one.metric is None else one.metric.of(results) for one in members]
+        values = [None if member.metric is None else member.metric.of(results) for member in members]
         if any(values):
             ours = [None if value is None else fmean(value) for value in values]
             name = f"{key}-{_plain(place)}-{_plain(unit)}".rstrip("-")
@@ -36,7 +36,7 @@ def paper_figures(key: str, title: str, reported: Sequence[ReportedFigure], resu
 
 def setting_figures(setting: PaperSetting, results: CampaignRows) -> list[Figure]:
     """Return curves of waiting, slowdowns and GPUs held over time of every policy, for the first seed."""
-    rows = {policy: found[0] for policy in setting.policies if (found := results.rows(setting.name, policy))}
+    rows = {policy: of_policy[0] for policy in setting.policies if (of_policy := results.rows(setting.name, policy))}
     if not any(len(row.waits_s) > 1 and row.waits_s[-1] > 0 for row in rows.values()):
         return []  # no job waited: the curves would be flat
     seed = f"seed {next(iter(rows.values())).case.seed}" if setting.seeded else "one scenario"
@@ -67,19 +67,21 @@ def setting_figures(setting: PaperSetting, results: CampaignRows) -> list[Figure
 
 def _each(rows: dict[str, PaperRow], points: Callable[[PaperRow], Points]) -> dict[str, Points]:
     return {
-        policy + (f" ({row.never_end:,} of {row.jobs:,} never end)" if row.never_end else ""): found
+        policy + (f" ({row.never_end:,} of {row.jobs:,} never end)" if row.never_end else ""): curve
         for policy, row in rows.items()
-        if (found := points(row))
+        if (curve := points(row))
     }
 
 
 def _bars(name: str, title: str, unit: str, members: Sequence[ReportedFigure], ours: Sequence[float | None]) -> Figure:
-    labels = [one.what if len(one.what) <= MOST_LABEL else one.what[: MOST_LABEL - 1] + "…" for one in members]
+    labels = [
+        member.what if len(member.what) <= MOST_LABEL else member.what[: MOST_LABEL - 1] + "…" for member in members
+    ]
 
     def draw(axes: Axes) -> Tips:
         tips: dict[str, str] = {}
         for offset, colour, label, values in (
-            (-0.2, COLOURS[0], "paper", [one.reported for one in members]),
+            (-0.2, COLOURS[0], "paper", [member.reported for member in members]),
             (0.2, COLOURS[4], "here", list(ours)),
         ):
             drawn = False
@@ -122,7 +124,7 @@ def _bars(name: str, title: str, unit: str, members: Sequence[ReportedFigure], o
         inches=(8.0, max(2.0, 0.42 * len(members) + 1.0)),
         draw=draw,
         header=("what", "unit", "paper", "here"),
-        rows=[(one.what, unit, one.reported, value) for one, value in zip(members, ours, strict=True)],
+        rows=[(member.what, unit, member.reported, value) for member, value in zip(members, ours, strict=True)],
     )
 
 

@@ -159,8 +159,8 @@ def percentiles(values: list[float]) -> tuple[float, ...]:
     """Return percentiles 0 to 100, rounded to four significant digits; empty if there are no values."""
     if not values:
         return ()
-    found = np.percentile(np.asarray(values), np.linspace(0, 100, PERCENTILES))
-    return tuple(float(f"{value:.4g}") for value in found)
+    quantiles = np.percentile(np.asarray(values), np.linspace(0, 100, PERCENTILES))
+    return tuple(float(f"{value:.4g}") for value in quantiles)
 
 
 def waits_s(history: History) -> list[float]:
@@ -192,7 +192,7 @@ def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ..
         for span in job.spans:
             end = _end(job) if span.end_ms is None else span.end_ms
             inside = np.minimum(edges[1:], end) - np.maximum(edges[:-1], span.start_ms)
-            milli = sum(sum(one.gpus.values()) for one in span.placement.assignments)
+            milli = sum(sum(assignment.gpus.values()) for assignment in span.placement.assignments)
             granted += np.maximum(inside, 0.0) * milli / 1000
     parts = granted / (width * gpus)
     return tuple(

@@ -56,7 +56,7 @@ class Gain(Ratio):
     def of(self, results: SeedValues) -> list[float] | None:
         """See ``FigureMetric``; None where one is divided by 0."""
         ratio = super().of(results)
-        return None if ratio is None else [100 * (one - 1) for one in ratio]
+        return None if ratio is None else [100 * (quotient - 1) for quotient in ratio]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Change:
             there = [name for name in self.rivals if results.values(setting, name, self.measure)]
             mine = results.values(setting, self.policy, self.measure, there)
             beside = (self.policy, *there)
-            rivals = [found for name in there if (found := results.values(setting, name, self.measure, beside))]
+            rivals = [theirs for name in there if (theirs := results.values(setting, name, self.measure, beside))]
             if mine is None or not rivals:
                 return None
             rival = max(rivals, key=sum) if self.more else min(rivals, key=sum)
@@ -102,5 +102,5 @@ def _each(
 ) -> list[float] | None:
     if ones is None or others is None or len(ones) != len(others):
         return None
-    found = [of(one, other) for one, other in zip(ones, others, strict=True)]
-    return None if any(value is None for value in found) else [value for value in found if value is not None]
+    values = [of(one, other) for one, other in zip(ones, others, strict=True)]
+    return None if any(value is None for value in values) else [value for value in values if value is not None]

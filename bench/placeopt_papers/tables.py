@@ -27,8 +27,8 @@ class CampaignRows:
 
     def rows(self, setting: str, policy: str) -> list[PaperRow]:
         """Return the rows in the order of seeds."""
-        found = self._rows.get((setting, policy), {})
-        return [found[seed] for seed in sorted(found)]
+        by_seed = self._rows.get((setting, policy), {})
+        return [by_seed[seed] for seed in sorted(by_seed)]
 
     def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
         """See ``SeedValues``."""
@@ -150,7 +150,7 @@ def judge_order(ordering: Ordering, better: str, worse: str, results: CampaignRo
     other = results.values(ordering.setting, worse, ordering.measure, (better,))
     if one is None or other is None:
         both = [(ordering.setting, name) for name in (better, worse)]
-        lacking, endless = [one for one in both if not results.rows(*one)], results.endless(both)
+        lacking, endless = [key for key in both if not results.rows(*key)], results.endless(both)
         return "missing", _endless(endless) if endless and not lacking else _lacking(lacking)
     text = f"{_short(fmean(one))} to {_short(fmean(other))}"
     interval = paired_interval(one, other)

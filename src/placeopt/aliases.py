@@ -136,9 +136,9 @@ def _former_names_of_submodule(old: str, new: str) -> Callable[[str], object]:
     def getattr_(name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        found = getattr(import_module(new), name)
+        attribute = getattr(import_module(new), name)
         _warn(old, new)
-        return found
+        return attribute
 
     return getattr_
 

@@ -75,12 +75,12 @@ def _is_a(value: object, kind: Any) -> bool:
     if origin is Annotated:
         return _is_a(value, get_args(kind)[0])
     if origin in (Union, UnionType):
-        return any(_is_a(value, one) for one in get_args(kind))
+        return any(_is_a(value, alternative) for alternative in get_args(kind))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, origin)
     if isinstance(origin, type) and issubclass(origin, Iterable):
         inner = get_args(kind)[0]
-        return isinstance(value, origin) and not isinstance(value, str) and all(_is_a(one, inner) for one in value)
+        return isinstance(value, origin) and not isinstance(value, str) and all(_is_a(item, inner) for item in value)
     if isinstance(origin, type):
         return isinstance(value, origin)
     if kind is None or kind is NoneType:
@@ -92,16 +92,16 @@ def _is_a(value: object, kind: Any) -> bool:
 
 def _held(value: object) -> str:
     """Name the type of a value, and for a list the first types in it."""
-    inner = ", ".join(dict.fromkeys(type(one).__name__ for one in value)) if isinstance(value, list | tuple) else ""
+    inner = ", ".join(dict.fromkeys(type(item).__name__ for item in value)) if isinstance(value, list | tuple) else ""
     return f"{type(value).__name__} of {inner[:80]}" if inner else type(value).__name__
 
 
 def _words(kind: Any) -> str:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return ", or ".join(_words(one) for one in get_args(kind))
+        return ", or ".join(_words(alternative) for alternative in get_args(kind))
     if origin is not None:
-        return f"a {origin.__name__} of {', '.join(getattr(one, '__name__', str(one)) for one in get_args(kind)[:1])}"
+        return f"a {origin.__name__} of {', '.join(getattr(arg, '__name__', str(arg)) for arg in get_args(kind)[:1])}"
     known = {int: "a whole number", float: "a number", str: "text", bool: "True or False", NoneType: "None"}
     if kind in known:
         return known[kind]

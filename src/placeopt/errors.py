@@ -23,14 +23,14 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 class PlaceoptError(Exception):
     """Base of all errors raised by placeopt. A message quotes files and arguments, so it is made printable."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(printable(one) if isinstance(one, str) else one for one in args))
+        super().__init__(*(printable(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class BadInput(PlaceoptError):

@@ -143,7 +143,7 @@ def test_what_is_wrong_counts_as_nothing() -> None:
     assert verdict_table([scored]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
 
-def test_settings_tell_solvers_apart() -> None:
+def test_settings_distinguish_solvers() -> None:
     """One solver with two limits is two columns of a report."""
     longer = ROWS[0].case.model_copy(update={"time_limit_s": 60.0})
     rows = [ROWS[0], ROWS[0].model_copy(update={"case": longer})]

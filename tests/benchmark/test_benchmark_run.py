@@ -115,7 +115,7 @@ def test_solvers_run_what_is_of_their_kind(folder: Path) -> None:
         plan_cases(["two"], ["gauss"], time_limit_s=1, seeds=[0], threads=1, instances=folder)
 
 
-def test_rows_say_what_happened(folder: Path) -> None:
+def test_rows_record_the_outcome(folder: Path) -> None:
     """A model and a round: answer, trajectory and solution."""
     out = folder / "out"
     cases = planned(folder)

@@ -102,7 +102,7 @@ def test_the_stored_page_agrees_with_the_stored_instances() -> None:
             assert item.sha256().startswith(row[1]), item.name
 
 
-def test_the_stored_page_says_what_is_known_and_by_whom() -> None:
+def test_the_stored_page_lists_known_values_and_finders() -> None:
     """Of every value and bound of best.solu; all optima have a finder."""
     page = (INSTANCES / "STATISTICS.md").read_text()
     for name, entry in read_solu(INSTANCES / "best.solu").items():

@@ -225,7 +225,7 @@ class TestSince:
         silent = good.model_copy(update={"unplaced": ()})
         assert [rule for rule, _, _ in findings(self.round, silent, since=good)] == ["account", "preempted"]
 
-    def test_a_plan_that_asks_for_other_jobs_is_read(self) -> None:
+    def test_a_plan_for_other_jobs_is_read(self) -> None:
         good = plan_for(self.round, PLACED)
         asked = good.model_copy(update={"asked": ("a",)})
         assert [rule for rule, _, _ in findings(self.round, asked, since=good)][:1] == ["reference"]

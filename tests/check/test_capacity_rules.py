@@ -106,7 +106,7 @@ class TestGpus:
             "node 'n0' gpu 3",
         ]
 
-    def test_all_that_is_wrong_with_a_gpu_is_told(self) -> None:
+    def test_all_faults_of_a_gpu_are_reported(self) -> None:
         jobs = [job(name, gpu_memory_mib=10_000) for name in "ab"]
         round_ = instance(1, jobs)
         plan = plan_for(round_, {"a": at(0), "b": at(0)}, policy=Policy(jobs_per_gpu_max=1))
@@ -160,7 +160,7 @@ class TestNodes:
         ]
         assert self.broken({"a": {"pcie_bandwidth_mbps": 1}}, pcie_bandwidth_mbps=2) == []
 
-    def test_all_that_is_wrong_with_a_node_is_told(self) -> None:
+    def test_all_faults_of_a_node_are_reported(self) -> None:
         """In this order; the other node is fine."""
         fields = dict.fromkeys(("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps"), 10)
         faults = self.broken({"a": dict.fromkeys(fields, 11)}, **fields)

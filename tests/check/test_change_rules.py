@@ -181,7 +181,7 @@ class TestMoved:
         entry = move("a", ["n0", "n1"], ["n1"])
         assert self.judged(entry, where=self.there, round_=round_of(movable=False)) == [("moved", "job 'a'", [])]
 
-    def test_whoever_does_not_run_was_not_moved(self) -> None:
+    def test_a_job_that_does_not_run_was_not_moved(self) -> None:
         """A waiting job and an unknown one, by their places in the list."""
         found = self.judged(move("a", ["n0", "n1"], ["n1"]), move("b", [], []), move("zz", [], []), where=self.there)
         assert found == [("moved", "moved[1]", ["'b'"]), ("moved", "moved[2]", ["'zz'"])]
@@ -254,7 +254,7 @@ class TestShrunk:
             ("shrunk", "job 'a'", ["'default'"]),
         ]
 
-    def test_whoever_does_not_run_was_not_shrunk(self) -> None:
+    def test_a_job_that_does_not_run_was_not_shrunk(self) -> None:
         round_ = round_of()
         entries = [Shrunk(job="b", workers=1), Shrunk(job="a", workers=2), Shrunk(job="a", workers=2)]
         found = findings(round_, with_entries(plan_for(round_, {"a": HOME[:2]}), shrunk=entries))
@@ -287,7 +287,7 @@ class TestPreempted:
         round_ = round_of(preemptible=False)
         assert findings(round_, plan_for(round_, {}, preempted=["a"])) == [("preempted", "job 'a'", [])]
 
-    def test_whoever_does_not_run_was_not_stopped(self) -> None:
+    def test_a_job_that_does_not_run_was_not_stopped(self) -> None:
         round_ = round_of()
         entries = [Preempted(job=name, freed_gpu_milli=1500) for name in ("zz", "a", "a")]
         found = findings(round_, with_entries(plan_for(round_, {}, preempted=["a"]), preempted=entries))
@@ -369,7 +369,7 @@ class TestOrder:
             ({"workers": 3, "workers_min": 2}, {"preemptible": False}, {"shrinks_max": 1}, True),
         ],
     )
-    def test_who_could_give(
+    def test_jobs_that_could_give(
         self, later: dict[str, Any], may: dict[str, bool], changes: dict[str, int], could: bool
     ) -> None:
         """By the job, by the policy, and above its minimum."""
@@ -395,7 +395,7 @@ class TestOrder:
         moved = self.stopped(round_, "a", placed={"b": [("n1", [0]), ("n1", [3])]}, moved=["b"])
         assert moved == [("last_submitted_first", "job 'a'", ["'b'", "2", "1"])]
 
-    def test_only_where_the_policy_asks_for_it(self) -> None:
+    def test_only_where_the_policy_requires_it(self) -> None:
         round_ = self.round(job("a", arrival_ms=1), job("b", arrival_ms=2))
         free = round_.policy.model_copy(update={"changes": ALL})
         assert findings(round_, plan_for(round_, {}, policy=free, preempted=["a"])) == []

@@ -31,7 +31,7 @@ def changed(plan: Plan, job: str, **fields: Any) -> Plan:
     return plan.model_copy(update={"placements": tuple(placements)})
 
 
-def test_a_message_says_what_where_and_the_numbers() -> None:
+def test_a_message_names_fault_place_and_numbers() -> None:
     """The wording is what people act upon; the numbers are 750 + 500 = 1250 by hand."""
     round_ = instance(4, [job("a", gpu_milli=750), job("b", gpu_milli=500)])
     plan = plan_for(round_, {"a": [("n3", [2])], "b": [("n3", [2])]})
@@ -41,7 +41,7 @@ def test_a_message_says_what_where_and_the_numbers() -> None:
     assert str(violations(round_, plan)[0]).endswith("jobs 'a', 'b' [gpu_share]")
 
 
-def test_messages_stay_short_and_say_what_was_expected() -> None:
+def test_messages_stay_short_and_name_what_was_expected() -> None:
     """Five of seven jobs are named; a share has one right value or a range, a bandwidth its usable part."""
     seven = [job(f"j{i}", gpu_milli=200) for i in range(7)]
     round_ = instance(1, seven)
@@ -110,7 +110,7 @@ class TestAccount:
         other = plan.instance.model_copy(update={field: 4 if field == "revision" else "other"})
         assert rules(self.round, plan.model_copy(update={"instance": other})) == {"reference"}
 
-    def test_digest_sees_content_not_spelling(self) -> None:
+    def test_digest_depends_on_content_not_on_spelling(self) -> None:
         """A copy with other content must not keep the digest that was computed before."""
         before = self.round.digest
         assert self.round.model_copy(update={"revision": 4}).digest != before
@@ -272,7 +272,7 @@ class TestForm:
 class TestWhere:
     """Where a job may stand."""
 
-    def test_selector_sees_labels_and_domains(self) -> None:
+    def test_selector_matches_labels_and_domains(self) -> None:
         """Effective labels are the node's own and level -> domain for every domain above."""
         domains = [Domain(id="z", level="zone"), Domain(id="r0", parent="z"), Domain(id="r1", parent="z")]
         nodes = [node("n0", domain="r0", labels={"disk": "ssd"}), node("n1", domain="r1")]
@@ -571,7 +571,7 @@ class TestRunning:
         turned = held.model_copy(update={"assignments": held.assignments[::-1]})
         assert rules(round_, plan.model_copy(update={"placements": (turned, *plan.placements[1:])})) == set()
 
-    def test_silent_change(self) -> None:
+    def test_unlisted_change(self) -> None:
         """Another GPU or swapped ranks without a word; a share is granted anew each time, and so is no change."""
         round_ = self.round()
         a = round_.jobs[0]

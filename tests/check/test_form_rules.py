@@ -279,7 +279,7 @@ class TestAmounts:
         wrong = held([(0, [0]), (1, [1])], **{field: 500})
         assert found(a, wrong, right[1]) == [("amounts", "job 'a' on node 'n0'", ["500", "2", "500", "1000"])]
 
-    def test_both_are_told_in_order(self) -> None:
+    def test_both_are_reported_in_order(self) -> None:
         """By their names in the file."""
         a = job("a", cpu_millicores=3, memory_mib=5)
         round_ = instance(1, [a])
@@ -293,7 +293,7 @@ class TestAmounts:
         assert ": memory_mib is 0," in memory.message
 
 
-def test_faults_of_one_job_are_told_in_the_order_of_its_assignments() -> None:
+def test_faults_of_one_job_are_reported_in_the_order_of_its_assignments() -> None:
     """And of jobs in the order of the plan."""
     jobs = [job("a", workers=2), job("b")]
     round_ = instance(2, jobs, machines=[machine(gpus=1)])

@@ -46,7 +46,7 @@ class TestWho:
             assert told(fine, plan_for(fine, self.where)) == []
 
     @pytest.mark.parametrize("rule", ["none", "lookahead"])
-    def test_under_another_rule_nobody_is_asked(self, rule: Any) -> None:
+    def test_another_rule_checks_no_job(self, rule: Any) -> None:
         round_ = self.round(policy=Policy(postpone=Postpone(rule=rule)))
         assert told(round_, plan_for(round_, self.where)) == []
 
@@ -65,7 +65,7 @@ class TestWho:
         round_ = instance(1, [gang], machines=[minsky()], running=[runs], policy=policy)
         assert told(round_, plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]}, shrunk=["a"])) == []
 
-    def test_a_minimum_above_one_is_for_nobody(self) -> None:
+    def test_a_minimum_above_one_is_never_reached(self) -> None:
         """Also without GPUs, where the utility is 1."""
         for gpus in ([], [0]):
             for least, rules in ((1000, []), (1001, ["minimal_utility"])):
@@ -115,13 +115,13 @@ class TestWho:
             plan = plan_for(round_, {"a": [("n0", [0])], "b": theirs})
             assert [v.rule for v in violations(round_, plan)] == [rule, *low]
 
-    def test_what_could_run_nowhere_is_told_by_other_rules(self) -> None:
+    def test_infeasible_jobs_are_reported_by_other_rules(self) -> None:
         """No GPU of the model asked for, so no best path: the path does not count against the job."""
         one = job("a", gpus=2, communication=TRAFFIC, gpu_models=("X",), utility_min_thousandths=1000)
         round_ = instance(2, [one], machines=[minsky()], policy=utility_policy(communication=1000))
         assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))} == {"gpu_model"}
 
-    def test_gangs_that_could_run_nowhere_and_gpus_of_who_asks_for_none(self) -> None:
+    def test_infeasible_gangs_and_gpus_of_a_job_that_requests_none(self) -> None:
         """Two workers of a model that is nowhere; a CPU worker that the plan gives two GPUs: issue 16, A2."""
         policy = utility_policy(communication=1000)
         fields = {"communication": TRAFFIC, "utility_min_thousandths": 1000}

@@ -85,7 +85,7 @@ def test_splits_of_a_job_on_an_unknown_node() -> None:
     assert {"unknown_node", "split"} <= rules(round_, with_assignment(plan, node="nowhere"))
 
 
-def test_gpus_given_to_a_job_that_asks_for_none() -> None:
+def test_gpus_given_to_a_job_that_requests_none() -> None:
     """Issue 16, A2: its shortest path under ``postpone.rule = utility`` was divided by its number of GPUs."""
     wanting = job("a", gpus=0, communication=Communication(weight=1), utility_min_thousandths=900)
     round_ = instance(1, [wanting], policy=UTILITY)

@@ -81,7 +81,7 @@ class TestWhere:
         rule = "drained" if "drained" in mark else "taints"
         assert [found for found, *_ in findings(round_, plan_for(round_, {"b": [("n1", [0])]}))] == [rule]
 
-    def test_each_gpu_of_another_model_is_told(self) -> None:
+    def test_each_gpu_of_another_model_is_reported(self) -> None:
         """0 and 2 are right; 1 and 3 are not; 9 is not there."""
         gpus = [Gpu(model=model) for model in ("V100", "T4", "A100", "P4")]
         a = job("a", gpus=4, gpu_models=("V100", "A100"))
@@ -236,7 +236,7 @@ class TestShape:
         ]
 
 
-def test_gpus_of_an_unchecked_record_that_are_not_there_are_only_told() -> None:
+def test_missing_gpus_of_an_unchecked_record_are_only_reported() -> None:
     """Issue 16, A2: by every rule that looks at GPUs; a plan like this cannot be read from a file, but be made."""
     gpus = tuple(Gpu(model="V100", memory_mib=100) for _ in range(4))
     a = job("a", gpus=2, gpu_models=("V100",), gpu_memory_mib=100)

@@ -85,7 +85,7 @@ def test_neighbours_add_up_or_the_worst_counts(model: Literal["pairwise", "worst
     assert utility_of(round_, placed) == slowed(excess)
 
 
-def test_other_nodes_and_jobs_without_gpus_disturb_nobody() -> None:
+def test_other_nodes_and_jobs_without_gpus_disturb_no_job() -> None:
     """The same GPU of another node is another GPU; a CPU job has no part in it, neither as one nor as the other."""
     round_ = round_of("loud")
     assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n1", [0])]}) == 1000
@@ -150,7 +150,7 @@ class TestCurve:
         own = SlowdownCurve(square_millionths=10**9, linear_millionths=linear)
         assert self.utility((50, 50), (0, 0), curve=own.model_dump()) == utility
 
-    def test_who_shares_no_gpu_is_not_slowed(self) -> None:
+    def test_a_job_that_shares_no_gpu_is_not_slowed(self) -> None:
         """Alone on its GPU a job runs as alone; and what others do on other GPUs does not count."""
         assert self.utility((60, 60), (0, 1)) == 1000
         assert self.utility((30, 20, 90), (0, 0, 1)) == slowed(82)

@@ -331,7 +331,7 @@ class TestFixed:
         for name in "cd":
             assert violations(round_, plan_for(round_, {}, preempted=[name])) == []
 
-    def test_they_are_told_in_order_of_their_names(self) -> None:
+    def test_they_are_reported_in_order_of_their_names(self) -> None:
         """Nine tenths of GPUs, all stopped."""
         jobs = [job(name, gpu_milli=100) for name in "ihgfedcba"]
         runs = [running(one, [("n0", [0])], **MAY) for one in jobs]

@@ -135,7 +135,7 @@ def test_check_updates_what_is_known(cli: Cli, results: Path, tmp_path: Path) ->
     assert solu.read_text().splitlines() == lines
 
 
-def test_check_says_no(cli: Cli, results: Path, tmp_path: Path) -> None:
+def test_check_of_a_contradicted_row_fails(cli: Cli, results: Path, tmp_path: Path) -> None:
     """A known value that the row contradicts: exit code 1."""
     (tmp_path / "x.solu").write_text("=opt= gap1-0 260\n")
     outcome = cli("bench", "check", results, "--solu", tmp_path / "x.solu")

@@ -143,7 +143,7 @@ def test_doctor(cli: Cli) -> None:
     assert "solved in" in facts["facts"]["solver cpsat"]
 
 
-def test_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_lists_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of pyproject.toml that commands ask for; one that is missing is no problem, and who needs it is told."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     packages = {(name, re.split("[>=<]", package)[0]) for name in extras for package in extras[name]}

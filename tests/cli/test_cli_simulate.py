@@ -49,7 +49,7 @@ def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path, mon
     }.items()
 
 
-def test_json_and_the_folder_say_the_same(cli: Cli, tmp_path: Path) -> None:
+def test_json_and_the_folder_agree(cli: Cli, tmp_path: Path) -> None:
     """And the log is there; another run writes the same bytes, a resumed one none anew."""
     folder = tmp_path / "new" / "runs"
     done = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--json")
@@ -268,7 +268,7 @@ def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     assert "'fcfs'" not in replayed.err
 
 
-def test_a_policy_under_which_jobs_never_end_says_so_first(cli: Cli, tmp_path: Path) -> None:
+def test_jobs_that_never_end_under_a_policy_are_reported_first(cli: Cli, tmp_path: Path) -> None:
     """Issue 16, C5: its mean wait was 0.0 s, best of all."""
     machines = [{"id": "m", "cpu_millicores": 1000, "memory_mib": 1, "gpus": [{"model": "T4", "memory_mib": 1}]}]
     jobs = [

@@ -14,7 +14,7 @@ from placeopt.formats.documents import dumps, read_instance, read_plan, write_in
 from placeopt.model import Policy
 
 
-def test_summary_tells_the_known_answer(cli: Cli) -> None:
+def test_summary_shows_the_known_answer(cli: Cli) -> None:
     """The optimum of the hand-made round is 4000; every part of the summary is there."""
     done = cli("solve", MINSKY)
     assert done.code == 0

@@ -21,7 +21,7 @@ def round_(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_fit_says_how_many(cli: Cli, round_: Path) -> None:
+def test_fit_shows_the_number_of_copies(cli: Cli, round_: Path) -> None:
     """As text and as JSON; beside the plan fewer than without it."""
     text = cli("whatif", "fit", round_ / "round.json", "--job", "2", "--quiet")
     assert text.code == 0
@@ -76,7 +76,7 @@ def test_slots_by_level(cli: Cli, round_: Path) -> None:
     assert [line.split()[0] for line in outcome.out.splitlines()[3:]] == ["socket", "node", "rack", "cluster"]
 
 
-def test_fail_says_yes_or_no(cli: Cli, round_: Path) -> None:
+def test_fail_answers_yes_or_no(cli: Cli, round_: Path) -> None:
     """An idle cluster survives what its plan does not."""
     common = ("whatif", "fail", round_ / "round.json", "--level", "node", "--domains", "node-00000,node-00001")
     assert cli(*common, "--quiet").code in (0, 1)
@@ -85,7 +85,7 @@ def test_fail_says_yes_or_no(cli: Cli, round_: Path) -> None:
     assert len(found["scenarios"]) == 2
 
 
-def test_add_says_how_many(cli: Cli, round_: Path) -> None:
+def test_add_shows_the_number_of_nodes(cli: Cli, round_: Path) -> None:
     """An interval, and the round with so many more places all."""
     outcome = cli("whatif", "add", round_ / "round.json", "--node-type", "node-00000", "--json", "--quiet")
     found = json.loads(outcome.out)
@@ -220,7 +220,7 @@ def test_what_is_wrong_with_a_replay_is_named(cli: Cli, tmp_path: Path, round_: 
     said(cli("whatif", "sweep", round_ / "round.json", "--vary", "demand=80", "--draws", "0-1"), 2, "--draws")
 
 
-def test_fit_says_what_else_was_asked(cli: Cli) -> None:
+def test_fit_shows_the_other_requirements(cli: Cli) -> None:
     """Issue 16, C2: CPU, memory, domain and queue are part of the question, so they stand in the answer."""
     done = cli("whatif", "fit", GANGS, "--job", "2x4", "--cpu", 1000, "--memory", 512, "--together", "rack")
     assert "more of 2x4 with 1,000 millicores and 512 MiB a worker in one rack" in done.out

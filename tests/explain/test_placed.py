@@ -105,7 +105,7 @@ def test_its_terms_are_what_the_plan_would_save() -> None:
         assert term.cost == w.weight * term.raw
 
 
-def test_a_job_too_large_for_an_exact_solve_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_too_large_for_an_exact_solve_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is proven then, and its costs are told all the same."""
     monkeypatch.setattr("placeopt.explain.placed.SIZES", replace(SIZES, exact_columns=1))
     round_ = instance(2, [job("j")], machines=[machine(gpus=4)])
@@ -117,7 +117,7 @@ def test_a_job_too_large_for_an_exact_solve_says_so(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("seed", [700001, 700005, 700049])
-def test_a_job_that_ran_may_stay_below_what_starting_asks(seed: int) -> None:
+def test_a_running_job_may_stay_below_its_minimal_utility(seed: int) -> None:
     """Rounds that a campaign found: the job falls short of its minimal utility everywhere, also where it runs."""
     round_ = random_round(np.random.default_rng(seed), changes=seed % 4 == 1)
     plan = solve(round_, method="stranding", isolation="thread")

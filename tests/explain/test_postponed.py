@@ -106,7 +106,7 @@ def test_a_remedy_by_room_alone_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize("rule", ["none", "lookahead"])
-def test_other_rules_ask_nobody(rule: str) -> None:
+def test_other_rules_ignore_minimal_utility(rule: str) -> None:
     """The pair waits for room alone: which of three jobs stops does not matter."""
     postpone = Postpone.model_validate({"rule": rule})
     round_ = one_minsky(pair(), on=(0, 1, 2), policy=Policy(share_mode="exclusive", postpone=postpone))

@@ -146,7 +146,7 @@ def test_worth_nothing() -> None:
 
 
 @pytest.mark.parametrize("reason", ["policy", "postponed"])
-def test_what_only_the_plan_knows(reason: str) -> None:
+def test_the_reason_of_the_plan_is_kept(reason: str) -> None:
     """It fits, but the plan kept it back for an order or for later: that word is passed on."""
     round_ = instance(1, [job("j")])
     plan = plan_for(round_, {}).model_copy(

@@ -8,7 +8,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.solu import Known, read_solu, write_solu
 
 
-def test_who_found_it_stays_with_what_is_better(tmp_path: Path) -> None:
+def test_the_finder_stays_with_the_better_value(tmp_path: Path) -> None:
     """A comment at the line's end; an equal value leaves the first who had it."""
     first = Known(5, 9, "greedy", "cuts")
     assert first.improved(5, 7, by="exact").bound_by == "exact"
@@ -25,7 +25,7 @@ def test_who_found_it_stays_with_what_is_better(tmp_path: Path) -> None:
     ]
 
 
-def test_who_finds_the_same_again_is_named_where_nobody_was() -> None:
+def test_a_missing_finder_is_filled_in_by_an_equal_value() -> None:
     """Older lines have no finder; what is worse names nobody."""
     nobody = Known(5, 9)
     again = nobody.improved(5, 10, by="exact")

@@ -49,7 +49,7 @@ def alone(master: ColumnMaster, column: Column) -> Allocation:
 
 
 @pytest.mark.parametrize(("spec", "jobs", "nodes", "seed"), [("cubemesh", 16, 5, 3), ("uniform", 24, 5, 4)])
-def test_every_column_costs_what_the_terms_say(spec: str, jobs: int, nodes: int, seed: int) -> None:
+def test_every_column_costs_what_the_terms_compute(spec: str, jobs: int, nodes: int, seed: int) -> None:
     """The terms are the one definition; the search adds up the same from tables."""
     master, pricing = prepared(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=seed))
     gpu_groups = master.gpu_groups

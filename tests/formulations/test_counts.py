@@ -48,7 +48,7 @@ def test_alike_jobs_and_alike_gpus_fold() -> None:
         ({"gpus": 2}, Policy(share_mode="overcommit", jobs_per_gpu_max=2)),  # both may hold two of the same three GPUs
     ],
 )
-def test_jobs_that_cannot_be_told_apart_afterwards_stay_apart(demand: dict[str, Any], policy: Policy) -> None:
+def test_jobs_that_cannot_be_unfolded_stay_apart(demand: dict[str, Any], policy: Policy) -> None:
     """Folding them would let a job hold a GPU twice, or leave bundles without owner."""
     variables = counted(instance(1, [job("a", **demand), job("b", **demand)], policy=policy))
     assert [len(members) for members in variables.unit_jobs] == [1, 1]
@@ -76,7 +76,7 @@ def test_a_gpu_that_a_running_job_holds_stays_apart() -> None:
     assert variables.cell_gpus == ((0, 2, 3), (1,))
 
 
-def test_costs_say_how_far_gpus_may_fold() -> None:
+def test_costs_limit_how_far_gpus_fold() -> None:
     """Sockets for fragmentation by socket; single GPUs on a ring for traffic."""
     pair = job("a", gpus=2, communication=Communication(weight=1))
     sockets = instance(1, [pair], machines=[machine(gpus=TWO_BY_TWO, parts=SOCKETS)])

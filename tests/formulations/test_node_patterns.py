@@ -219,7 +219,7 @@ def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
     assert len({int(rack[node]) for node in found[0].nodes}) == 1
 
 
-def test_slots_that_a_gang_gave_up_are_nobodys() -> None:
+def test_slots_that_a_gang_gave_up_are_not_reused() -> None:
     """A node with three slots: the gang may use one of them and gives up the rest, so nothing is left for the other."""
     jobs = [job("gang", workers=2, value=8, workers_per_node_max=1), job("single", value=1)]
     problem = problem_of(instance(2, jobs, machines=[machine(gpus=3)]))

@@ -43,14 +43,14 @@ def best_and_how_often(instance: Instance) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("name", "expected"), [("minsky-1", (4000, 4, 1)), ("dgx1-1", (8000, 28, 4)), ("dgx1-tour", (8000, 27, 24))]
 )
-def test_optimum_is_what_the_readme_says(name: str, expected: tuple[int, int, int]) -> None:
+def test_optimum_matches_the_readme(name: str, expected: tuple[int, int, int]) -> None:
     instance = read_instance(INSTANCES / "hand" / f"{name}.json")
     assert best_and_how_often(instance) == expected
     assert read_solu(INSTANCES / "best.solu")[name] == Known(expected[0], expected[0])
 
 
 @pytest.mark.parametrize(("rule", "start"), [("none", {"soon", "late"}), ("utility", set()), ("lookahead", {"late"})])
-def test_who_waits_is_what_the_readme_says(rule: str, start: set[str]) -> None:
+def test_waiting_jobs_match_the_readme(rule: str, start: set[str]) -> None:
     """Who is placed runs across: GPUs 1 and 3 are all there is."""
     instance = read_instance(INSTANCES / "hand" / "minskys-wait.json")
     policy = instance.policy.model_copy(update={"postpone": Postpone.model_validate({"rule": rule})})

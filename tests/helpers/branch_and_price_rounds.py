@@ -28,7 +28,6 @@ from placeopt.solving.stage import run_stage
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 
 SHARES = (1000, 500, 250, 125)
-MOST_ALLOCATIONS = 400_000
 
 
 def branch_and_price_round(rng: Generator) -> Instance:
@@ -52,7 +51,7 @@ def branch_and_price_round(rng: Generator) -> Instance:
     )
     everywhere = dice.chance(0.2)
     slowdowns = tuple(_flat(slowdown, everywhere=everywhere) for slowdown in instance.slowdowns)
-    running = {one.job for one in instance.running}
+    running = {held.job for held in instance.running}
     kept = [job for job in instance.jobs if job.id in running or any(option.demand.gpus for option in job.options)]
     jobs = tuple(_simple(dice, job, running=job.id in running) for job in kept)
     return instance.model_copy(update={"policy": policy, "slowdowns": slowdowns, "jobs": jobs})
@@ -136,12 +135,12 @@ def examine_branch_and_price(instance: Instance) -> tuple[str, list[str]]:
     run_stage(context, BranchAndPrice())
     if not context.stages:
         return "unfit", []
-    stage, least, found = context.stages[-1], int(costs.min()), context.incumbent.cost
+    stage, least, cost = context.stages[-1], int(costs.min()), context.incumbent.cost
     wrong = []
     if context.bounds.cost is not None and context.bounds.cost > least:
         wrong.append(f"bound {context.bounds.cost} above the least cost {least}")
-    if found < least:
-        wrong.append(f"cost {found} below the least cost {least}")
+    if cost < least:
+        wrong.append(f"cost {cost} below the least cost {least}")
     if stage.outcome == "skipped":
         return f"refused: {stage.detail}", wrong
     if not context.proven:

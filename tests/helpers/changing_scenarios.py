@@ -63,8 +63,8 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
     how often each kind of change stood there.
     """
     physics = world.physics
-    arrivals = {one.job.id: one for one in world.arrivals}
-    jobs = {name: one.job for name, one in arrivals.items()}
+    arrivals = {arrival.job.id: arrival for arrival in world.arrivals}
+    jobs = {name: arrival.job for name, arrival in arrivals.items()}
     waiting: dict[str, None] = {}
     now: dict[str, Placement] = {}
     since: dict[str, int] = {}  # when it goes on
@@ -85,7 +85,7 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
         del now[name]
 
     def stands(name: str) -> bool:
-        chosen = next(one for one in jobs[name].options if one.id == now[name].option)
+        chosen = next(candidate for candidate in jobs[name].options if candidate.id == now[name].option)
         workers = sum(len(a.workers) for a in now[name].assignments)
         return scheduling.elastic == "pods" and workers < arrivals[name].asked(chosen)
 
@@ -116,7 +116,7 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
             case "round":
                 assert line["waiting"] == len(waiting)
                 sets = {
-                    key: [Placement.model_validate(one, strict=False) for one in line.get(key, [])]
+                    key: [Placement.model_validate(record, strict=False) for record in line.get(key, [])]
                     for key in ("resize", "move", "start")
                 }
                 assert line["start"] or line.get("stop") or line.get("move") or line.get("resize")
@@ -127,22 +127,22 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
                     waiting[name] = None
                     stopped.add(name)
                 for kind in ("resize", "move"):
-                    for one in sets[kind]:
-                        assert one != now[one.job]
-                        whole = length(one.job)
-                        leave(one.job, at)
+                    for placement in sets[kind]:
+                        assert placement != now[placement.job]
+                        whole = length(placement.job)
+                        leave(placement.job, at)
                         if kind == "move":
-                            lose(one.job, whole)
+                            lose(placement.job, whole)
                 for kind, placements in sets.items():
-                    for one in placements:
-                        name = one.job
+                    for placement in placements:
+                        name = placement.job
                         assert name not in now
                         pause = {"resize": physics.resize_ms, "move": physics.restart_ms, "start": 0}[kind]
                         if kind == "start":
                             del waiting[name]
                             pause = physics.restart_ms if name in stopped else 0
                             stopped.discard(name)
-                        now[name], since[name], safe[name] = one, at + pause, done[name]
+                        now[name], since[name], safe[name] = placement, at + pause, done[name]
                 for kind in ("stop", "move", "resize", "start"):
                     count[kind] += len(line.get(kind, []))
                 _judge(world, scheduling, now, waiting)
@@ -155,8 +155,11 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
 
 def _judge(world: Scenario, scheduling: Scheduling, now: dict[str, Placement], waiting: dict[str, None]) -> None:
     """Ask the referee about a state of the cluster."""
-    jobs = {one.job.id: one.job for one in world.arrivals}
-    held = tuple(Running(job=one.job, option=one.option, assignments=one.assignments) for one in now.values())
+    jobs = {arrival.job.id: arrival.job for arrival in world.arrivals}
+    held = tuple(
+        Running(job=placement.job, option=placement.option, assignments=placement.assignments)
+        for placement in now.values()
+    )
     here = tuple(jobs[name] for name in (*now, *waiting))
     round_ = Instance(
         cluster=world.cluster, jobs=here, running=held, slowdowns=world.slowdowns, policy=scheduling.policy

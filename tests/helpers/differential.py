@@ -89,10 +89,10 @@ class Report:
     patterns: int = 0
     mismatches: list[str] = field(default_factory=list)
 
-    def expect(self, what: str, found: object, expected: object) -> None:
+    def expect(self, what: str, actual: object, expected: object) -> None:
         """Note a mismatch unless both are equal."""
-        if found != expected:
-            self.mismatches.append(f"{what}: {found}, expected {expected}")
+        if actual != expected:
+            self.mismatches.append(f"{what}: {actual}, expected {expected}")
 
 
 def solve(solver: str, model: LinearModel) -> Solution:
@@ -219,9 +219,9 @@ def _examine_relaxed(
         return
     allocation = withdrawn(problem, decode(variables, solution.values))
     moved = {j for j in problem.may_move if falls_short(loaded(problem, allocation), j)}
-    found = violations(problem.given, plan_of(problem, allocation))
-    report.expect(f"{name} relaxed: referee", [str(v) for v in found] if not moved else [], [])
-    if not found and value(problem, allocation) > best:
+    broken = violations(problem.given, plan_of(problem, allocation))
+    report.expect(f"{name} relaxed: referee", [str(v) for v in broken] if not moved else [], [])
+    if not broken and value(problem, allocation) > best:
         report.mismatches.append(f"{name} relaxed: value {value(problem, allocation)} above the best, {best}")
 
 
@@ -241,8 +241,8 @@ def _examine_solution(
         return None
     allocation = decode(variables, solution.values)
     report.expect(f"{route}: limits", keeps_limits(problem, allocation), True)
-    found = violations(problem.given, plan_of(problem, allocation))
-    report.expect(f"{route}: referee", [str(v) for v in found], [])
+    broken = violations(problem.given, plan_of(problem, allocation))
+    report.expect(f"{route}: referee", [str(v) for v in broken], [])
     report.expect(f"{route}: value", value(problem, allocation), best)
     return allocation
 
@@ -426,12 +426,12 @@ def _fresh(state: State) -> State:
 
 def snapshot(state: State) -> dict[str, object]:
     """Return the whole content of a state, comparable with ``==``."""
-    found: dict[str, object] = {"tenants": [dict(here) for here in state.tenants]}
+    content: dict[str, object] = {"tenants": [dict(here) for here in state.tenants]}
     for name, thing in vars(state).items():
         if isinstance(thing, np.ndarray):
-            found[name] = thing.tolist()
+            content[name] = thing.tolist()
         elif name == "level_free":
-            found[name] = [free.tolist() for free in thing]
+            content[name] = [free.tolist() for free in thing]
         elif name not in ("problem", "_tenants"):
-            found[name] = [dict(entry) if isinstance(entry, dict) else entry for entry in thing]
-    return found
+            content[name] = [dict(entry) if isinstance(entry, dict) else entry for entry in thing]
+    return content

@@ -21,46 +21,56 @@ from placeopt.terms.objective import cost_delta, weighted_costs
 from placeopt.terms.rules import fits
 
 
-def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
+def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str]:
     """Return what is wrong in an explanation; empty if nothing."""
-    if not found.proven and found.status == "waiting":
+    if not explanation.proven and explanation.status == "waiting":
         return ["not proven"]
-    if found.status == "placed":
-        return [*_placed_faults(instance, plan, found, elsewhere=False), *_placed_faults(instance, plan, found, True)]
-    ran = any(held.job == found.job for held in instance.running)
-    reached = found.plan_reason == "postponed"  # greedy may have missed a place that keeps all minima
-    if found.plan_reason != found.reason and not ran and not reached:
-        return [f"{found.reason}, but the plan says {found.plan_reason}"]
+    if explanation.status == "placed":
+        return [
+            *_placed_faults(instance, plan, explanation, elsewhere=False),
+            *_placed_faults(instance, plan, explanation, True),
+        ]
+    ran = any(held.job == explanation.job for held in instance.running)
+    reached = explanation.plan_reason == "postponed"  # greedy may have missed a place that keeps all minima
+    if explanation.plan_reason != explanation.reason and not ran and not reached:
+        return [f"{explanation.reason}, but the plan says {explanation.plan_reason}"]
     may_go = changeable(instance, plan)
-    after = beside(instance, plan, found.job, whole_plan=True)
-    staying = beside(instance, plan, found.job, whole_plan=False, without=may_go)
-    requirements = _asks_utility(instance, found.job, after.policy.postpone.rule)
-    if fits_somewhere(after, found.job):
-        best = _reach(after, instance, found.job) if requirements else None
+    after = beside(instance, plan, explanation.job, whole_plan=True)
+    staying = beside(instance, plan, explanation.job, whole_plan=False, without=may_go)
+    requirements = _asks_utility(instance, explanation.job, after.policy.postpone.rule)
+    if fits_somewhere(after, explanation.job):
+        best = _reach(after, instance, explanation.job) if requirements else None
         if best is not None and not best[0]:
-            return [*_postponed_faults(instance, after, found, best[1])]
-        return [] if found.reason in ("not_reached", "outvoted", "policy") else [f"fits, but is {found.reason}"]
-    wrong, could = [], fits_somewhere(staying, found.job)
-    if found.reason != "policy" and (found.reason == "outvoted") != could:
-        wrong.append(f"{found.reason}, but beside the running jobs that must stay it {'fits' if could else 'does not'}")
-    round_ = staying if found.beside == "running" else after
-    wrong += _conflict_faults(round_, found)
+            return [*_postponed_faults(instance, after, explanation, best[1])]
+        return (
+            []
+            if explanation.reason in ("not_reached", "outvoted", "policy")
+            else [f"fits, but is {explanation.reason}"]
+        )
+    wrong, could = [], fits_somewhere(staying, explanation.job)
+    if explanation.reason != "policy" and (explanation.reason == "outvoted") != could:
+        wrong.append(
+            f"{explanation.reason}, but beside the running jobs that must stay it {'fits' if could else 'does not'}"
+        )
+    round_ = staying if explanation.beside == "running" else after
+    wrong += _conflict_faults(round_, explanation)
     if requirements:
-        wrong += _asked_faults(instance, round_, found)
+        wrong += _asked_faults(instance, round_, explanation)
         return wrong
-    wrong += _size_faults(round_, found)
-    wrong += _domain_faults(round_, found)
-    wrong += _level_faults(round_, found)
-    wrong += _gpu_faults(round_, found)
-    wrong += _preempt_faults(instance, round_, found)
-    wrong += _outvoted_faults(instance, after, may_go, found)
+    wrong += _size_faults(round_, explanation)
+    wrong += _domain_faults(round_, explanation)
+    wrong += _level_faults(round_, explanation)
+    wrong += _gpu_faults(round_, explanation)
+    wrong += _preempt_faults(instance, round_, explanation)
+    wrong += _outvoted_faults(instance, after, may_go, explanation)
     return wrong
 
 
 def _asks_utility(instance: Instance, job: str, rule: str) -> bool:
     ran = {held.job for held in instance.running}
     return rule == "utility" and any(
-        one.utility_min_thousandths is not None and (one.id == job or one.id not in ran) for one in instance.jobs
+        record.utility_min_thousandths is not None and (record.id == job or record.id not in ran)
+        for record in instance.jobs
     )
 
 
@@ -75,7 +85,7 @@ def _asking(round_: Instance, instance: Instance) -> Problem:
     """Compile a round of one job in which all that starts in ``instance`` runs; only that and the job are judged."""
     ran = {held.job for held in instance.running}
     jobs = tuple(
-        one.model_copy(update={"utility_min_thousandths": None}) if one.id in ran else one for one in round_.jobs
+        job.model_copy(update={"utility_min_thousandths": None}) if job.id in ran else job for job in round_.jobs
     )
     return compile_problem(round_.model_copy(update={"jobs": jobs}))
 
@@ -90,31 +100,31 @@ def _reach_in(state: State, job: int, possible: Sequence[Placement]) -> tuple[bo
         if not fit:
             continue
         undo = state.apply(Move(job, placement))
-        found = utility(state, job)
+        actual = utility(state, job)
         beside = {other for node in placement.nodes for other in state.node_jobs[node]} - {job}
         kept = all(utility(state, k) >= (jobs[k].utility_min_thousandths or 0) for k in beside)
-        reached |= kept and found >= (jobs[job].utility_min_thousandths or 0)
+        reached |= kept and actual >= (jobs[job].utility_min_thousandths or 0)
         if kept or best < 0:
-            best = max(best, found)
+            best = max(best, actual)
         state.apply(undo)
     return None if best < 0 else (reached, best)
 
 
-def _postponed_faults(instance: Instance, after: Instance, found: Explanation, best: int) -> Iterator[str]:
+def _postponed_faults(instance: Instance, after: Instance, explanation: Explanation, best: int) -> Iterator[str]:
     """No place keeps all minima: the best one, and the fewest GPUs to free."""
-    if found.reason != "postponed" or found.best_place is None:
-        yield f"below its minimal utility everywhere, but {found.reason}"
+    if explanation.reason != "postponed" or explanation.best_place is None:
+        yield f"below its minimal utility everywhere, but {explanation.reason}"
         return
-    if not found.best_place.falls_short and found.best_place.utility != best:
-        yield f"utility {found.best_place}, true is {best}"
-    yield from _asked_faults(instance, after, found)
+    if not explanation.best_place.falls_short and explanation.best_place.utility != best:
+        yield f"utility {explanation.best_place}, true is {best}"
+    yield from _asked_faults(instance, after, explanation)
 
 
-def _asked_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
+def _asked_faults(instance: Instance, round_: Instance, explanation: Explanation) -> Iterator[str]:
     """Where minimal utilities count: the fewest GPUs to free, by trying all sets; others that are named do."""
     problem = _asking(round_, instance)
-    job = problem.job_ids.index(found.job)
-    possible = list(_idle_placements(round_, problem, found.job))
+    job = problem.job_ids.index(explanation.job)
+    possible = list(_idle_placements(round_, problem, explanation.job))
     busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
 
     def reaches(gpus: Sequence[int]) -> bool:
@@ -122,47 +132,47 @@ def _asked_faults(instance: Instance, round_: Instance, found: Explanation) -> I
         return reach is not None and reach[0]
 
     sizes = (size for size in range(len(busy) + 1) if any(map(reaches, combinations(busy, size))))
-    true, stated = next(sizes, None), found.remedies.gpus_to_free
+    true, stated = next(sizes, None), explanation.remedies.gpus_to_free
     if possible and (None if stated is None else len(stated.gpus)) != true:
         yield f"gpus_to_free {stated}, true is {true}"
-    for named in (found.remedies.preempt, found.outvoted_by):
+    for named in (explanation.remedies.preempt, explanation.outvoted_by):
         if named is not None:
             gone = {rival.job for rival in named.jobs}
-            left = tuple(one for one in round_.running if one.job not in gone)
-            reach = _reach(round_.model_copy(update={"running": left}), instance, found.job)
+            left = tuple(held for held in round_.running if held.job not in gone)
+            reach = _reach(round_.model_copy(update={"running": left}), instance, explanation.job)
             if reach is None or not reach[0]:
                 yield f"without {gone} it does not reach its minimal utility"
 
 
 def _record(instance: Instance, job: str) -> Job:
-    return next(one for one in instance.jobs if one.id == job)
+    return next(record for record in instance.jobs if record.id == job)
 
 
-def _conflict_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+def _conflict_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
     """Infeasible together and with nothing else; feasible without any one."""
-    job = _record(round_, found.job)
+    job = _record(round_, explanation.job)
     levels = {split.level for option in job.options for split in option.splits}
     groups = [group for group in DROP_ORDER if group != "split"] + [f"split:{level}" for level in levels]
-    kept = [constraint.group for constraint in found.conflict]
+    kept = [constraint.group for constraint in explanation.conflict]
     dropped = [group for group in groups if group not in kept]
-    full = in_full(round_, found)
+    full = in_full(round_, explanation)
     if not kept:
         yield "no conflict named"
-    if (full or "gpu_count" in kept) and fits_without(round_, found.job, dropped):
+    if (full or "gpu_count" in kept) and fits_without(round_, explanation.job, dropped):
         yield f"conflict {kept} is feasible"
     for group in kept:
         expressible = full or ("gpu_count" in kept and group != "gpu_count")
-        if expressible and not fits_without(round_, found.job, [*dropped, group]):
+        if expressible and not fits_without(round_, explanation.job, [*dropped, group]):
             yield f"conflict {kept} stays one without {group}"
 
 
-def in_full(round_: Instance, found: Explanation) -> bool:
+def in_full(round_: Instance, explanation: Explanation) -> bool:
     """
     Tell whether edits of records can say all that the conflict does.
 
     A job without GPUs uses the other part of the links, so no record says of one that talks: only its GPUs are gone.
     """
-    options = _record(round_, found.job).options
+    options = _record(round_, explanation.job).options
     talks = any(option.demand.network_bandwidth_mbps and option.workers > 1 for option in options)
     return not talks or not any(option.demand.gpus for option in options)
 
@@ -174,28 +184,28 @@ def _with_option(round_: Instance, job: str, option: Option) -> bool:
     return fits_somewhere(round_.model_copy(update={"jobs": replaced(round_.jobs, record)}), job)
 
 
-def _size_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+def _size_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
     best = 0
-    for option in _record(round_, found.job).options:
+    for option in _record(round_, explanation.job).options:
         for workers in range(1, option.workers_min or option.workers):
             smaller = resized(option, workers)
-            if smaller is not None and _with_option(round_, found.job, smaller):
+            if smaller is not None and _with_option(round_, explanation.job, smaller):
                 best = max(best, workers)
-    stated = found.remedies.workers_max
+    stated = explanation.remedies.workers_max
     if (0 if stated is None else stated.workers) != best:
         yield f"workers_max {stated}, true is {best}"
 
 
-def _domain_faults(round_: Instance, found: Explanation) -> Iterator[str]:
-    options = _record(round_, found.job).options
-    stated = {one.level: one.domains for one in found.remedies.domains_min}
+def _domain_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
+    options = _record(round_, explanation.job).options
+    stated = {remedy.level: remedy.domains for remedy in explanation.remedies.domains_min}
     for level in {split.level for option in options for split in option.splits}:
         true = [
             domains
             for option in options
             if any(split.level == level for split in option.splits)
             for domains in range(1, option.workers + 1)
-            if (edited := _spread(option, level, domains)) is not None and _with_option(round_, found.job, edited)
+            if (edited := _spread(option, level, domains)) is not None and _with_option(round_, explanation.job, edited)
         ]
         if stated.get(level) != min(true, default=None):
             yield f"domains_min of {level} {stated.get(level)}, true is {min(true, default=None)}"
@@ -214,32 +224,34 @@ def _spread(option: Option, level: str, domains: int) -> Option | None:
     return option.model_copy(update={"splits": splits})
 
 
-def _level_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+def _level_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
     levels = {"node", *(domain.level for domain in round_.cluster.domains)}
     fitting = {
         level
         for level in levels
-        for option in _record(round_, found.job).options
-        if _with_option(round_, found.job, _free(option, (Split(level=level, domains=1),)))
+        for option in _record(round_, explanation.job).options
+        if _with_option(round_, explanation.job, _free(option, (Split(level=level, domains=1),)))
     }
-    anywhere = any(_with_option(round_, found.job, _free(o, ())) for o in _record(round_, found.job).options)
+    anywhere = any(
+        _with_option(round_, explanation.job, _free(o, ())) for o in _record(round_, explanation.job).options
+    )
     order = ["node", "rack", "zone", "cluster"]
     true = min([*fitting, *(["cluster"] if anywhere else [])], key=order.index, default=None)
-    if found.remedies.level != true:
-        yield f"level {found.remedies.level}, true is {true}"
+    if explanation.remedies.level != true:
+        yield f"level {explanation.remedies.level}, true is {true}"
 
 
 def _free(option: Option, splits: tuple[Split, ...]) -> Option:
     return option.model_copy(update={"single_node": False, "splits": splits})
 
 
-def _gpu_faults(round_: Instance, found: Explanation) -> Iterator[str]:
+def _gpu_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
     """Free sets of busy GPUs, the small ones first, until the job fits."""
     problem = compile_problem(round_)
-    job = problem.job_ids.index(found.job)
-    possible = list(_idle_placements(round_, problem, found.job))
+    job = problem.job_ids.index(explanation.job)
+    possible = list(_idle_placements(round_, problem, explanation.job))
     busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
-    stated = found.remedies.gpus_to_free
+    stated = explanation.remedies.gpus_to_free
     true = next(
         (
             size
@@ -253,7 +265,7 @@ def _gpu_faults(round_: Instance, found: Explanation) -> Iterator[str]:
         yield f"gpus_to_free {stated}, true is {true}"
     if stated is not None:
         ids = {name: n for n, name in enumerate(problem.node_ids)}
-        named = [int(problem.node_gpu_start[ids[one.node]]) + one.gpu for one in stated.gpus]
+        named = [int(problem.node_gpu_start[ids[gpu.node]]) + gpu.gpu for gpu in stated.gpus]
         if not _fits_with_freed(problem, job, possible, named):
             yield f"freeing {stated.gpus} does not do"
 
@@ -297,9 +309,9 @@ def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, 
     best = None
     for size in range(len(prices) + 1):
         for gone in combinations(prices, size):
-            price = sum(prices[one] for one in gone)
+            price = sum(prices[name] for name in gone)
             if best is None or (price, size) < best:
-                left = tuple(one for one in round_.running if one.job not in gone)
+                left = tuple(held for held in round_.running if held.job not in gone)
                 if fits_somewhere(round_.model_copy(update={"running": left}), job):
                     best = (price, size)
     return best
@@ -310,46 +322,46 @@ def _values(round_: Instance) -> dict[str, int]:
     return {problem.job_ids[j]: int(problem.options.value[p.option]) for j, p in problem.running.items()}
 
 
-def _preempt_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
+def _preempt_faults(instance: Instance, round_: Instance, explanation: Explanation) -> Iterator[str]:
     changes, flags = round_.policy.changes, {r.job for r in instance.running if r.preemptible}
     prices = {job: value + changes.preemption_price for job, value in _values(round_).items() if job in flags}
-    stated = found.remedies.preempt
+    stated = explanation.remedies.preempt
     if changes.last_submitted_first:
         return  # tried by hand in test_remedies
-    true = _cheapest(round_, found.job, prices) if prices else None
+    true = _cheapest(round_, explanation.job, prices) if prices else None
     if (None if stated is None else (stated.price, len(stated.jobs))) != true:
         yield f"preempt {stated}, true is {true}"
 
 
-def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], found: Explanation) -> Iterator[str]:
-    running = {one.job for one in instance.running}
-    values, stated = _values(after), found.outvoted_by
+def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], explanation: Explanation) -> Iterator[str]:
+    running = {held.job for held in instance.running}
+    values, stated = _values(after), explanation.outvoted_by
     started = {job: value for job, value in values.items() if job not in running}
-    if found.reason == "conflict" and stated is not None:
+    if explanation.reason == "conflict" and stated is not None:
         yield f"a conflict is outvoted by {stated}"
-    if found.reason != "outvoted":
+    if explanation.reason != "outvoted":
         return
     changed = {job: value for job, value in values.items() if job not in running or job in may_go}
-    true = _cheapest(after, found.job, started) or _cheapest(after, found.job, changed)
+    true = _cheapest(after, explanation.job, started) or _cheapest(after, explanation.job, changed)
     if stated is None or (stated.value, len(stated.jobs)) != true:
         yield f"outvoted by {stated}, true is {true}"
 
 
-def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere: bool) -> Iterator[str]:
+def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, elsewhere: bool) -> Iterator[str]:
     """Compare with all places that the job could have while the others stay."""
-    round_ = beside(instance, plan, found.job, whole_plan=True)
+    round_ = beside(instance, plan, explanation.job, whole_plan=True)
     whole = compile_problem(instance, plan.policy.values)
     problem, weighted = replace(compile_problem(round_, plan.policy.values), target=whole.target), weighted_costs(whole)
-    job = problem.job_ids.index(found.job)
+    job = problem.job_ids.index(explanation.job)
     state = State(problem)
-    now = plan.placement_of(found.job)
+    now = plan.placement_of(explanation.job)
     held = {a.node for a in now.assignments} if now is not None else set()
     places = [
         p
         for p in placements(problem, job)
         if not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes)
     ]
-    ran = next((one for one in instance.running if one.job == found.job), None)
+    ran = next((running for running in instance.running if running.job == explanation.job), None)
     if not elsewhere and now is not None and ran is not None and ran.assignments == now.assignments:
         nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where no job may start any more
         places.append(running_placement(now, problem, job, nodes))
@@ -357,7 +369,7 @@ def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere
         ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
         default=None,
     )
-    stated: Alternative | None = found.elsewhere if elsewhere else found.best
+    stated: Alternative | None = explanation.elsewhere if elsewhere else explanation.best
     spot = None if stated is None or stated.spot is None else (-stated.spot.value, stated.spot.cost)
     bounded = stated is not None and not stated.proven and spot is not None and best is not None and spot >= best
     if spot != best and not bounded:  # a term whose linear form only bounds it leaves the best place unproven

@@ -48,9 +48,9 @@ def gang_round(dice: Dice) -> Instance:
     runs = tuple(
         Running(job=p.job, option=p.option, assignments=p.assignments, preemptible=dice.chance(0.8)) for p in placed
     )
-    running = {one.job for one in runs}
+    running = {run.job for run in runs}
     gang = Job(id="j", queue=queue, options=(_gang(dice, [d.level for d in domains]),))
-    jobs = (*(one for one in held if one.id in running), gang)
+    jobs = (*(record for record in held if record.id in running), gang)
     return before.model_copy(update={"jobs": jobs, "running": runs})
 
 

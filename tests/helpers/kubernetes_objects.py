@@ -55,5 +55,5 @@ def near(*terms: dict[str, Any]) -> dict[str, Any]:
 
 def on_nodes(*expressions: dict[str, Any], fields: bool = False) -> dict[str, Any]:
     """Return required node affinity of one term."""
-    one = {"matchFields" if fields else "matchExpressions": list(expressions)}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [one]}}}
+    selector_term = {"matchFields" if fields else "matchExpressions": list(expressions)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [selector_term]}}}

@@ -19,81 +19,81 @@ class Scheduler:
     """Nodes and the pods on them."""
 
     def __init__(self, nodes: list[Object]) -> None:
-        self.nodes = {one["metadata"]["name"]: one for one in nodes}
+        self.nodes = {manifest["metadata"]["name"]: manifest for manifest in nodes}
         self.on: list[tuple[str, Object]] = []
 
-    def bind(self, one: Object, name: str) -> None:
+    def bind(self, manifest: Object, name: str) -> None:
         """Put a pod on a node, whatever the filters say."""
-        self.on.append((name, one))
+        self.on.append((name, manifest))
 
-    def fits(self, one: Object, name: str) -> bool:
+    def fits(self, manifest: Object, name: str) -> bool:
         """Tell whether all filters let a pod onto a node."""
         here, labels = self.nodes[name], self.nodes[name]["metadata"]["labels"]
         if here["spec"].get("unschedulable"):
             return False
-        tolerated = {(t["key"], t["effect"]) for t in one["spec"].get("tolerations", [])}
+        tolerated = {(t["key"], t["effect"]) for t in manifest["spec"].get("tolerations", [])}
         if any((t["key"], t["effect"]) not in tolerated for t in here["spec"].get("taints", [])):
             return False
-        if any(labels.get(key) != value for key, value in one["spec"].get("nodeSelector", {}).items()):
+        if any(labels.get(key) != value for key, value in manifest["spec"].get("nodeSelector", {}).items()):
             return False
         beside = [other for at, other in self.on if at == name]
-        if ports(one) & {port for other in beside for port in ports(other)}:
+        if ports(manifest) & {port for other in beside for port in ports(other)}:
             return False
         for resource, has in here["status"]["allocatable"].items():
-            if sum(amount(other, resource) for other in [*beside, one]) > int(has) and amount(one, resource):
+            if sum(amount(other, resource) for other in [*beside, manifest]) > int(has) and amount(manifest, resource):
                 return False
-        return self.anti_affinity(one, name) and self.affinity(one, name)
+        return self.anti_affinity(manifest, name) and self.affinity(manifest, name)
 
     def value(self, name: str, key: str) -> str | None:
         """Return a label of a node."""
-        found: str | None = self.nodes[name]["metadata"]["labels"].get(key)
-        return found
+        label: str | None = self.nodes[name]["metadata"]["labels"].get(key)
+        return label
 
-    def anti_affinity(self, one: Object, name: str) -> bool:
+    def anti_affinity(self, manifest: Object, name: str) -> bool:
         """Tell whether no pod in the node's domains excludes this pod, or is excluded by it."""
         for at, other in self.on:
-            for holder, met in ((one, other), (other, one)):
+            for holder, met in ((manifest, other), (other, manifest)):
                 for rule in terms(holder, "podAntiAffinity"):
                     own = self.value(name, rule["topologyKey"])
                     if meets(rule, met) and own is not None and own == self.value(at, rule["topologyKey"]):
                         return False
         return True
 
-    def affinity(self, one: Object, name: str) -> bool:
+    def affinity(self, manifest: Object, name: str) -> bool:
         """Tell whether the domain has whom the pod must be near, or whether it is the first of its kind."""
-        for rule in terms(one, "podAffinity"):
+        for rule in terms(manifest, "podAffinity"):
             own = self.value(name, rule["topologyKey"])
             if own is None:
                 return False
             where = {self.value(at, rule["topologyKey"]) for at, other in self.on if meets(rule, other)} - {None}
-            if own not in where and (where or not meets(rule, one)):
+            if own not in where and (where or not meets(rule, manifest)):
                 return False
         return True
 
 
-def terms(one: Object, kind: str) -> list[Object]:
+def terms(manifest: Object, kind: str) -> list[Object]:
     """Return required terms."""
-    rules = one["spec"].get("affinity", {}).get(kind, {})
-    found: list[Object] = rules.get("requiredDuringSchedulingIgnoredDuringExecution", [])
-    return found
+    rules = manifest["spec"].get("affinity", {}).get(kind, {})
+    required: list[Object] = rules.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    return required
 
 
-def meets(rule: Object, one: Object) -> bool:
+def meets(rule: Object, manifest: Object) -> bool:
     """Tell whether a term is about a pod; all are of one namespace here."""
-    own = one["metadata"].get("labels", {})
+    own = manifest["metadata"].get("labels", {})
     return all(own.get(key) == value for key, value in rule["labelSelector"]["matchLabels"].items())
 
 
-def ports(one: Object) -> set[int]:
+def ports(manifest: Object) -> set[int]:
     """Return the ports of the node that a pod takes."""
-    return {port["hostPort"] for container in one["spec"]["containers"] for port in container.get("ports", [])}
+    return {port["hostPort"] for container in manifest["spec"]["containers"] for port in container.get("ports", [])}
 
 
-def amount(one: Object, resource: str) -> int:
+def amount(manifest: Object, resource: str) -> int:
     """Return what a pod asks of a resource; MiB, cores and pieces are whole numbers here."""
     if resource == "pods":
         return 1
-    return int(one["spec"]["containers"][0]["resources"]["limits"].get(resource, 0))
+    return int(manifest["spec"]["containers"][0]["resources"]["limits"].get(resource, 0))
 
 
 def random_pod(rng: random.Random, name: str, gang: str | None) -> Object:
@@ -111,10 +111,10 @@ def random_pod(rng: random.Random, name: str, gang: str | None) -> Object:
         more["tolerations"] = [{"key": "t", "operator": "Exists", "effect": "NoSchedule"}]
     if rng.random() < 0.15:
         more["nodeSelector"] = {ZONE: rng.choice("xy")}
-    found = pod(name, labels=labels, asks={key: value for key, value in asks.items() if value != "0"}, **more)
+    manifest = pod(name, labels=labels, asks={key: value for key, value in asks.items() if value != "0"}, **more)
     if rng.random() < 0.15:
-        found["spec"]["containers"][0]["ports"] = [{"containerPort": 1, "hostPort": rng.choice([80, 90])}]
-    return found
+        manifest["spec"]["containers"][0]["ports"] = [{"containerPort": 1, "hostPort": rng.choice([80, 90])}]
+    return manifest
 
 
 def random_cluster(seed: int) -> tuple[list[Object], list[Object], list[Object]]:
@@ -131,11 +131,11 @@ def random_cluster(seed: int) -> tuple[list[Object], list[Object], list[Object]]
     scheduler = Scheduler(nodes)
     running: list[Object] = []
     for i in range(rng.randint(0, 4)):
-        one, where = random_pod(rng, f"r{i}", None), f"n{rng.randrange(len(nodes))}"
-        if scheduler.fits(one, where):
-            one["spec"]["nodeName"] = where
-            scheduler.bind(one, where)
-            running.append(one)
+        manifest, where = random_pod(rng, f"r{i}", None), f"n{rng.randrange(len(nodes))}"
+        if scheduler.fits(manifest, where):
+            manifest["spec"]["nodeName"] = where
+            scheduler.bind(manifest, where)
+            running.append(manifest)
     waiting = []
     for i in range(rng.randint(1, 5)):
         gang = f"g{i}" if rng.random() < 0.3 else None

@@ -157,8 +157,8 @@ def dropped_job(trial: Trial) -> list[str]:
         return []
     job = trial.shuffled(trial.instance.jobs)[0]
     record = _record(trial.instance)
-    record["jobs"] = [one for one in record["jobs"] if one["id"] != job.id]
-    record["running"] = [one for one in record["running"] if one["job"] != job.id]
+    record["jobs"] = [entry for entry in record["jobs"] if entry["id"] != job.id]
+    record["running"] = [entry for entry in record["running"] if entry["job"] != job.id]
     after = trial.solve(_instance(record))
     (reached, bound), worth = trial.before.value, _worth(trial.before.plan, trial.instance, job.id)
     faults = _at_most((reached - worth, bound), after.value, f"the value falls by more than the {worth} of the job")
@@ -189,7 +189,7 @@ def merged_nodes(trial: Trial) -> list[str]:
     for node in merged["cluster"]["nodes"]:
         node["machine"] = alike[node["machine"]]
     faults = _same(trial.before, trial.solve(_instance(apart)))
-    if any(name != one for name, one in alike.items()):
+    if any(name != representative for name, representative in alike.items()):
         faults += _same(trial.before, trial.solve(_instance(merged)))
     return faults
 

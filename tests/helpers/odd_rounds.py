@@ -78,7 +78,7 @@ def lost_gpu(dice: Dice, instance: Instance) -> Instance:
     """The last GPU of one node is no longer listed."""
     n = dice.number(0, len(instance.cluster.nodes) - 1)
     node = instance.cluster.nodes[n]
-    machine = next(one for one in instance.cluster.machines if one.id == node.machine)
+    machine = next(candidate for candidate in instance.cluster.machines if candidate.id == node.machine)
     if not machine.gpus:
         return instance
     left = len(machine.gpus) - 1
@@ -142,7 +142,7 @@ def other_shape(dice: Dice, instance: Instance) -> Instance:
     def edited(job: Job) -> Job:
         if job.id not in runs or not dice.chance(0.5):
             return job
-        return job.model_copy(update={"options": tuple(one.model_copy(update=update) for one in job.options)})
+        return job.model_copy(update={"options": tuple(option.model_copy(update=update) for option in job.options)})
 
     return instance.model_copy(update={"jobs": tuple(edited(job) for job in instance.jobs)})
 

@@ -28,23 +28,23 @@ def alive(pid: int) -> bool:
 
 def children(pid: int) -> list[int]:
     """Return the process ids of the children of a process."""
-    found = []
+    pids = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):
-            found += [int(text) for text in (task / "children").read_text().split()]
-    return found
+            pids += [int(text) for text in (task / "children").read_text().split()]
+    return pids
 
 
 def running_cbc(pid: int) -> int:
     """Wait until a process has a child that is CBC, and return its process id."""
-    found: list[int] = []
+    pids: list[int] = []
 
     def started() -> bool:
         for child in children(pid):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{child}/comm").read_text().strip() == "cbc":
-                    found.append(child)
-        return bool(found)
+                    pids.append(child)
+        return bool(pids)
 
     assert eventually(started, 10.0)
-    return found[0]
+    return pids[0]

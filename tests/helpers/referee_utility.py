@@ -32,10 +32,10 @@ def utility_of(round_: Instance, placed: Mapping[str, Where | Placement], name: 
             job.model_copy(update={"utility_min_thousandths": least}) if job.id == name else job for job in round_.jobs
         )
         asked = round_.model_copy(update={"jobs": jobs})
-        found = violations(asked, plan_for(asked, placed, **changes))
-        assert [violation.where for violation in found if violation.rule != "minimal_utility"] == []
-        assert {violation.where for violation in found} <= {f"job {name!r}"}
-        return not found
+        broken = violations(asked, plan_for(asked, placed, **changes))
+        assert [violation.where for violation in broken if violation.rule != "minimal_utility"] == []
+        assert {violation.where for violation in broken} <= {f"job {name!r}"}
+        return not broken
 
     assert accepts(0)
     low, high = 0, 1001

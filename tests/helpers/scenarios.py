@@ -41,7 +41,7 @@ def scenario(jobs: Iterable[Job], *, nodes: int = 1, **fields: Any) -> Scenario:
         name="made",
         cluster=Cluster(machines=(two_sockets(),), nodes=tuple(node(f"n{i}") for i in range(nodes))),
         physics=physics if isinstance(physics, Physics) else Physics(**physics),
-        arrivals=tuple(Arrival(job=one, actual_run_time_ms=actual.get(one.id)) for one in jobs),
+        arrivals=tuple(Arrival(job=record, actual_run_time_ms=actual.get(record.id)) for record in jobs),
         **fields,
     )
 
@@ -76,16 +76,16 @@ def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, **physics: Any
         )
     slowdowns = [
         Slowdown(
-            profile=one,
+            profile=profile,
             beside=other,
             gpu_thousandths=dice.randrange(900),
             socket_thousandths=dice.randrange(500),
             node_thousandths=dice.choice([0, 100]),
         )
-        for one in "ab"
+        for profile in "ab"
         for other in "ab"
     ]
-    actual = {one.id: dice.randrange(1, 30_000) for one in drawn if dice.random() < 0.5}
+    actual = {record.id: dice.randrange(1, 30_000) for record in drawn if dice.random() < 0.5}
     return scenario(drawn, nodes=nodes, slowdowns=tuple(slowdowns), actual=actual, physics=physics)
 
 

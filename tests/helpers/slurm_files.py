@@ -39,6 +39,6 @@ def read(tmp_path: Path, *jobs: dict[str, Any], **node: Any) -> Instance:
     return read_slurm(tmp_path / "n.json", tmp_path / "j.json")
 
 
-def left_out(found: Instance) -> list[str]:
+def left_out(instance: Instance) -> list[str]:
     """Lines of the note about jobs left out."""
-    return [line.removeprefix("Left out, ") for line in found.note.splitlines() if line.startswith("Left out")]
+    return [line.removeprefix("Left out, ") for line in instance.note.splitlines() if line.startswith("Left out")]

@@ -118,7 +118,7 @@ def test_issue16_a3_solver_and_referee_grow_from_the_same_gpus(steps: int, monke
     assert evaluate.grown("m", tuple(range(9)), 9) == growth.grown_paths(distance, 9).tolist()
 
 
-def test_growing_is_what_it_says() -> None:
+def test_grown_sets_by_hand() -> None:
     """By hand: on a line 0-1-2-3, from 1: 0 (of 0 and 2 the first), then 2 (1 + 2), then 3 (1 + 2 + 3)."""
     line = np.abs(np.arange(4)[:, None] - np.arange(4)[None, :])
     members, path = grown_sets(line, 4, np.array([1]))
@@ -151,7 +151,7 @@ def test_issue16_a3_the_clock_stops_inside_one_jobs_choice(run: str) -> None:
     assert placed(stopped_after(50)) == (True, ())
 
 
-def test_issue16_a3_the_clock_stops_who_settles_nodes_chosen_elsewhere() -> None:
+def test_issue16_a3_the_deadline_stops_assign_gpus() -> None:
     """Issue 16, A3: a mix of 423 jobs got its GPUs for seconds past the limit; the rest of it is passed over."""
     problem = compile_problem(instance(2, [job("a", workers=2), job("b", workers=2)]))
     wanted = [(0, 0, (0, 1)), (1, 0, (0, 1))]

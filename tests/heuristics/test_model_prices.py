@@ -18,7 +18,7 @@ def round_() -> Instance:
     return instance([node("n0", "a"), node("n1", "b")], jobs, machines=machines)
 
 
-def test_load_if_everybody_spread_evenly() -> None:
+def test_load_under_an_even_spread() -> None:
     """Bound: 2 GPUs on 2. Free: 2 GPUs on 4. All of it is as much as the cluster has. A: 1 + 1/2, B: 1/2."""
     problem = compile_problem(round_())
     counts = np.bincount(problem.job_class)
@@ -36,7 +36,7 @@ def test_large_jobs_are_bound_to_large_nodes() -> None:
     assert prices[problem.node_class].tolist() == pytest.approx([6 / 8 * 2 / 3, 6 / 8 * (2 / 3 + 1)])
 
 
-def test_who_is_free_leaves_the_scarce_model_to_others() -> None:
+def test_flexible_jobs_leave_the_scarce_model_free() -> None:
     """Free jobs come first, and yet all six jobs with GPUs find a place."""
     problem = compile_problem(round_())
     order = np.array([2, 3, 4, 0, 1, 5])

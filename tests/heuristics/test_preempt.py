@@ -24,7 +24,7 @@ def after(round_: Instance) -> tuple[Problem, Allocation, Allocation]:
     return problem, first, make_room(problem, first, order)
 
 
-def test_whoever_need_not_go_is_put_back() -> None:
+def test_a_job_that_need_not_stop_is_put_back() -> None:
     """By loss per GPU the small job (1) goes before the large one (3 a GPU), which alone makes the room: 6, not 7."""
     jobs = [job("small", value=1), job("large", gpus=2, value=6), job("w", gpus=2, value=9)]
     runs = [running(jobs[0], [("n0", [0])], preemptible=True), running(jobs[1], [("n0", [1, 2])], preemptible=True)]

@@ -6,7 +6,7 @@ from placeopt.model import Gpu
 from placeopt.problem import Move, Placement, State, compile_problem
 
 
-def test_on_which_model_a_share_is_left_tells_nodes_apart() -> None:
+def test_nodes_differ_by_the_model_with_a_share_left() -> None:
     """A V100 is held on one node, an A100 on the other: what is left adds up alike, but is not alike."""
     mixed = machine(gpus=[Gpu(model="V100", memory_mib=16_384), Gpu(model="A100", memory_mib=16_384)])
     problem = compile_problem(instance(2, [job("a"), job("b")], machines=[mixed]))

@@ -93,7 +93,7 @@ def test_columns_are_the_score(seed: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("score", ["prices", "fgd"])
-def test_nobody_asks_for_a_gpu(score: str) -> None:
+def test_no_job_requests_a_gpu(score: str) -> None:
     """No jobs at all, only jobs without GPUs, no GPUs at all (regression: an empty table of floats)."""
     for jobs, gpus in (([], 4), ([job("j", gpus=0, cpu_millicores=1000)], 4), ([job("j", gpus=0)], 0)):
         problem = compile_problem(instance(2, jobs, machines=[machine(gpus=gpus)], policy=FRACTIONS))

@@ -168,7 +168,7 @@ def test_lawful_and_repeatable_with_every_feature(first: int) -> None:
             assert allocation == greedy(problem, order, score, seed=seed).allocation, (seed, score)
 
 
-def test_remembering_nodes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_nodes_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """A queue that fills six nodes ends the same whether or not nodes in a known state are looked up."""
     jobs = [job(f"j{i}", gpu_milli=(300, 500, 700)[i % 3], cpu_millicores=1000 * (i % 5)) for i in range(60)]
     problem = compile_problem(instance(6, jobs))
@@ -179,7 +179,7 @@ def test_remembering_nodes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("first", range(0, 30, 10))
-def test_who_asks_first_changes_no_score(first: int) -> None:
+def test_order_of_requests_changes_no_score(first: int) -> None:
     """
     Options that ask for the same share what is known of nodes, but not where the score signatures at more of them.
     """
@@ -213,14 +213,14 @@ class TestLeastSlowdown:
         )
         return chosen(round_, "least_slowdown")
 
-    def test_who_disturbs_goes_to_another_socket(self) -> None:
+    def test_a_disturbing_job_goes_to_another_socket(self) -> None:
         """And beyond that to another node; who does not, beside it, where least is left."""
         x, y = job("x1", profile="x"), job("x2", profile="x")
         assert self.where(job("w", profile="y"), (x, 0)) == ("n0", [1])
         assert self.where(job("w", profile="x"), (x, 0)) == ("n0", [2])
         assert self.where(job("w", profile="x"), (x, 0), (y, 2)) == ("n1", [0])
 
-    def test_who_suffers_is_not_scored_as_who_does_not(self) -> None:
+    def test_disturbed_and_undisturbed_jobs_score_differently(self) -> None:
         """Asked for after a job of profile y that wants the same: n0, with an x in each socket, is still no place."""
         held = [(job("x1", profile="x"), "n0", [0]), (job("x2", profile="x"), "n0", [2])]
         held += [(job("y1", profile="y", gpus=3), "n2", [0, 1, 2])]

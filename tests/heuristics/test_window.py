@@ -30,7 +30,7 @@ def test_plans_keep_every_rule_and_repeat(seed: int) -> None:
     assert plans[0] == plans[1]
 
 
-def test_who_spoils_nothing_goes_first() -> None:
+def test_a_job_without_stranding_goes_first() -> None:
     """
     A GPU each on two nodes, one of them with few cores. First in the queue a job of half a GPU, which would make the
     other half useless to the many that want whole ones; then one of a whole GPU, which spoils nothing and goes first.

@@ -145,7 +145,7 @@ class TestSomeJobs:
             assert plan.asked == ("b", "a")
             assert loads(Plan, dumps(plan)) == plan
 
-    def test_status_and_gap_speak_of_the_value_alone(self) -> None:
+    def test_status_and_gap_are_of_the_value_alone(self) -> None:
         """Optimal only where no cost counts; else the gap is open once the value is proven."""
         for weights, status, gap in ((NO_COST, "optimal", 0.0), (Weights(), "feasible", None)):
             with engine_of(1, [job("a", gpus=2, value=7)], policy=Policy(weights=weights)) as engine:
@@ -223,7 +223,7 @@ class TestCommit:
             assert engine.revision == 1
 
     @pytest.mark.parametrize("seed", range(0, SEEDS, 2))
-    def test_the_ledger_says_what_the_referee_says(self, seed: int) -> None:
+    def test_the_ledger_agrees_with_the_referee(self, seed: int) -> None:
         """On plans broken at random, rule by rule; and what is refused is not committed."""
         rng = np.random.default_rng(seed)
         with Engine(isolation="thread") as engine:
@@ -428,7 +428,7 @@ def test_look_ahead_decides_whole_rounds_only() -> None:
         assert engine.place(time_limit_s=5).placement_of("pair") is not None
 
 
-def test_expected_ends_that_are_told_later_move_look_ahead() -> None:
+def test_updated_expected_ends_change_look_ahead() -> None:
     """A pair waits for a socket that is whole in 5 s, and starts at once when that is put off by 500."""
     loaded = one_pair(Postpone(rule="lookahead"))
     pair = loaded.jobs[-1]
@@ -459,7 +459,7 @@ def test_a_round_of_greedy_without_a_proof_decides_the_same() -> None:
         assert engine.place(method="counts-cpsat", deterministic=True, prove=False).status == "optimal"
 
 
-def test_a_round_that_does_not_say_why_jobs_wait_decides_the_same() -> None:
+def test_a_round_without_reasons_decides_the_same() -> None:
     """They are told of as not reached, but for those that look-ahead lets wait, whose reason is known."""
     jobs = [job(f"j{i}", gpus=1 + i % 3, value=1 + i) for i in range(12)]
     with engine_of(2, jobs) as engine:

@@ -51,7 +51,7 @@ def same(one: Any, other: Any, where: str = "problem") -> None:
             same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
 
 
-def test_the_comparison_sees_a_difference() -> None:
+def test_the_comparison_detects_a_difference() -> None:
     """Otherwise it would prove nothing."""
     instance = random_round(np.random.default_rng(3))
     problem = compile_problem(instance)

@@ -36,7 +36,7 @@ def test_a_gpu_granted_twice_over_is_full_and_no_more() -> None:
     assert (found.granted, found.idle, found.active, found.busy_percent) == (2000, 0, 1, 100)
 
 
-def test_nobody_there() -> None:
+def test_no_jobs() -> None:
     """All is idle, and an empty window has no rates to divide by."""
     assert occupancy([], NODES, 5, 9).idle == 4 * 4 * 1000
     nothing = occupancy([], {}, 5, 5)

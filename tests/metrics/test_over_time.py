@@ -30,7 +30,7 @@ def test_slots_of_racks_by_hand() -> None:
     assert slots_over_time(STAYS, NODES, 6, racks) == [(0, 1), (2, 1), (4, 0), (6, 1), (9, 1)]
 
 
-def test_nobody_there() -> None:
+def test_no_jobs() -> None:
     """What there is at first stays; before time 0 somebody may be there already."""
     assert slots_over_time([], NODES, 1) == [(0, 10)]
     assert slots_over_time([GpuUse(-3, 1, {("c", 0): 1})], {"c": 2}, 1) == [(-3, 1), (1, 2)]

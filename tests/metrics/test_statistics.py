@@ -40,7 +40,7 @@ def test_t_interval_by_hand() -> None:
     assert t_interval([1]) is None
 
 
-def test_pairs_tell_apart_what_single_values_cannot() -> None:
+def test_pairs_separate_what_single_values_cannot() -> None:
     """Seeds differ by tens, the two policies by 1 each time."""
     one, other = [11.0, 52.1, 93.2], [10.1, 51.0, 92.2]
     apart = paired_interval(one, other)

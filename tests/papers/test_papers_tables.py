@@ -114,7 +114,7 @@ def test_own_policy_beside_others() -> None:
     ]
 
 
-def test_figures_tell_why_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_figures_have_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reason stands with what is far off or missing, not with what agrees."""
     figures = (
         ReportedFigure("near", "horus", "t", "near", "s", 100.0, Value("s", "fcfs", "wait_s"), "unused"),

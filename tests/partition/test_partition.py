@@ -98,7 +98,7 @@ class TestSplit:
             assert [sorted(n.machine for n in p.cluster.nodes) for p in parts] == [["dear", "idle"]] * 2
             assert [len(p.jobs) for p in parts] == [1, 1]
 
-    def test_bad_arguments_say_what_was_expected(self) -> None:
+    def test_bad_arguments_are_reported_with_what_was_expected(self) -> None:
         """Before anything is built."""
         with pytest.raises(BadInput, match="parts: 0; expected 1 or more"):
             split(racked(), 0)

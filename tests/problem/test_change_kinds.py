@@ -150,7 +150,7 @@ class TestAllowed:
             }
             assert keeps_limits(problem, of_kind[field]) == (most == 2)
 
-    def test_open_state_holds_who_must_stay(self) -> None:
+    def test_open_state_holds_jobs_that_must_stay(self) -> None:
         """Of three running jobs one may be moved, one shrunk, one nothing."""
         jobs = [job(name, workers=2, workers_min=1) for name in "abc"]
         may: list[dict[str, bool]] = [{"movable": True}, {"preemptible": True}, {"shrinkable": True}]
@@ -186,7 +186,7 @@ class TestOrder:
             *(("e", True), ("d", False), ("de", True), ("ae", True)),
         ],
     )
-    def test_whoever_came_later_goes_first(self, stopped: str, fine: bool) -> None:
+    def test_later_jobs_are_stopped_first(self, stopped: str, fine: bool) -> None:
         """All of the next group must be taken before any of an earlier one; queues by themselves."""
         problem = self.problem()
         allocation = tuple(None if name in stopped else problem.running[j] for j, name in enumerate("abcdef"))

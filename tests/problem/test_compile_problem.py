@@ -68,7 +68,7 @@ def test_a_machine_that_is_only_listed_is_no_part_of_the_cluster() -> None:
     assert weighted_costs(problems[0])[0].worst == weighted_costs(problems[1])[0].worst
 
 
-def test_masks_say_on_which_idle_nodes_a_bundle_fits() -> None:
+def test_masks_of_the_idle_nodes_on_which_a_bundle_fits() -> None:
     """Columns are made where the mask allows, so it must neither forbid nor allow too much."""
     machines = (machine("big", 4), machine("mixed", [Gpu(model="A", memory_mib=8000), Gpu(model="B", memory_mib=8000)]))
     nodes = (
@@ -164,7 +164,7 @@ def test_domains_of_a_split_are_compiled_once() -> None:
     assert {level: of.tolist() for level, of in problem.split_domain.items()} == {"rack": [0, 1, -1], "node": [0, 1, 2]}
 
 
-def test_a_running_job_stands_where_the_file_says() -> None:
+def test_a_running_job_is_placed_as_in_the_file() -> None:
     """Ranks, nodes and GPUs; of its share the request counts, whatever is granted above."""
     elastic = job("a", options=(option(workers=3, workers_min=1, gpu_milli=400, gpu_milli_limit=700),))
     plain = job("b", gpus=2)

@@ -60,7 +60,7 @@ class TestPlacements:
         again = with_grants(found, [(600, 600), (300, 900), (100, 400)], [(beside, (800, 800))])
         assert all(one is other for one, other in zip(again, found, strict=True))
 
-    def test_only_who_has_a_limit_is_touched(self) -> None:
+    def test_only_jobs_with_a_limit_are_touched(self) -> None:
         """b is alone on a GPU on which nobody has one."""
         b, c = self.held("b", [("n0", [1])]), self.held("c", [("n0", [0])])
         found = with_grants([b, c], [(600, 600), (100, 400)])

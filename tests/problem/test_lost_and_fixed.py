@@ -188,7 +188,7 @@ class TestFixed:
         one = compile_problem(instance(1, [job("a")], policy=Policy(jobs_per_gpu_max=1)))
         assert not one.gpus_are_shared
 
-    def test_nobody_may_be_changed(self) -> None:
+    def test_no_job_may_be_changed(self) -> None:
         """Then nothing is taken away, and the problem is the same."""
         pair = (("n0", [0]), ("n1", [0]))
         problem = self.problem((pair, {"workers": 2, "single_node": True}), changes=Changes())

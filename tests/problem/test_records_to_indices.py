@@ -414,7 +414,7 @@ class TestTables:
 
 
 @pytest.mark.parametrize("field", ["moves_max", "shrinks_max", "preemptions_max"])
-def test_who_may_be_changed_by_one_kind_only(field: str) -> None:
+def test_jobs_that_one_kind_of_change_may_touch(field: str) -> None:
     """Each flag by its own limit; of three running jobs each has one flag, the elastic one is above its minimum."""
     jobs = [job("gone"), *(job(name, workers=3, workers_min=2) for name in "msp")]
     flags = ({"movable": True}, {"shrinkable": True}, {"preemptible": True})

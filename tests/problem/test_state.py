@@ -76,7 +76,7 @@ def test_a_running_job_counts_with_its_request() -> None:
     assert state.queue_used.tolist() == [[400, 0, 0]]
 
 
-def test_load_moves_everybody_to_where_an_allocation_has_them() -> None:
+def test_load_restores_every_job_of_an_allocation() -> None:
     """However the state got where it is, the same allocation gives the same state."""
     problem = compile_problem(instance(1, [job("a"), job("b")]))
     one, other = State(problem), State(problem)

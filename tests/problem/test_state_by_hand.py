@@ -191,7 +191,7 @@ def test_take_is_for_a_job_alike() -> None:
     assert arrays(state) == EMPTY
 
 
-def test_tenants_where_nobody_disturbs() -> None:
+def test_tenants_without_interference() -> None:
     """Nothing to follow: the list is empty, and stays so."""
     problem = problem_of(slowdowns=())
     state = State(problem, (GANG, None, None, None, None))

@@ -20,7 +20,7 @@ def told(name: str, job: Job, *, slowdowns: tuple[Slowdown, ...] = ()) -> Job:
         return decider(engine, scenario([job], slowdowns=slowdowns), chosen).engine_job(job)
 
 
-def test_a_minimal_utility_is_told_where_it_is_judged() -> None:
+def test_a_minimal_utility_is_passed_on_where_it_is_judged() -> None:
     """By the policy, or on options that state their utility; elsewhere jobs that differ in nothing else are alike."""
     job = timed("a", 0, 1000, utility_min_thousandths=400)
     assert told("topo-aware-p", job).utility_min_thousandths == 400
@@ -31,6 +31,8 @@ def test_a_minimal_utility_is_told_where_it_is_judged() -> None:
 
 
 @pytest.mark.parametrize(("slowdowns", "profile"), [((), None), ((Slowdown(profile="p", beside="p"),), "p")])
-def test_a_profile_is_told_where_profiles_slow_each_other(slowdowns: tuple[Slowdown, ...], profile: str | None) -> None:
+def test_a_profile_is_passed_on_where_profiles_slow_each_other(
+    slowdowns: tuple[Slowdown, ...], profile: str | None
+) -> None:
     """Else it tells nobody anything."""
     assert told("best-fit", timed("a", 0, 1000, profile="p"), slowdowns=slowdowns).profile == profile

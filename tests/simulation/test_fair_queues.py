@@ -36,7 +36,7 @@ def drained(queue: JobQueue, jobs: list[Job], now_ms: int = 0) -> list[str]:
     return taken
 
 
-def test_the_user_who_holds_least_comes_next() -> None:
+def test_the_user_with_the_smallest_share_comes_next() -> None:
     """
     Eight GPUs. ann's first job takes 4 (1/2), so ben has his three of one (1/8, 2/8, 3/8) before her second.
     """

@@ -22,7 +22,7 @@ def world_of(*arrivals: Arrival, **physics: object) -> Scenario:
     return scenario([], physics=physics).model_copy(update={"arrivals": arrivals})
 
 
-def test_who_comes_last_fails_after_the_delay_and_asks_for_more() -> None:
+def test_the_last_job_fails_after_the_delay_and_requests_more() -> None:
     """
     8,000 are needed by the first; the second says 2,000 and needs 9,000: 8,384 are left to it.
 
@@ -48,7 +48,7 @@ def test_the_one_that_came_first_is_safe_though_it_understates_too() -> None:
     assert [job.failures for job in simulate(world, SHARED).jobs] == [0, 8]
 
 
-def test_nobody_fails_who_has_room_by_then() -> None:
+def test_no_job_fails_that_has_room_by_then() -> None:
     """The other ends before the delay is over; all work counts."""
     world = world_of(needing("a", 0, 200, 8000, None), needing("b", 100, 1000, 2000, 9000), memory_failure_ms=300)
     history = simulate(world, SHARED)

@@ -100,7 +100,7 @@ class TestBandwidth:
         jobs = [timed("gpu", 0, 2000, memory_bandwidth_mbps=30_000), cpu_job("cpu", 1000, mbps=60_000)]
         assert ends(self.world(jobs), policy()) == {"gpu": 2000, "cpu": 3000}
 
-    def test_held_back_cpu_jobs_disturb_nobody(self) -> None:
+    def test_throttled_cpu_jobs_disturb_no_job(self) -> None:
         """45 of the 60 GB/s are left to it: 60 / 45 times as long, rounded up to thousandths."""
         jobs = [timed("gpu", 0, 2000, memory_bandwidth_mbps=30_000), cpu_job("cpu", 1000, mbps=60_000)]
         assert ends(self.world(jobs), policy(bandwidth="throttle")) == {"gpu": 2000, "cpu": 1334}

@@ -129,7 +129,7 @@ def test_a_stopped_one_keeps_what_is_there(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     simulate(world, scheduling, log=one)
     cancel = threading.Event()
-    stopped = simulate(world, scheduling, log=other, cancel=cancel, on_progress=lambda tick: cancel.set())
+    stopped = simulate(world, scheduling, log=other, cancel=cancel, on_progress=lambda _: cancel.set())
     assert not stopped.finished
     assert stopped.rounds.held == 1
     assert len(other.read_bytes()) < len(one.read_bytes())
@@ -164,7 +164,7 @@ def test_a_log_whose_decision_breaks_a_rule_is_refused(tmp_path: Path) -> None:
         simulate(world, policy(), log=log, resume=True)
 
 
-def test_a_job_that_never_fits_is_told() -> None:
+def test_a_job_that_never_fits_is_reported() -> None:
     """It waits for ever, and is not lost; under a strict queue neither are those behind it."""
     jobs = [timed("huge", 0, 10, gpus=5), timed("small", 1, 10)]
     assert simulate(scenario(jobs), policy()).stranded == ("huge",)
@@ -189,7 +189,7 @@ def test_what_runs_at_the_beginning_ends_like_any_other() -> None:
     assert [(job.start_ms, job.end_ms) for job in done] == [(0, 50), (50, 60)]
 
 
-def test_what_runs_is_changed_only_where_it_and_the_policy_say_so() -> None:
+def test_running_jobs_are_changed_only_where_job_and_policy_allow_it() -> None:
     """A dear job stops a cheap one that may be stopped, with the millisecond of work that it had done; or it waits."""
     cheap, dear = timed("cheap", 0, 1000, gpus=4, value=1), timed("dear", 1, 1000, gpus=4, value=1000)
     greedy = Scheduling(name="greedy", policy=Policy(changes=Changes(preemptions_max=9, moves_max=9)))

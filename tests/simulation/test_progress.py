@@ -77,7 +77,7 @@ def test_steps_round_up() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nobody_ends_early_nor_late(seed: int) -> None:
+def test_no_job_ends_early_or_late(seed: int) -> None:
     """
     The progress of every job is put together again from the outcome, in fractions.
 

@@ -67,7 +67,7 @@ def test_a_gang_opens_when_all_its_workers_have_room_on_any_nodes() -> None:
     assert retries.closed == set()
 
 
-def test_who_found_no_room_is_not_asked_again_until_some_is_given_up() -> None:
+def test_a_job_without_room_is_retried_only_after_capacity_is_released() -> None:
     """Be it by an end or by a gift: others may give meanwhile, but what is free has not grown."""
     retries = closed({"one": job("a"), "two": job("c", gpus=2)})
     retries.failed("one")

@@ -110,7 +110,7 @@ OVERCOMMIT = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_
     ],
     ids=lambda one: one.name,
 )
-def test_nobody_ends_early_where_jobs_disturb_each_other(scheduling: Scheduling, tmp_path: Path) -> None:
+def test_no_job_ends_early_where_jobs_disturb_each_other(scheduling: Scheduling, tmp_path: Path) -> None:
     """With slowdowns by neighbours and place: time on GPUs is at least the run time alone; logs repeat."""
     world = random_scenario(6, jobs=45, nodes=2, restart_ms=200)
     log, other = tmp_path / "log", tmp_path / "other"
@@ -243,7 +243,7 @@ def test_least_gpu_time_left_first_where_that_pays_for_a_restart(restart_ms: int
 
 
 @pytest.mark.parametrize(("most", "stops"), [(None, 3), (120, 3), (119, 2), (80, 2), (79, 1), (0, 0)])
-def test_nobody_is_stopped_whose_restarts_would_take_too_much(most: int | None, stops: int) -> None:
+def test_no_job_is_stopped_beyond_its_share_of_restarts(most: int | None, stops: int) -> None:
     """A job of 10 s loses 0.4 s at each restart; three short ones come, and what may not stop it waits for its end."""
     world = world_of(
         plainly("long", 0, 10_000, gpus=4),
@@ -305,7 +305,7 @@ def test_small_and_cpu_jobs_borrow_and_large_ones_claim_their_part() -> None:
     assert [len(told[f"small{i}"]) for i in range(4)] == [1, 1, 2, 3]
 
 
-def test_elastic_jobs_use_idle_gpus_and_give_them_to_who_waits() -> None:
+def test_elastic_jobs_use_idle_gpus_and_yield_them_to_waiting_jobs() -> None:
     """
     A job that asks for 2 of up to 4 workers has all four at once: 6 s; with three it takes 8 s.
 
@@ -329,14 +329,14 @@ def test_pods_are_placed_one_by_one_and_wait_for_each_other() -> None:
     assert story(world, policy("fcfs"))["pair"] == [(1000, 2000, 2)]
 
 
-def test_pods_that_wait_for_ever_are_told() -> None:
+def test_pods_that_wait_for_ever_are_reported() -> None:
     """Five workers on four GPUs: they hold them, and nobody goes on."""
     never = simulate(world_of(elastic("five", 0, 1000, asked=5, most=5)), policy("fcfs", elastic="pods"))
     assert never.stranded == ("five",)
     assert (never.jobs[0].start_ms, never.jobs[0].end_ms) == (0, None)
 
 
-def test_a_speedup_curve_says_what_workers_are_worth() -> None:
+def test_a_speedup_curve_sets_the_rate_of_workers() -> None:
     """Speeds 10, 15, 18, 20 with 1 to 4 workers: with two, 4 s of four take 4 x 20 / 15, rounded up."""
     curve = (10, 15, 18, 20)
     assert elastic("x", 0, 4000, speedup_thousandths=curve).actual_ms("default", 2) == 5334
@@ -368,7 +368,7 @@ def test_a_newcomer_that_halves_a_speed_is_queued_again() -> None:
         assert len(story(world, watch)["new"]) == len(expected)
 
 
-def test_nobody_starts_while_a_newcomer_is_to_be_looked_at() -> None:
+def test_no_job_starts_while_a_newcomer_is_watched() -> None:
     """Four GPUs are free for the first; the second shares one of them, and the third waits until it was looked at."""
     shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
     watch = policy("fcfs", watch=Watch(after_ms=1000, one_by_one=True), policy=shared)

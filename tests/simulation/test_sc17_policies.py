@@ -71,7 +71,7 @@ def test_placeopt_s_own_policy_on_table_1() -> None:
 
 
 @pytest.mark.parametrize("name", policy_names())
-def test_policies_say_whose_they_are(name: str) -> None:
+def test_policies_name_their_paper(name: str) -> None:
     """Each is read strictly, is called as its file, names its paper, and its method exists."""
     policy = named_policy(name)
     assert policy.name == policy.policy.name == name
@@ -96,7 +96,7 @@ def test_no_two_policies_differ_in_name_only() -> None:
     assert len(set(digests)) == len(digests)
 
 
-def test_an_unknown_policy_is_told_the_known_ones() -> None:
+def test_an_unknown_policy_is_reported_with_the_known_ones() -> None:
     """As everywhere."""
     with pytest.raises(BadInput, match=r"no policy 'fifo'; known: .*fcfs"):
         named_policy("fifo")

@@ -17,7 +17,7 @@ def world_of(*arrivals: Arrival) -> Scenario:
     return scenario([]).model_copy(update={"arrivals": arrivals})
 
 
-def test_they_leave_when_told_whether_they_run_or_wait(tmp_path) -> None:
+def test_they_leave_at_their_end_whether_they_run_or_wait(tmp_path) -> None:
     """Two want the machine; the second leaves before it is free, and a job starts when the first is gone."""
     world = world_of(
         service("a", 0, 500, gpus=4), service("b", 10, 400, gpus=4), Arrival(job=timed("job", 20, 100, gpus=4))

@@ -47,7 +47,7 @@ def test_the_caller_cancels_it() -> None:
         assert ended.limit == "user"
 
 
-def test_what_it_raised_is_raised_to_who_waits() -> None:
+def test_an_exception_is_raised_again_in_wait() -> None:
     """There is no such solver."""
     with Worker() as worker:
         beside = Beside(worker, "nobody", knapsack(), SolveOptions(1.0), deadline=time.monotonic() + 1.0)

@@ -59,7 +59,7 @@ def test_issue16_a5_sigint_to_the_worker_is_ignored() -> None:
         ("Optimal solution found", 0.1, False),
     ],
 )
-def test_issue16_a5_what_cbc_says_against_our_clock(said: str, seconds: float, outside: bool) -> None:
+def test_issue16_a5_status_of_cbc_against_our_clock(said: str, seconds: float, outside: bool) -> None:
     """Issue 16, A5: a limit of 10 s that CBC sees after 0.1 s of ours is not the one that it was given."""
     log = cbc._Log(Reading(knapsack(), SolveOptions(10.0), None), SolveOptions(10.0))
     log.take(f"Result - {said}\n".encode())
@@ -80,7 +80,7 @@ class Silent:
 
 
 @pytest.mark.parametrize(("asked", "limit", "failed"), [(None, "none", True), (lambda: True, "user", False)])
-def test_issue16_a5_user_is_only_who_we_asked_for(asked: Any, limit: Limit, failed: bool) -> None:
+def test_issue16_a5_limit_user_only_after_our_cancellation(asked: Any, limit: Limit, failed: bool) -> None:
     """Issue 16, A5: the same answer of any solver, with and without a cancellation of ours."""
     solution = Solution("no_solution", "user", bound=500, message="")
     run = supervise.Supervision(1, knapsack(), SolveOptions(9.0), deadline=within(9), on_progress=None, cancel=asked)

@@ -239,7 +239,7 @@ def test_relaxations_that_do_not_end_well() -> None:
 
 
 @each_solver
-def test_relaxations_are_for_those_who_can(solver: str) -> None:
+def test_relaxations_need_the_capability(solver: str) -> None:
     """The message names who can."""
     if not SOLVERS[solver].capability.relax:
         with pytest.raises(Unsupported, match="highs"):

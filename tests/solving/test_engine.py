@@ -94,7 +94,7 @@ class TestStatusAndLimit:
         assert plan.limit == "size"
         assert [stage.outcome for stage in plan.stages if stage.name.startswith("counts")] == ["skipped"]
 
-    def test_cancel_before_the_call_places_nothing_and_says_so(self) -> None:
+    def test_cancel_before_the_call_places_nothing_and_is_reported(self) -> None:
         """Nothing was reached, so nothing else may be claimed of the jobs."""
         cancel = threading.Event()
         cancel.set()
@@ -357,7 +357,7 @@ class TestEngine:
             assert details
             assert all(text.startswith(detail) for text in details), details
 
-    def test_it_says_nothing(self, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_it_prints_nothing(self, capfd: pytest.CaptureFixture[str]) -> None:
         """A library does not print, nor do the solvers under it, whatever the route."""
         for isolation in ("process", "thread"):
             for method in ("auto", "counts-cpsat"):

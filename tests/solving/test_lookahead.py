@@ -134,7 +134,7 @@ def test_others_may_use_kept_gpus_if_they_end_in_time(run_ms: int | None, fits: 
     assert [plan.placement_of(name) is not None for name in "xy"].count(True) == (2 if fits else 1)
 
 
-def test_alike_nodes_are_told_apart_where_gpus_are_kept() -> None:
+def test_alike_nodes_are_distinguished_where_gpus_are_kept() -> None:
     """Three of four free GPUs are nobody's: of four long jobs one waits, and none stands on GPU 1 of n0."""
     small = [job(name, run_time_ms=500_000) for name in "wxyz"]
     plan = solved(minskys([pair("a", "n0"), *small], [(5_000, 900_000), (900_000, 900_000)]))

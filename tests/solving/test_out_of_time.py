@@ -101,7 +101,7 @@ def test_running_jobs_that_break_a_rule_are_bad_input_here_too() -> None:
         solve(round_, time_limit_s=1e-9)
 
 
-def test_issue16_a3_compile_asks_the_clock() -> None:
+def test_issue16_a3_compile_checks_the_deadline() -> None:
     with pytest.raises(OutOfTime):
         compile_problem(ring_round(), deadline=0.0)
 

@@ -61,7 +61,7 @@ def test_the_pipeline_compares() -> None:
     assert [stage.objective for stage in context.stages] == [1, 1, 1, 3]
 
 
-def test_reasons_are_kept_and_stated_only_where_a_stage_says_so() -> None:
+def test_reasons_are_kept_and_stated_only_where_a_stage_states_them() -> None:
     """The plan of a deterministic round stays as it is; a log can have all of them."""
     context = begun()
     run_stages(context, (Scripted("quiet", reason="not here"), Scripted("loud", reason=StatedReason("too early"))))

@@ -50,7 +50,7 @@ def test_ctrl_c_in_any_solve_stops_the_round() -> None:
 
 
 @pytest.mark.parametrize(("deterministic", "limit"), [(True, "time"), (False, "none")])
-def test_what_the_clock_ends_in_deterministic_mode_is_told(deterministic: bool, limit: str) -> None:
+def test_a_clock_limit_in_deterministic_mode_is_reported(deterministic: bool, limit: str) -> None:
     """Work ends solves there; a plan in which the clock had a say need not be the same again. Elsewhere stages tell."""
     now, of = time.monotonic(), instance(1, [job("a")])
     params = SolveParams(time_limit_s=60, deterministic=deterministic)

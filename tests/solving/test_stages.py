@@ -91,7 +91,7 @@ class TestOffer:
         with pytest.raises(InternalFault, match="above the proven bound 5"):
             context.incumbent.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
 
-    def test_gaps_of_who_fell_short_are_filled(self) -> None:
+    def test_gaps_of_jobs_that_fell_short_are_filled(self) -> None:
         """``calm`` is slowed by a third beside ``loud``: it leaves, and greedy puts it on the other node."""
         jobs = [job("calm", profile="calm", utility_min_thousandths=300), job("loud", profile="loud")]
         policy = NO_COST.model_copy(update={"postpone": Postpone(rule="utility"), "share_mode": "exclusive"})

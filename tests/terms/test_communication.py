@@ -111,7 +111,7 @@ def test_heavy_edges_stay_on_a_node_and_the_light_one_crosses() -> None:
     assert allocation[0].nodes[0] == allocation[0].nodes[2] != allocation[0].nodes[1] == allocation[0].nodes[3]
 
 
-def test_who_sits_where_inside_a_machine() -> None:
+def test_rank_assignment_inside_a_machine() -> None:
     """Two sockets of two GPUs: 0-3 and 1-2 talk, each pair in a socket, 2 apart; across it would be 42."""
     edges = (Edge(ranks=(0, 3), weight=3), Edge(ranks=(1, 2), weight=3))
     problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), edges=edges, workers=4, weight=7, single_node=True)

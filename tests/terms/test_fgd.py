@@ -71,7 +71,7 @@ def test_too_few_gpus_and_too_few_cores_lose_all_that_is_left() -> None:
     assert TERM.score(problem, (*at(problem)[:3], Placement(3, (0,), ()))) == 8000 + 3 * 4000
 
 
-def test_a_gpu_of_a_model_that_nobody_takes_is_lost() -> None:
+def test_a_gpu_of_a_model_that_no_target_takes_is_lost() -> None:
     """On a node of two A and two B, a worker that takes B only loses the two A; one that wants three B loses all."""
     gpus = [Gpu(model=model, memory_mib=1) for model in "AABB"]
     for number, lost in ((1, 2000), (2, 2000), (3, 4000)):
@@ -122,14 +122,14 @@ def test_frequencies_sum_to_a_thousand_where_counts_are_larger() -> None:
     assert four_gpus(*target).target.parts.tolist() == [666, 333, 1]
 
 
-def test_nobody_expected_costs_nothing() -> None:
+def test_no_target_worker_costs_nothing() -> None:
     """The term is switched off, rather than divided by 0."""
     problem = compile_problem(instance(1, [], policy=Policy(fragmentation=Fragmentation(form="fgd"))))
     assert TERM.worst(problem) == 0
     assert TERM.score(problem, ()) == 0
 
 
-def test_nobody_expected_where_there_is_no_gpu_has_a_form() -> None:
+def test_no_target_worker_and_no_gpu_has_a_linear_form() -> None:
     """An expression of nothing, and not a fault of shapes (found by random rounds)."""
     round_ = instance(3, [], machines=[machine(gpus=0)], policy=Policy(fragmentation=Fragmentation(form="fgd")))
     builder = ModelBuilder()

@@ -20,7 +20,6 @@ from placeopt.terms.costs.interference import Interference, slowdowns
 from placeopt.terms.costs.presence import count_shared_domains
 
 TERM = Interference()
-HORUS: Curve = "rtx-2080"
 PARTS = (
     Part(id="s0", level="socket"),
     Part(id="w0", level="switch", parent="s0"),

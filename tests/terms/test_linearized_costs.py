@@ -68,7 +68,7 @@ def test_a_pair_costs_where_both_columns_are_one() -> None:
         assert model.is_feasible(np.array(point))
 
 
-def test_whoever_collects_asks_the_clock() -> None:
+def test_collecting_terms_check_the_deadline() -> None:
     """A term may collect for seconds before it adds a row: each piece is refused once the deadline has passed."""
     builder = ModelBuilder(deadline=0.0)
     one, ten = np.array([0]), np.array([10])

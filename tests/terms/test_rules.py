@@ -71,7 +71,7 @@ def test_an_unknown_uplink_is_no_limit_even_where_nothing_of_a_link_is_usable() 
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 10))
-def test_fits_is_what_the_referee_says(seed: int) -> None:
+def test_fits_agrees_with_the_referee(seed: int) -> None:
     """Both directions: what fits breaks no rule, and what does not fit breaks one. They share no line of code."""
     said = {True: 0, False: 0}
     for number in range(seed, seed + 10):

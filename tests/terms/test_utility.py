@@ -171,7 +171,7 @@ def test_growing_is_the_best_set_where_distances_form_levels() -> None:
     assert grown_paths(np.array(NEAR), 4).tolist() == [0, 0, 1, 41, 82]
 
 
-def test_a_job_below_its_minimum_waits_and_says_so() -> None:
+def test_a_job_below_its_minimum_waits_with_a_reason() -> None:
     """One GPU of each socket is busy: a pair would run across at 253 of the 300 it asks for."""
     a, b = job("a"), job("b")
     round_ = instance(

@@ -48,7 +48,7 @@ def test_an_answer_about_some_domains_names_them() -> None:
     assert failures_figure(found, "x").title.startswith("If rack-2 fails: ")
 
 
-def test_an_answer_about_pairs_of_some_domains_says_so() -> None:
+def test_an_answer_about_pairs_of_some_domains_is_marked() -> None:
     """Issue 16, C2: --k with --domains; all of them together, and any of them."""
     two = fail(three_racks(), "rack", k=2, domains=["rack-0", "rack-2"], limits=SHORT)
     assert page(failures_page(two)).startswith("if rack-0, rack-2 fail together: no")
@@ -98,7 +98,7 @@ def test_an_open_interval_agrees_with_nothing(low: int | None, high: int, duals:
     assert ("neither confirms nor refutes" in text) == (word == "inside")
 
 
-def test_a_restricted_defragmentation_says_so() -> None:
+def test_a_restricted_defragmentation_is_marked() -> None:
     """Issue 16, C2: limits of the question stand in the answer."""
     found = Defrag(level="node", domains=4, free_before=1, front=(), most=3, stuck=0, seconds=0.0)
     asked = found.model_copy(update={"moves_most": 2, "exempt": 1, "all_movable": True})

@@ -235,7 +235,7 @@ def test_failures_side_by_side() -> None:
     assert one.scenarios == two.scenarios
 
 
-def test_an_interrupted_question_knows_what_is_left() -> None:
+def test_an_interrupted_question_reports_what_is_left() -> None:
     """And does not say yes."""
     event = threading.Event()
     event.set()
@@ -398,7 +398,7 @@ def test_the_cheapest_mixture_by_hand() -> None:
         cheapest(free, ["m", "big"], limits=SHORT)
 
 
-def test_mixtures_tell_of_types_alone() -> None:
+def test_mixtures_bound_types_alone() -> None:
     """
     One to four of a type, as far as it was tried alone.
 

@@ -64,7 +64,7 @@ def test_racks_are_emptied_whole() -> None:
     assert [(point.freed, point.domains) for point in found.front] in ([(1, ("rack-1",))], [(1, ("rack-0",))])
 
 
-def test_who_must_stay_stays() -> None:
+def test_jobs_that_must_stay_are_not_moved() -> None:
     """Jobs that are exempt, and those that are not marked as movable unless all are."""
     base = held((1,), (1,), (3,))
     assert defrag(base, exempt=("j0.0", "j1.0", "j2.0"), limits=SHORT).stuck == 3

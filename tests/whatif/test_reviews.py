@@ -57,7 +57,7 @@ def test_what_breaks_rules_is_named_and_not_measured() -> None:
     assert any("n0" in text for text in found.violations)
 
 
-def test_what_it_says_of_itself_does_not_count() -> None:
+def test_the_stated_status_of_a_plan_does_not_count() -> None:
     """A plan that calls itself optimal is measured all the same."""
     base = pair()
     boast = plan_for(base, {"a": [("n0", (0, 1)), ("n1", (0, 1))]}, status="optimal", gap=0.0)

@@ -6,7 +6,7 @@ from campaigns.forced_endings import Tally, cases, ended, judged
 from placeopt import Engine
 
 
-def test_what_a_round_says_after_a_forced_end_is_true() -> None:
+def test_a_plan_after_a_forced_end_is_consistent() -> None:
     """Never optimal unless it is, never a limit that did not apply; two tries of each kind."""
     faults = []
     with Engine() as process, Engine(isolation="thread") as thread:

@@ -259,7 +259,7 @@ class TestSimulation:
         assert (ends["a"], ends["b"]) == (1151, 901)
 
     @pytest.mark.parametrize("mode", ["exclusive", "overcommit"])
-    def test_other_modes_slow_nobody_by_shares(self, mode: str) -> None:
+    def test_other_modes_slow_no_job_by_shares(self, mode: str) -> None:
         """There a job has the GPU to itself, or what shares cost is interference."""
         rules = Policy(share_mode=mode, jobs_per_gpu_max=2 if mode == "overcommit" else None)
         history = simulate(self.world, scheduling("best-fit", policy=rules))

@@ -70,7 +70,7 @@ class _GradientColumns(GradientColumns):
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
         """See ``Columns``."""
         need, share = self._asked[shape]
-        usable = [slot for slot, one in enumerate(left) if one >= share]
+        usable = [slot for slot, free in enumerate(left) if free >= share]
         if not need or share >= 1000:
             return tuple(usable[:need])
         return (usable[int(self._points(self.changes(shape, node, left, usable)).argmax())],)
@@ -104,7 +104,7 @@ def _target(problem: Problem, jobs: Sequence[Job]) -> Target:
     Of equally frequent kinds the simulator takes larger requests first; the library sorts the other way, and rounds
     frequencies to thousandths.
     """
-    demands = [one.options[0].demand for one in jobs]
+    demands = [job.options[0].demand for job in jobs]
     counts = Counter((d.cpu_millicores, d.gpu_milli if d.gpus else 0, d.gpus, "|".join(d.gpu_models)) for d in demands)
     typical: list[tuple[int, int, int, str]] = []
     covered = 0

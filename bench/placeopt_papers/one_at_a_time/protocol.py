@@ -55,7 +55,7 @@ def _read(folder: Path, name: str) -> Arrivals:
 
 
 def _digest(paths: tuple[Path, ...], seed: int) -> str:
-    found = hashlib.sha256(str(seed).encode())
+    digest = hashlib.sha256(str(seed).encode())
     for path in paths:
-        found.update(read_bytes(path))
-    return found.hexdigest()
+        digest.update(read_bytes(path))
+    return digest.hexdigest()

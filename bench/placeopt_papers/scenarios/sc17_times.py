@@ -32,7 +32,7 @@ class Times:
 
     def among(self, kinds: set[str]) -> tuple[Slowdown, ...]:
         """Return the slowdowns between these kinds."""
-        return tuple(one for one in self.slowdowns if one.profile in kinds and one.beside in kinds)
+        return tuple(slowdown for slowdown in self.slowdowns if slowdown.profile in kinds and slowdown.beside in kinds)
 
 
 @cache

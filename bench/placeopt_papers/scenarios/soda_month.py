@@ -124,7 +124,7 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenar
         *_training_jobs(rng, round(TRAINING_JOBS * part), days),
         *_cpu_jobs(rng, round(CPU_JOBS * part), days),
     ]
-    arrivals.sort(key=lambda one: (one.job.arrival_ms, one.job.id))
+    arrivals.sort(key=lambda arrival: (arrival.job.arrival_ms, arrival.job.id))
     machine = Machine(
         id="1080ti-x5",
         cpu_millicores=28_000,

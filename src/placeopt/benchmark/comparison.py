@@ -157,16 +157,16 @@ def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
         right = [scored for scored in cases if scored.row.verdict not in NO_ANSWER]
         sense = sense_of(scored.row for scored in cases)
         best, least = (max, min) if sense == "max" else (min, max)
-        found = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
+        objective = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
         bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
-        having = [s for s in right if found is not None and s.row.answer.objective == found]
-        first = min(having, key=lambda s: (_reached(s, found), s.solver), default=None)
-        gap = None if found is None or bound is None else 100 * primal_dual_gap(found, bound)
+        having = [s for s in right if objective is not None and s.row.answer.objective == objective]
+        first = min(having, key=lambda s: (_reached(s, objective), s.solver), default=None)
+        gap = None if objective is None or bound is None else 100 * primal_dual_gap(objective, bound)
         rows.append(
             (
-                *(instance, cases[0].best, found, bound, gap),
+                *(instance, cases[0].best, objective, bound, gap),
                 *(len({s.solver for s in having}), len({s.solver for s in cases if s.solved})),
-                *((None, None) if first is None else (first.solver, _reached(first, found))),
+                *((None, None) if first is None else (first.solver, _reached(first, objective))),
             )
         )
     columns = ("instance", "best known", "found", "bound", "apart %", "solvers", "prove it", "first", "after s")
@@ -194,13 +194,13 @@ def _reached(scored: ScoredCase, value: int | None) -> float:
 
 def instance_table(scored_cases: Sequence[ScoredCase]) -> Table:
     """Return per instance and solver the known value, worst and best value found, proven runs and mean time."""
-    found: dict[tuple[str, str], list[ScoredCase]] = defaultdict(list)
+    grouped: dict[tuple[str, str], list[ScoredCase]] = defaultdict(list)
     for scored in scored_cases:
-        found[(scored.row.case.instance, scored.solver)].append(scored)
+        grouped[(scored.row.case.instance, scored.solver)].append(scored)
     rows: list[tuple[Value, ...]] = []
-    names = list(dict.fromkeys(instance for instance, _ in found))
+    names = list(dict.fromkeys(instance for instance, _ in grouped))
     senses = {name: sense_of(s.row for s in cases) for name, cases in _by_instance(scored_cases).items()}
-    for (instance, solver), cases in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
+    for (instance, solver), cases in sorted(grouped.items(), key=lambda entry: names.index(entry[0][0])):
         values = [scored.row.answer.objective for scored in cases]
         there = [value for value in values if value is not None]
         bounds = [scored.row.answer.bound for scored in cases if scored.row.answer.bound is not None]

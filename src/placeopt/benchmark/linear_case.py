@@ -73,9 +73,9 @@ def misfits(model: LinearModel, values: IntArray, objective: int | None) -> list
     """Return the faults of values of a model and of the objective stated for them; empty if there are none."""
     if len(values) != model.num_variables:
         return [f"{len(values)} values for {model.num_variables} variables"]
-    found = [f"variable {j} is {values[j]}, outside its bounds" for j in model.violated_bounds(values)[:20]]
-    found += [f"row {i} does not hold" for i in model.violated_rows(values)[:20]]
+    faults = [f"variable {j} is {values[j]}, outside its bounds" for j in model.violated_bounds(values)[:20]]
+    faults += [f"row {i} does not hold" for i in model.violated_rows(values)[:20]]
     actual = model.objective_value(values)
     if actual != objective:
-        found.append(f"objective is stated as {objective}, but it is {actual}")
-    return found
+        faults.append(f"objective is stated as {objective}, but it is {actual}")
+    return faults

@@ -101,7 +101,7 @@ def performance_profile(times: Mapping[str, Sequence[float | None]]) -> dict[str
 
 def steps(values: Iterable[float], count: int, first: float = 0.0) -> list[tuple[float, float]]:
     """Return the share of ``count`` that is at most x, as pairs (x, share) from ``first`` on; distinct values."""
-    found = {first: 0.0}
+    shares = {first: 0.0}
     for number, value in enumerate(sorted(values), 1):
-        found[max(value, first)] = number / count
-    return sorted(found.items())
+        shares[max(value, first)] = number / count
+    return sorted(shares.items())

@@ -32,7 +32,7 @@ def place_round(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
         plan = engine.solve(instance, on_progress=on_progress, **case.params.keywords())
         report.solved()
     report.judging()
-    refused = [str(found) for found in violations(instance, plan)] or audit(instance, plan)
+    refused = [str(violation) for violation in violations(instance, plan)] or audit(instance, plan)
     write_plan(target, plan)
     levels = {level.name: level for level in plan.levels}
     value = levels["value"]

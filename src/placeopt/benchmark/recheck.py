@@ -45,13 +45,13 @@ def recheck(
     """
     _, rows = read_journal(folder)
     task = partial(_check, folder=folder, then=known_at_run(rows.values(), older, known))
-    found = []
+    checked_rows = []
     for checked in run_parallel(task, list(rows.values()), jobs, cancelled=cancelled):
-        found.append(checked)
+        checked_rows.append(checked)
         if on_news is not None:
-            on_news(len(found), len(rows))
+            on_news(len(checked_rows), len(rows))
     order = {key: number for number, key in enumerate(rows)}
-    return sorted(found, key=lambda checked: order[checked.row.case.key])
+    return sorted(checked_rows, key=lambda checked: order[checked.row.case.key])
 
 
 def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> dict[str, Known]:
@@ -115,13 +115,13 @@ def _plan_faults(row: Row, path: Path) -> list[str]:
     instance, plan = read_instance(row.case.path), read_plan(path)
     if row.case.permuted:
         instance = shuffled(instance, row.case.seed)
-    found = [str(violation) for violation in violations(instance, plan)] or audit(instance, plan)
+    faults = [str(violation) for violation in violations(instance, plan)] or audit(instance, plan)
     level = plan.levels[0]
     if (level.objective, level.bound) != (row.answer.objective, row.answer.bound):
-        found.append(
+        faults.append(
             f"the row says {row.answer.objective} and {row.answer.bound}, the plan {level.objective}, {level.bound}"
         )
-    return found
+    return faults
 
 
 def _value_faults(row: Row, path: Path) -> list[str]:

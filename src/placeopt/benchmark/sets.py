@@ -71,15 +71,15 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[SetE
     ``names`` are lists in ``folder`` (``tiny`` is ``tiny.test``), paths of lists or of single instances, or rounds to
     be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there.
     """
-    found: dict[str, SetEntry] = {}
+    entries: dict[str, SetEntry] = {}
     for name in names:
         for item in _items(name, Path(folder)):
-            before = found.setdefault(item.name, item)
+            before = entries.setdefault(item.name, item)
             if before.path.resolve() != item.path.resolve():
                 raise BadInput(
                     f"{item.path}: named {item.name!r} like {before.path}; names of instances are unique: rename one"
                 )
-    return list(found.values())
+    return list(entries.values())
 
 
 def known_sets(folder: str | os.PathLike[str]) -> list[str]:

@@ -273,7 +273,7 @@ def _holders(case: CheckCase, queue: Queue, r: int) -> list[str]:
         held.job.id
         for held in case.held
         if held.job.queue == queue.id
-        and any(_amounts(one, held.option.demand)[r] for one in held.placement.assignments)
+        and any(_amounts(assignment, held.option.demand)[r] for assignment in held.placement.assignments)
     ]
 
 

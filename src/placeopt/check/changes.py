@@ -154,7 +154,12 @@ def _check_fixed(case: CheckCase, changed: set[str]) -> None:
     most = 1 if exclusive else case.policy.jobs_per_gpu_max
     crowd: Counter[tuple[str, str]] = Counter()
     if most is not None and changed:
-        crowd.update((one.node, gpu) for held in case.running.values() for one in held.assignments for gpu in one.gpus)
+        crowd.update(
+            (assignment.node, gpu)
+            for held in case.running.values()
+            for assignment in held.assignments
+            for gpu in assignment.gpus
+        )
     for name in sorted(changed):
         held = case.running[name]
         option = option_of(case.jobs[name], held.option)
@@ -162,7 +167,10 @@ def _check_fixed(case: CheckCase, changed: set[str]) -> None:
             what = f"lies on {len(held.assignments)} nodes, of an option for one node; it stays as it is"
             case.add("running", f"job {name!r}", what)
         crowded = [
-            (one.node, gpu) for one in held.assignments for gpu in one.gpus if crowd[one.node, gpu] > (most or 0)
+            (assignment.node, gpu)
+            for assignment in held.assignments
+            for gpu in assignment.gpus
+            if crowd[assignment.node, gpu] > (most or 0)
         ]
         if crowded:
             node, gpu = crowded[0]
@@ -178,7 +186,7 @@ def check_standing(case: CheckCase) -> None:
     """
     if not case.plan.standing:
         return
-    found = {(one.job, one.rule, one.node) for one in case.standing}
+    broken = {(entry.job, entry.rule, entry.node) for entry in case.standing}
     for i, entry in enumerate(case.plan.standing):
-        if (entry.job, entry.rule, entry.node) not in found:
+        if (entry.job, entry.rule, entry.node) not in broken:
             case.add("standing", f"standing[{i}]", f"no running job breaks {entry.rule!r} there")

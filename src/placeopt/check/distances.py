@@ -42,8 +42,8 @@ class Distances:
         for place in (a, b):
             if place not in self._climbs:
                 self._climbs[place] = self._climb(*place)
-        one, other = self._climbs[a], self._climbs[b]
-        return min(one[domain] + other[domain] for domain in one.keys() & other.keys())
+        from_a, from_b = self._climbs[a], self._climbs[b]
+        return min(from_a[domain] + from_b[domain] for domain in from_a.keys() & from_b.keys())
 
     def pairs(self, places: list[Place]) -> int:
         """Sum over all pairs, each once."""
@@ -180,16 +180,16 @@ def _closed(tree: Tree) -> Table:
         if v in taken or degree != len(near):  # it has got another degree since, and stands in the heap again
             continue
         taken[v] = near
-        for a, one in near.items():
+        for a, to_a in near.items():
             ways = edges[a]
             del ways[v]
-            for b, other in near.items():
-                if b != a and one + other < ways.get(b, FAR):
-                    ways[b] = one + other
+            for b, to_b in near.items():
+                if b != a and to_a + to_b < ways.get(b, FAR):
+                    ways[b] = to_a + to_b
             heappush(heap, (len(ways), a))
     left = [v for v in range(len(edges)) if v not in taken]
     place = {v: at for at, v in enumerate(left)}
-    rows = [[found[b] for b in left] for found in (_from(v, edges) for v in left)]
+    rows = [[distances[b] for b in left] for distances in (_from(v, edges) for v in left)]
     for v, near in reversed(taken.items()):
         through = [[way + d for d in rows[place[u]]] for u, way in near.items()]
         row = list(map(min, *through)) if len(through) > 1 else through[0] if through else [FAR] * len(rows)
@@ -203,17 +203,17 @@ def _closed(tree: Tree) -> Table:
 
 def _from(first: int, edges: list[dict[int, int]]) -> list[int]:
     """Shortest path from one vertex to every other (Dijkstra); `FAR` to those that were taken out."""
-    found, heap = [FAR] * len(edges), [(0, first)]
-    found[first] = 0
+    distance, heap = [FAR] * len(edges), [(0, first)]
+    distance[first] = 0
     while heap:
         path, v = heappop(heap)
-        if path > found[v]:
+        if path > distance[v]:
             continue
         for other, way in edges[v].items():
-            if path + way < found[other]:
-                found[other] = path + way
+            if path + way < distance[other]:
+                distance[other] = path + way
                 heappush(heap, (path + way, other))
-    return found
+    return distance
 
 
 def _edges(tree: Tree) -> list[dict[int, int]]:

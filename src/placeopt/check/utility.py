@@ -31,15 +31,17 @@ def _by_curve(case: CheckCase, held: PlacedJob, other: PlacedJob) -> int:
         a, b, c = CURVES[curve]
     else:
         a, b, c = (n / 1e6 for n in (curve.square_millionths, curve.linear_millionths, curve.constant_millionths))
-    found = 0
+    worst = 0
     for node, gpu in _around(case, held, "gpu") & _around(case, other, "gpu"):
         percent = sum(
-            one.option.demand.gpu_utilisation_percent for one, there in case.on_node[node] if str(gpu) in there.gpus
+            tenant.option.demand.gpu_utilisation_percent
+            for tenant, there in case.on_node[node]
+            if str(gpu) in there.gpus
         )
         x = percent / 100
         excess = (a + b + c - 1) * percent / 100 if percent <= 100 else a * x * x + b * x + c - 1
-        found = max(found, round(1000 * excess))
-    return found
+        worst = max(worst, round(1000 * excess))
+    return worst
 
 
 def _by_profile(case: CheckCase, held: PlacedJob, other: PlacedJob) -> int:
@@ -105,13 +107,16 @@ def check_utility(case: CheckCase) -> None:
 def _exists(case: CheckCase, held: PlacedJob) -> bool:
     """Return whether all nodes and GPUs exist; if not, other rules report it."""
     return all(
-        one.node in case.nodes and all(0 <= gpu_number(g) < len(case.machine_of[one.node].gpus) for g in one.gpus)
-        for one in held.placement.assignments
+        assignment.node in case.nodes
+        and all(0 <= gpu_number(g) < len(case.machine_of[assignment.node].gpus) for g in assignment.gpus)
+        for assignment in held.placement.assignments
     )
 
 
 def _reaches(case: CheckCase, distances: Distances, held: PlacedJob, least: int) -> bool:
-    places = [(one.node, gpu_number(gpu)) for one in held.placement.assignments for gpu in one.gpus]
+    places = [
+        (assignment.node, gpu_number(gpu)) for assignment in held.placement.assignments for gpu in assignment.gpus
+    ]
     if not places:
         return least <= 1000
     beside = list(excesses(case, held).values())
@@ -142,7 +147,7 @@ def _evenness(case: CheckCase, places: list[Place]) -> Fraction:
     actual = best = Fraction(0)
     for node in dict.fromkeys(node for node, _ in places):
         machine = case.machine_of[node]
-        held = [gpu for _, one in case.on_node[node] for gpu in map(gpu_number, one.gpus)]
+        held = [gpu for _, assignment in case.on_node[node] for gpu in map(gpu_number, assignment.gpus)]
         alone = [gpu for at, gpu in places if at == node and held.count(gpu) == 1]
         sockets: dict[str | None, list[int]] = {}
         for gpu in range(len(machine.gpus)):
@@ -161,7 +166,7 @@ def _best_path(distances: Distances, held: PlacedJob) -> int:
     demand, option = held.option.demand, held.option
     if not demand.gpus:
         return 0  # the plan gives GPUs to who asks for none: told by rule `gpu_indexes`
-    workers = sum(len(one.workers) for one in held.placement.assignments)
+    workers = sum(len(assignment.workers) for assignment in held.placement.assignments)
     inside: dict[int, int] = {0: 0}  # workers on one node -> their path, at best
     for machine in distances.used_machines:
         gpus = tuple(

@@ -163,7 +163,7 @@ def _detail(reason: UnplacedReason, held: Sequence[Constraint], outvoted: Outvot
         return f"does not fit beside {beside}"
     if len(held) == 1:
         return f"does not fit beside {beside}: by {held[0].name} alone"
-    return f"does not fit beside {beside}: {listed([one.name for one in held])} cannot hold together"
+    return f"does not fit beside {beside}: {listed([constraint.name for constraint in held])} cannot hold together"
 
 
 def _vote(outvoted: Outvoted) -> str:

@@ -102,7 +102,7 @@ def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[st
     if offered.workers_max is not None:
         texts["workers_max"] = _fewer(offered.workers_max, requirements)
     if offered.domains_min:
-        texts["domains_min"] = "; ".join(_other(one, requirements) for one in offered.domains_min)
+        texts["domains_min"] = "; ".join(_other(remedy, requirements) for remedy in offered.domains_min)
     if offered.level is not None:
         where = "only the whole cluster" if offered.level == "cluster" else f"one {offered.level}"
         texts["level"] = f"{where} takes all its workers"
@@ -140,7 +140,7 @@ def _freed(remedy: GpusToFree, requirements: Sequence[Requirement]) -> str:
 
 def _preempted(remedy: Preempt, requirements: Sequence[Requirement]) -> str:
     policy = "" if remedy.allowed else ", more than policy.changes.preemptions_max allows"
-    who = _some(one.job for one in remedy.jobs)
+    who = _some(victim.job for victim in remedy.jobs)
     return (
         f"without {who} it fits, for {remedy.price:,} in value{policy}"
         + _in(remedy.option, requirements)

@@ -140,5 +140,5 @@ def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolA
 
 
 def _largest(sizes: IntArray) -> list[int]:
-    found: list[int] = np.unique(sizes)[::-1][:MOST_SIZES].tolist()
-    return found
+    largest: list[int] = np.unique(sizes)[::-1][:MOST_SIZES].tolist()
+    return largest

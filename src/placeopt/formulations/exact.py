@@ -192,7 +192,7 @@ def _folds(problem: Problem, job: int, apart: Sequence[FoldGuard]) -> bool:
         options.bundles[o] == 1
         and one_or_whole[o]
         and not options.splits[o]
-        and not any(one.forbids_folding(problem, o) for one in apart)
+        and not any(guard.forbids_folding(problem, o) for guard in apart)
         for o in problem.options_of(job)
     )
 
@@ -215,7 +215,7 @@ def _cells(state: State, apart: Sequence[FoldGuard]) -> list[tuple[int, ...]]:
         if job in problem.may_shrink or not whole or not (problem.shares_bind or problem.jobs_per_gpu == 1):
             shared[held] = True
     keys = [problem.gpu_node, problem.gpu_type, holder, np.where(shared, np.arange(problem.num_gpus), -1)]
-    resolutions = [one.gpu_classes(problem) for one in apart]
+    resolutions = [guard.gpu_classes(problem) for guard in apart]
     keys.extend(alike for alike in resolutions if alike is not None)
     cells: dict[tuple[int, ...], list[int]] = {}
     for gpu, key in enumerate(zip(*(column.tolist() for column in keys), strict=True)):

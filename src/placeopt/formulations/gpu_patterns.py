@@ -168,13 +168,13 @@ class _GpuRows:
             key = (share, tuple(sizes.tolist()))
             if key not in self._cache:
                 self._cache[key] = maximal_gpu_patterns(share, sizes, MAX_PATTERNS)
-            found = self._cache[key]
-            if found is None or sum(map(len, fillings)) + len(found) > MAX_PATTERNS:
+            patterns = self._cache[key]
+            if patterns is None or sum(map(len, fillings)) + len(patterns) > MAX_PATTERNS:
                 builder.add_row(column, gpus * milli, NO_LOWER, int((free * count).sum()))
                 self.relaxed.append("shares are summed over alike nodes")
                 return
-            fillings.append(found)
-        group = np.repeat(np.arange(len(free)), [len(found) for found in fillings])
+            fillings.append(patterns)
+        group = np.repeat(np.arange(len(free)), [len(filling) for filling in fillings])
         pattern = builder.add_variables(0, count[group])
         builder.add_rows(group, pattern, 1, NO_LOWER, count)
         slots = np.concatenate(fillings)

@@ -120,9 +120,9 @@ def _fit(x: Floats, s: Floats) -> Floats:
     from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
 
     factors, beside = _terms(x)
-    found: Floats = nnls(factors / s[:, None], (s - beside) / s)[0]
-    found[2] += max(0.0, 1 - found.sum())
-    return found
+    coefficients: Floats = nnls(factors / s[:, None], (s - beside) / s)[0]
+    coefficients[2] += max(0.0, 1 - coefficients.sum())
+    return coefficients
 
 
 def _at(coefficients: Floats, x: Floats) -> Floats:

@@ -79,7 +79,9 @@ def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) ->
     """Return request and limit of a placed job, (0, 0) without such a job or option, which the referee refuses."""
     # Only under ``fraction`` is anything granted above the request.
     job = jobs.get(placement.job)
-    demand = None if job is None else next((one.demand for one in job.options if one.id == placement.option), None)
+    demand = (
+        None if job is None else next((option.demand for option in job.options if option.id == placement.option), None)
+    )
     if demand is None:
         return 0, 0
     return demand.gpu_milli, (demand.gpu_milli_limit or demand.gpu_milli) if mode == "fraction" else demand.gpu_milli
@@ -87,7 +89,7 @@ def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) ->
 
 def has_limit(job: Job) -> bool:
     """Return whether more than its request may be granted to a job."""
-    return any((one.demand.gpu_milli_limit or 0) > one.demand.gpu_milli for one in job.options)
+    return any((option.demand.gpu_milli_limit or 0) > option.demand.gpu_milli for option in job.options)
 
 
 def with_shares(placement: Record, shares: Sequence[Mapping[str, int]]) -> Record:

@@ -128,11 +128,11 @@ def never_ending(history: History) -> tuple[NeverEnds, ...]:
     reasons = _Reasons(history)
     causes = {job.job: reasons.cause(job) for job in jobs[: 100 * NAMED]}
     blocker = next((job.job for job in sorted(jobs, key=lambda job: job.arrival_ms) if causes.get(job.job)), None)
-    found = [NeverEnds(name, why) for name, why in causes.items() if why]
+    warnings = [NeverEnds(name, why) for name, why in causes.items() if why]
     for name, why in causes.items():
         if not why:
-            found.append(NeverEnds(name, reasons.held_back(blocker)))
-    return tuple(found[:NAMED])
+            warnings.append(NeverEnds(name, reasons.held_back(blocker)))
+    return tuple(warnings[:NAMED])
 
 
 class _Reasons:
@@ -191,8 +191,8 @@ class _Reasons:
             )
             return f"finds no place on the idle cluster: {names}"
         if utility_binds(problem, 0):
-            found = reach(without_minima(state), 0)
-            if found is None or not found.reached:
-                best, least = 0 if found is None else found.utility, job.utility_min_thousandths
+            idle = reach(without_minima(state), 0)
+            if idle is None or not idle.reached:
+                best, least = 0 if idle is None else idle.utility, job.utility_min_thousandths
                 return f"its utility is {best}/1000 at best on the idle cluster, it asks for {least}/1000"
         return ""

@@ -250,8 +250,8 @@ class PerformanceModel:
         if not self._excess or held.profile is None:
             return 0
         others = {name: held for node in held.domains[3] for name, held in self._on_node[node].items()}
-        found = [self._between(held, other) for name, other in others.items() if name != held.job]
-        return sum(found) if model == "pairwise" else max(found, default=0)
+        excesses = [self._between(held, other) for name, other in others.items() if name != held.job]
+        return sum(excesses) if model == "pairwise" else max(excesses, default=0)
 
     def _between(self, held: HeldResources, other: HeldResources) -> int:
         """Return the excess that one job causes another, at the closest domain that they share."""

@@ -75,24 +75,24 @@ def solve(
     minimised = model
     if model.sense == "max":  # CBC ignores the sense in an MPS file
         minimised = replace(model, objective=-model.objective, offset=-model.offset, sense="min")
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as start, tempfile.TemporaryFile() as found:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as start, tempfile.TemporaryFile() as solution:
         _fill(given, mps(minimised))
         if options.hint is not None:
             _fill(start, _start(options.hint.tolist()))
         log = _Log(reading, options)
         seconds = max(options.time_limit_s - reading.seconds, 1e-3)
         ended = run(
-            [program, *_arguments(model, options, seconds, *(file.fileno() for file in (given, start, found)))],
+            [program, *_arguments(model, options, seconds, *(file.fileno() for file in (given, start, solution)))],
             log.take,
             seconds=seconds,
             stop=stop,
             terminal=True,
-            pass_fds=[file.fileno() for file in (given, start, found)],
+            pass_fds=[file.fileno() for file in (given, start, solution)],
             memory_bytes=_memory_bytes(options),
         )
-        found.seek(0)
+        solution.seek(0)
         log.finish()
-        result = _read(found.read(), model)
+        result = _read(solution.read(), model)
         if ended.limit == "none" and log.is_outside(reading.seconds, options.time_limit_s):
             if result.claim == "feasible" and result.values is not None:
                 reading.offer(result.values)
@@ -135,7 +135,7 @@ def _proven(reading: Reading, result: "_Result", options: SolveOptions) -> int |
 
 
 def _arguments(
-    model: LinearModel, options: SolveOptions, seconds: float, given: int, start: int, found: int
+    model: LinearModel, options: SolveOptions, seconds: float, given: int, start: int, solution: int
 ) -> Iterator[str]:
     share, most = SPARE
     heaviest = float(np.bincount(model.row_of_nonzero, weights=np.abs(model.coefficients)).max(initial=1.0))
@@ -158,7 +158,7 @@ def _arguments(
         yield from (f"-{name.lstrip('-')}", str(value))
     if options.hint is not None:
         yield from ("-mipstart", f"/dev/fd/{start}")
-    yield from ("-solve", "-printingOptions", "all", "-solution", f"/dev/fd/{found}")
+    yield from ("-solve", "-printingOptions", "all", "-solution", f"/dev/fd/{solution}")
 
 
 def _start(hint: list[int]) -> bytes:

@@ -105,14 +105,14 @@ def _integer(reading: Reading, solver: Any, interrupted_by: Limit, options: Solv
     if status != HighsModelStatus.kOptimal and status not in _LIMITS:
         return reading.conclude("error", message=f"HiGHS ended with {status.name}")
     solution = solver.getSolution()
-    found = bool(solution.value_valid) and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    if found and not reading.offer(solution.col_value):
+    valid = bool(solution.value_valid) and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if valid and not reading.offer(solution.col_value):
         return reading.conclude("error", message="HiGHS returned values that break the model; thrown away")
     if status == HighsModelStatus.kOptimal:
         return reading.conclude("optimal", bound=_proven(reading, info.mip_dual_bound, options))
     reading.offer_bound(info.mip_dual_bound)
     limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS[status]
-    return reading.conclude("feasible" if found else "no_solution", limit)
+    return reading.conclude("feasible" if valid else "no_solution", limit)
 
 
 def _proven(reading: Reading, dual: float, options: SolveOptions) -> int | None:

@@ -92,12 +92,12 @@ def _cuopt(options: SolveOptions) -> dict[str, Any]:
 
 def _numbers(options: SolveOptions) -> dict[str, int | float | str]:
     """The extra options, as numbers where they are."""
-    found: dict[str, int | float | str] = dict(options.extra)
+    numbers: dict[str, int | float | str] = dict(options.extra)
     for name, text in options.extra:
         for kind in (float, int):
             with contextlib.suppress(ValueError):
-                found[name] = kind(text)
-    return found
+                numbers[name] = kind(text)
+    return numbers
 
 
 INTERFACES: Mapping[str, Interface] = MappingProxyType(
@@ -141,8 +141,8 @@ def _outcome(task: Task) -> ChildOutcome:
             return ChildOutcome("refused", f"{', '.join(map('='.join, task.options.extra))}: {what}")
         return ChildOutcome("error", what)
     seconds = time.monotonic() - began
-    found = [variable.varValue for variable in variables]
-    values = None if None in found else np.array(found, dtype=np.float64)
+    numbers = [variable.varValue for variable in variables]
+    values = None if None in numbers else np.array(numbers, dtype=np.float64)
     bound = None
     if interface.bound is not None:
         with contextlib.suppress(Exception):  # there is none after some ends

@@ -159,8 +159,8 @@ def _cbc_program() -> str:
         import pulp
 
         for interface in ("PULP_CBC_CMD", "COIN_CMD"):
-            found = getattr(pulp, interface, None)
-            program: str | None = None if found is None else shutil.which(found(msg=False).path)
+            solver_class = getattr(pulp, interface, None)
+            program: str | None = None if solver_class is None else shutil.which(solver_class(msg=False).path)
             if program is not None:
                 return program
     raise Unsupported(f"PuLP finds no CBC program; installed are {', '.join(available())}")

@@ -73,17 +73,17 @@ class Reading:
 
         Returns whether they keep the model. If so and they are better than what was held, they are held and reported.
         """
-        found = np.asarray(values)
-        if found.shape != (self.model.num_variables,) or not np.isfinite(found).all():
+        candidate = np.asarray(values)
+        if candidate.shape != (self.model.num_variables,) or not np.isfinite(candidate).all():
             return False
-        found = np.rint(found).astype(np.int64)
-        if not self.model.is_feasible(found):
+        candidate = np.rint(candidate).astype(np.int64)
+        if not self.model.is_feasible(candidate):
             return False
-        objective = self.model.objective_value(found)
+        objective = self.model.objective_value(candidate)
         with self._lock:
             if self.objective is None or self._better(objective, self.objective):
-                self.values, self.objective = found, objective
-                self._report(found)
+                self.values, self.objective = candidate, objective
+                self._report(candidate)
         return True
 
     def offer_bound(self, bound: float, tolerance: float = LOOSE) -> None:

@@ -41,7 +41,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
         allocation = allocation_of(plan, problem)
     except PlaceoptError as error:
         return [f"cannot be rescored: {error}"]
-    found: list[str] = []
+    faults: list[str] = []
     weighted: tuple[Weighted, ...] = ()
     if plan.asked is None:
         weighted = weighted_costs(problem)
@@ -57,36 +57,36 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
         return [f"levels: {[level.name for level in plan.levels]}, expected {list(actual)}"]
     for name, level in stated.items():
         if level.objective != actual[name]:
-            found.append(f"levels: {name} is stated as {level.objective}, but the plan's is {actual[name]}")
+            faults.append(f"levels: {name} is stated as {level.objective}, but the plan's is {actual[name]}")
         sense = "max" if name == "value" else "min"
         if level.sense != sense:
-            found.append(f"levels: {name} has sense {level.sense!r}, expected {sense!r}")
+            faults.append(f"levels: {name} has sense {level.sense!r}, expected {sense!r}")
         if level.bound is not None and (level.bound < actual[name] if sense == "max" else level.bound > actual[name]):
-            found.append(f"levels: the bound {level.bound} of {name} is on the wrong side of {actual[name]}")
+            faults.append(f"levels: the bound {level.bound} of {name} is on the wrong side of {actual[name]}")
     for w, raw in zip(weighted, raws, strict=True):
         record = plan.costs.get(w.cost.name)
         if record is None or (record.raw, record.weight, record.worst) != (raw, w.weight, w.worst):
-            found.append(f"costs: {w.cost.name} should be raw {raw}, weight {w.weight}, worst {w.worst}")
+            faults.append(f"costs: {w.cost.name} should be raw {raw}, weight {w.weight}, worst {w.worst}")
     extra = set(plan.costs) - {w.cost.name for w in weighted}
     if extra:
-        found.append(f"costs: {sorted(extra)} do not count under the policy")
-    return found + _arithmetic(plan)
+        faults.append(f"costs: {sorted(extra)} do not count under the policy")
+    return faults + _arithmetic(plan)
 
 
 def _arithmetic(plan: Plan) -> list[str]:
     """Return contradictions of status and gap with objectives and bounds; a plan for some jobs leaves costs open."""
-    found = []
+    faults = []
     open_levels = [level for level in plan.levels if level.bound != level.objective]
     unpriced = plan.asked is not None and plan.policy.values.weights.any_cost
     if (plan.status == "optimal") != (not open_levels and not unpriced):
-        found.append(f"status: {plan.status!r} with {len(open_levels) + unpriced} levels not proven")
+        faults.append(f"status: {plan.status!r} with {len(open_levels) + unpriced} levels not proven")
     gap: float | None = None if unpriced else 0.0
     if open_levels:
         first = open_levels[0]
         gap = None if first.bound is None else abs(first.bound - first.objective) / max(1, abs(first.objective))
     if (gap is None) != (plan.gap is None) or (gap is not None and plan.gap is not None and abs(gap - plan.gap) > 1e-9):
-        found.append(f"gap: {plan.gap}, expected {gap}")
-    return found
+        faults.append(f"gap: {plan.gap}, expected {gap}")
+    return faults
 
 
 def allocation_of(plan: Plan, problem: Problem) -> Allocation:

@@ -63,9 +63,12 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
     )
 
 
-def standing_records(found: Sequence[Violation]) -> tuple[Standing, ...]:
+def standing_records(violations: Sequence[Violation]) -> tuple[Standing, ...]:
     """Return what the referee says of limits that running jobs broke before, in the plan's form."""
-    return tuple(Standing(job=one.job, rule=one.rule, node=one.node, detail=one.message) for one in found)
+    return tuple(
+        Standing(job=violation.job, rule=violation.rule, node=violation.node, detail=violation.message)
+        for violation in violations
+    )
 
 
 def _changes(problem: Problem, allocation: Allocation) -> tuple[list[Moved], list[Shrunk], list[Preempted]]:
@@ -214,9 +217,9 @@ def plan_without_time(
         seed=params.seed,
         versions=versions(),
     )
-    found, standing = judge(instance, plan)
-    if found:
-        raise BadInput(f"running placements: {found[0].rule}: {found[0].message}")
+    faults, standing = judge(instance, plan)
+    if faults:
+        raise BadInput(f"running placements: {faults[0].rule}: {faults[0].message}")
     return plan.model_copy(update={"standing": standing_records(standing)}) if standing else plan
 
 

@@ -63,11 +63,11 @@ def finish(
             "versions": versions(),
         }
     )
-    found = [str(v.message) for v in violations(context.instance, plan, since=draft)] + audit(
+    faults = [str(v.message) for v in violations(context.instance, plan, since=draft)] + audit(
         context.instance, plan, context.whole
     )
-    if found:
-        raise InternalFault(f"the final plan was refused: {found[0]}")
+    if faults:
+        raise InternalFault(f"the final plan was refused: {faults[0]}")
     last_s, total_s = budget.seconds_since(checking), budget.seconds_since(budget.started)
     if last_s is None:
         return plan

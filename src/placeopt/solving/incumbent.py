@@ -31,7 +31,7 @@ class NotBetter:
 
 @dataclass(frozen=True)
 class Refused:
-    """The referee refuses the allocation; ``why`` is its first complaint."""
+    """The referee refuses the allocation; ``why`` is its first fault."""
 
     why: str
 
@@ -85,10 +85,10 @@ class Incumbent:
         """
         if self.draft is not None:
             return self.draft
-        draft, found = self._judged(self.allocation)
-        if found:  # every stage falls back on leaving the running jobs where they are
+        draft, fault = self._judged(self.allocation)
+        if fault:  # every stage falls back on leaving the running jobs where they are
             raise BadInput(
-                f"running placements: {found}; what runs when a round begins may exceed limits, but must be possible "
+                f"running placements: {fault}; what runs when a round begins may exceed limits, but must be possible "
                 f"under policy {self._problem.policy.name!r}"
             )
         self.draft = draft
@@ -121,10 +121,10 @@ class Incumbent:
         raw, cost = self._priced(allocation)
         if not self.is_better(gain, cost):
             return NotBetter()
-        draft, found = self._judged(allocation)
-        if found:
+        draft, fault = self._judged(allocation)
+        if fault:
             self.read()
-            return Refused(found)
+            return Refused(fault)
         if gain > self._bounds.value:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self._bounds.value}")
         if gain > self.value:
@@ -139,13 +139,13 @@ class Incumbent:
         return raw, sum(w.weight * score for w, score in zip(self._weighted, raw, strict=True))
 
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
-        """Return the draft of a plan, and the referee's first complaint."""
+        """Return the draft of a plan, and the referee's first fault."""
         before = time.monotonic()
         with gc_paused():
             draft = draft_plan(self._instance, self._problem, allocation)
-            found, standing = judge(self._instance, draft)
+            faults, standing = judge(self._instance, draft)
             if standing:
                 draft = draft.model_copy(update={"standing": standing_records(standing)})
         self._budget.offer_s = time.monotonic() - before
         self._budget.check_s += self._budget.offer_s
-        return draft, f"{found[0].rule}: {found[0].message}" if found else None
+        return draft, f"{faults[0].rule}: {faults[0].message}" if faults else None

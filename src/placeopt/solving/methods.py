@@ -42,7 +42,9 @@ class Method:
     @property
     def flat(self) -> tuple[Stage, ...]:
         """All stages, those of blocks too."""
-        return tuple(stage for one in self.stages for stage in (one.stages if isinstance(one, Block) else (one,)))
+        return tuple(
+            stage for entry in self.stages for stage in (entry.stages if isinstance(entry, Block) else (entry,))
+        )
 
     @property
     def exact(self) -> tuple[Exact, ...]:

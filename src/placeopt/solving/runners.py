@@ -56,17 +56,17 @@ class SolverRunners:
         deadline, cancel = budget.deadline, budget.cancelled
         if solver == RACE:
             contestants = share_out(self._runners, options.threads)
-            found = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+            solution = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
         else:
             runner = self._runners[0]
-            found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-        if found.limit == "user":
+            solution = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        if solution.limit == "user":
             budget.note_limit("user")  # the runner received Ctrl-C: no stage after this one begins
-        if found.limit == "time":
+        if solution.limit == "time":
             budget.note_clock_limit()
-        if found.failed:
-            context.last_solver_error = found.message or f"ended by {found.limit}"
-        return found
+        if solution.failed:
+            context.last_solver_error = solution.message or f"ended by {solution.limit}"
+        return solution
 
     def begin(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
         """Begin to solve a model beside stages; it costs them no time, so it may take until the plan is due."""

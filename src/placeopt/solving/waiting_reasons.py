@@ -95,13 +95,13 @@ class _ReasonFinder:
         too_low = utility_is_low(self._beside, job)
         if too_low is not None:
             return "postponed", too_low
-        found = _way(self._beside, job, self._deadline)
-        if found is not None:
-            more = f" and {len(found.nodes) - 1} more" if len(found.nodes) > 1 else ""
-            where = f"fits on node {problem.node_ids[found.nodes[0]]!r}{more}"
-            if found.counted and applies(problem):
+        way = _way(self._beside, job, self._deadline)
+        if way is not None:
+            more = f" and {len(way.nodes) - 1} more" if len(way.nodes) > 1 else ""
+            where = f"fits on node {problem.node_ids[way.nodes[0]]!r}{more}"
+            if way.counted and applies(problem):
                 return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
-            if found.worth == 0:
+            if way.worth == 0:
                 return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
             if context.handover.blocks and job not in context.handover.not_reached:
                 return "policy", f"{where}, but {context.handover.blocks}"
@@ -150,8 +150,8 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
     if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
         return None
     record = problem.instance.jobs[job]
-    found = best_fit(free_capacity_of(candidates.state, record), requirements_of(problem, record), deadline)
-    return None if found is None else _Way(tuple(found.nodes), found.worth, counted=True)
+    fit = best_fit(free_capacity_of(candidates.state, record), requirements_of(problem, record), deadline)
+    return None if fit is None else _Way(tuple(fit.nodes), fit.worth, counted=True)
 
 
 def is_laid_out(problem: Problem, option: int) -> bool:
@@ -194,10 +194,10 @@ def _is_kept(context: SolveContext, beside: Candidates, job: int) -> str | None:
     for other, placement in enumerate(beside.state.placements):
         if placement is not None and other not in context.whole.running:
             whole.apply(Move(other, renumbered(context.whole, other, placement, beside.problem)))
-    found = place(Candidates(whole, score_named("first_fit", context.whole)), job)
-    if found is None:
+    first_fit = place(Candidates(whole, score_named("first_fit", context.whole)), job)
+    if first_fit is None:
         return None
-    node = context.whole.node_ids[found.nodes[0]]
+    node = context.whole.node_ids[first_fit.nodes[0]]
     if context.ahead is not None and job in context.ahead.scheduled:
         return f"fits on node {node!r}, but look-ahead has another place for it, which others hold"
     return f"fits on node {node!r}, but would not end before a job starts for which GPUs there are kept"
@@ -235,7 +235,7 @@ def need_of(problem: Problem, job: int, record: Job, option: int | None = None) 
     each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
     if gpus == 0:
         each = "no GPU"
-    elif models := next(one.demand.gpu_models for one in record.options if one.id == options.name[o]):
+    elif models := next(shape.demand.gpu_models for shape in record.options if shape.id == options.name[o]):
         each += f" of model {' or '.join(models)}"
     amounts = (
         (options.gpu_memory_mib[o] * (gpus > 0), "MiB of GPU memory"),

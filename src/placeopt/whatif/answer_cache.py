@@ -128,10 +128,10 @@ def _answer(
     cancel: threading.Event | None,
 ) -> list[tuple[str, A]]:
     """Answer parts by one engine, until it is cancelled."""
-    found = []
+    answers = []
     with Engine() as engine:
         for name, part in parts:
             if cancel is not None and cancel.is_set():
                 break
-            found.append((name, task(engine, part, cancel)))
-    return found
+            answers.append((name, task(engine, part, cancel)))
+    return answers

@@ -68,7 +68,7 @@ def cheapest(
         rest = replace(limits, time_limit_s=max(0.5, clock.left_s))
         mixtures = MixtureSearch(NodeTrials(engine, instance, templates, rest, cancel), templates, choices, on_mixture)
         mixtures.run()
-    choices = [with_mixture_results(one, axis, mixtures.tried) for axis, one in enumerate(choices)]
+    choices = [with_mixture_results(choice, axis, mixtures.tried) for axis, choice in enumerate(choices)]
     prices = {
         choice.node_type: choice.found * choice.price_milli_per_hour for choice in choices if choice.found is not None
     }

@@ -38,11 +38,11 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
             of_level[domain.id] = domain.id
         elif domain.parent in of_level:
             of_level[domain.id] = of_level[domain.parent]
-    found: dict[str, list[str]] = {}
+    by_domain: dict[str, list[str]] = {}
     for node in nodes:
         if node.domain in of_level:
-            found.setdefault(of_level[node.domain], []).append(node.id)
-    return {name: tuple(under) for name, under in found.items()}
+            by_domain.setdefault(of_level[node.domain], []).append(node.id)
+    return {name: tuple(under) for name, under in by_domain.items()}
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def _parts(machine: Machine, level: str) -> dict[str, tuple[int, ...]]:
             above[part.id] = part.id
         elif part.parent in above:
             above[part.id] = above[part.parent]
-    found: dict[str, list[int]] = {}
+    by_part: dict[str, list[int]] = {}
     for i, gpu in enumerate(machine.gpus):
         if gpu.part in above:
-            found.setdefault(above[gpu.part], []).append(i)
-    return {name: tuple(gpus) for name, gpus in found.items()}
+            by_part.setdefault(above[gpu.part], []).append(i)
+    return {name: tuple(gpus) for name, gpus in by_part.items()}

@@ -101,12 +101,12 @@ def fail(
     task = partial(_failure, base=base, under=under, changes=changes, limits=limits)
     with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, cancel) as cache:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
-        found = cache.answers(
+        failures = cache.answers(
             task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together
         )
     return _summary(
-        found,
-        len(scenarios) - len(found),
+        failures,
+        len(scenarios) - len(failures),
         level=level,
         k=k,
         asked=tuple(chosen) if len(chosen) < len(under) else None,
@@ -156,10 +156,10 @@ def _failure(
     )
 
 
-def _summary(found: list[Failure], left: int, **fields: object) -> Failures:
+def _summary(failures: list[Failure], left: int, **fields: object) -> Failures:
     """Return the answer that follows from the scenarios; ``left`` were not solved."""
-    worst = max(found, key=lambda failure: (failure.lost, failure.lost_gpu_milli, failure.displaced), default=None)
-    survives = [failure.survives for failure in found]
+    worst = max(failures, key=lambda failure: (failure.lost, failure.lost_gpu_milli, failure.displaced), default=None)
+    survives = [failure.survives for failure in failures]
     answer = "no" if False in survives else "yes" if not left and all(survives) else "unknown"
-    scenarios = {"scenarios": tuple(found), "left": left, "worst": worst}
+    scenarios = {"scenarios": tuple(failures), "left": left, "worst": worst}
     return Failures.model_validate({"answer": answer, **scenarios, **fields})

@@ -58,12 +58,12 @@ def parse_job(
     existing = next((job for job in instance.jobs if job.id == text), None)
     if existing is not None:
         return existing
-    found = SHAPE.fullmatch(text)
-    if found is None:
+    match = SHAPE.fullmatch(text)
+    if match is None:
         raise BadArgument(f"job {text!r}: expected GPUs such as 8, 8xH100, 4x8xH100 or 0.5xT4, or the id of a job")
-    gpus, milli = _gpus(found["gpus"], text)
+    gpus, milli = _gpus(match["gpus"], text)
     models = {gpu.model for machine in instance.cluster.machines for gpu in machine.gpus}
-    model = found["model"]
+    model = match["model"]
     if model and model not in models:
         raise BadArgument(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
     if queue is not None and all(known.id != queue for known in instance.policy.queues):
@@ -85,7 +85,7 @@ def parse_job(
     except ValidationError as error:
         raise validation_fault(Demand, error, f"job {text!r}") from None
     splits = () if together is None else (Split(level=together, domains=1),)
-    workers = int(found["workers"] or 1)
+    workers = int(match["workers"] or 1)
     if workers > 100_000:
         raise BadArgument(f"job {text!r}: {workers} workers, at most 100,000")
     option = Option(workers=workers, demand=demand, splits=splits)

@@ -100,13 +100,13 @@ def price(
     with AnswerCache(rows, Price, base, limits, ("price",), jobs, cancel) as cache:
         before = cache.outcome("as it is", base, limits)
         duals = _duals(base, limits) if cache.unanswered(additions) else None
-        found = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
-    by_value = sorted(found, key=lambda price: (-(price.low or 0), -(price.high or 0), price.of, price.name))
+        prices = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
+    by_value = sorted(prices, key=lambda price: (-(price.low or 0), -(price.high or 0), price.of, price.name))
     return Prices(
         value=before.value,
         value_bound=before.value_bound,
         prices=tuple(by_value),
-        left=len(additions) - len(found),
+        left=len(additions) - len(prices),
         seconds=time.monotonic() - began,
     )
 
@@ -205,10 +205,10 @@ def _domains(base: Instance, level: str) -> Iterator[Addition]:
 
 
 def _quotas(base: Instance) -> Iterator[Addition]:
-    policy, found = base.policy, False
+    policy, any_quota = base.policy, False
     for queue in policy.queues:
         if queue.quota.gpu_milli is not None:
-            found = True
+            any_quota = True
             quota = queue.quota.model_copy(update={"gpu_milli": queue.quota.gpu_milli + UNIT_MILLI})
             queues = tuple(
                 known.model_copy(update={"quota": quota}) if known.id == queue.id else known for known in policy.queues
@@ -216,5 +216,5 @@ def _quotas(base: Instance) -> Iterator[Addition]:
             yield Addition(
                 "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None
             )
-    if not found:
+    if not any_quota:
         raise BadInput("quota: no queue of the policy has a quota of GPUs")

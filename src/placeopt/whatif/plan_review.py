@@ -178,7 +178,7 @@ def _moves(
     deadline = time.monotonic() + clock.left_s
     number = {name: j for j, name in enumerate(problem.job_ids)}
     records = {job.id: job for job in instance.jobs}
-    found: list[SingleMove] = []
+    moves: list[SingleMove] = []
     tried, complete = 0, True
     for waiting in plan.unplaced:
         if clock.over():
@@ -189,7 +189,7 @@ def _moves(
         place = best_fit(free_capacity_of(state, job), requirements_of(problem, job), deadline)
         if place is not None and place.worth > 0:
             nodes = {problem.node_ids[node]: workers for node, workers in sorted(place.nodes.items())}
-            found.append(SingleMove(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))
+            moves.append(SingleMove(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))
     runs = {held.job for held in instance.running}
     placed = [placement.job for placement in plan.placements if placement.job not in runs]
     shares = {name: -cost_delta(state, Move(number[name], None), weighted) for name in placed} if weighted else {}
@@ -204,6 +204,6 @@ def _moves(
         best = explain(instance, plan, name, time_limit_s=left).best
         if best is not None and best.spot is not None and (best.gain_value > 0 or best.gain_cost > 0):
             gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
-            found.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
-    found.sort(key=lambda move: (-move.gain_value, -(move.gain_cost or 0), move.job))
-    return tuple(found), tried, complete
+            moves.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
+    moves.sort(key=lambda move: (-move.gain_value, -(move.gain_cost or 0), move.job))
+    return tuple(moves), tried, complete

@@ -49,10 +49,10 @@ def parse_variation(text: str) -> Variation:
     BadInput
         If it is none of these, or has more than 1,000 settings.
     """
-    found = FORM.fullmatch(text)
-    if found is None or (found["what"] == "demand") == bool(found["name"]):
+    match = FORM.fullmatch(text)
+    if match is None or (match["what"] == "demand") == bool(match["name"]):
         raise BadArgument(f"vary: {text!r}, expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
-    return Variation(found["what"], found["name"] or "", parse_range(text, found["settings"]))
+    return Variation(match["what"], match["name"] or "", parse_range(text, match["settings"]))
 
 
 def parse_range(text: str, words: str) -> tuple[int, ...]:

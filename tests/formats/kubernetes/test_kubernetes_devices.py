@@ -254,7 +254,7 @@ def test_daemons_that_wait_are_counted(tmp_path: Path) -> None:
     assert "Left out, a daemon that waits: 1 (default/d)." in found.note
 
 
-def test_other_schedulers_are_told(tmp_path: Path) -> None:
+def test_other_schedulers_are_reported(tmp_path: Path) -> None:
     """Their queues and quotas are rules that a plan does not have."""
     found = read(tmp_path, node(), pod("p", schedulerName="volcano"), pod("q"))
     assert waiting(found) == {"default/p", "default/q"}

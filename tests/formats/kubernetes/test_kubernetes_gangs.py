@@ -173,7 +173,7 @@ def test_a_group_and_a_pod_of_one_name_are_two_jobs(tmp_path: Path) -> None:
     assert [job.id for job in found.jobs] == ["default/g", "default/g+1"]
 
 
-def test_pod_groups_that_are_not_listed_are_told(tmp_path: Path) -> None:
+def test_pod_groups_that_are_not_listed_are_reported(tmp_path: Path) -> None:
     """How many must start together stands in them."""
     found = read(tmp_path, node(), pod("a", labels={"scheduling.x-k8s.io/pod-group": "g"}))
     assert "whose PodGroup is not listed start with all" in found.note

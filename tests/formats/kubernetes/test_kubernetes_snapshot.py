@@ -233,7 +233,7 @@ def test_a_resource_that_no_node_has_is_named(tmp_path: Path) -> None:
     assert not read(tmp_path, bare).cluster.machines[0].gpus
 
 
-def test_a_cluster_of_mig_instances_alone_says_what_to_do(tmp_path: Path) -> None:
+def test_a_cluster_of_mig_instances_alone_is_refused_with_the_option(tmp_path: Path) -> None:
     """Read by the usual resource it would be a cluster without GPUs."""
     cut = node("n", "0")
     cut["status"]["allocatable"] |= {"nvidia.com/mig-1g.5gb": "7"}

@@ -65,7 +65,7 @@ def held(found: Instance) -> dict[str, dict[str, tuple[list[int], int, int]]]:
     return by_node
 
 
-def test_every_node_is_read_as_slurm_says() -> None:
+def test_every_node_is_read_as_slurm_reports() -> None:
     """Issue 16, B1: hardware, switch, drained: g4 (MIXED+DRAIN), g8 (IDLE+DRAIN), and s1, where shards are in use."""
     found = read_slurm(NODES, JOBS, TOPOLOGY)
     said = records("nodes.txt.gz", "NodeName")
@@ -87,7 +87,7 @@ def test_every_node_is_read_as_slurm_says() -> None:
     assert "Drained, state DRAIN: 2 (g4, g8)." in found.note.splitlines()
 
 
-def test_every_node_has_in_use_what_slurm_says() -> None:
+def test_every_node_has_in_use_what_slurm_reports() -> None:
     """Issue 16, B6: CPUs and memory as scontrol's text counts them, GPUs by index as the JSON does; none less."""
     found = read_slurm(NODES, JOBS)
     said, by_node = records("nodes.txt.gz", "NodeName"), held(found)
@@ -106,7 +106,7 @@ def test_every_node_has_in_use_what_slurm_says() -> None:
         assert indices == sorted([gpu for some in told for gpu in some] + shard), name
 
 
-def test_every_running_job_is_read_as_slurm_says() -> None:
+def test_every_running_job_is_read_as_slurm_reports() -> None:
     """State, nodes, CPUs, memory and GPUs of each of the 25 jobs that hold nodes."""
     found = read_slurm(NODES, JOBS)
     said = records("jobs.txt.gz", "JobId")
@@ -276,7 +276,7 @@ def test_files_of_different_moments_count_what_no_job_accounts_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["nodes.txt.gz", "jobs.txt.gz", "squeue.txt"])
-def test_text_says_what_to_give_instead(name: str) -> None:
+def test_text_is_refused_with_the_expected_command(name: str) -> None:
     """Issue 16, B4: the commands that exist in 22.05 and later."""
     with pytest.raises(Unsupported, match=r"of Slurm before 23\.02 'sinfo --json'"):
         read_slurm(DATA / name, JOBS)

@@ -132,7 +132,7 @@ def test_a_running_job_that_cannot_be_read_holds_the_whole_node(tmp_path: Path, 
     assert ": holds all GPUs left on its nodes: 1 (1)." in found.note
 
 
-def test_gpus_whose_node_is_not_told_hold_all_nodes(tmp_path: Path) -> None:
+def test_gpus_without_a_reported_node_hold_all_nodes(tmp_path: Path) -> None:
     """Issue 16, B7: twelve GPUs, or six, on two nodes may lie 4 and 2; of --gpus-per-node it is known."""
     job = RUNS | {"nodes": "gpu[01-02]", "tres_alloc_str": "cpu=4,mem=4G,node=2,gres/gpu=6"}
     found = read(tmp_path, job)
@@ -203,7 +203,7 @@ def test_times_of_ten_to_the_twelve_are_left_out(tmp_path: Path, field: str) -> 
     assert read_slurm(tmp_path / "n.json", tmp_path / "j.json").now_ms == 100_000
 
 
-def test_the_list_of_a_newer_sinfo_says_what_to_give(tmp_path: Path) -> None:
+def test_the_list_of_a_newer_sinfo_is_refused_with_the_expected_command(tmp_path: Path) -> None:
     """Issue 16, B4: from 23.02 on sinfo --json groups nodes; scontrol has the list."""
     (tmp_path / "s.json").write_text(json.dumps({"sinfo": [{"node": {"state": ["IDLE"]}, "nodes": {"total": 2}}]}))
     with pytest.raises(Unsupported, match=r"'sinfo'.*give the output of 'scontrol show nodes --json'"):

@@ -66,7 +66,7 @@ def test_the_small_cluster() -> None:
     assert [jobs[name].priority for name in ("501", "506", "507_0", "507_1", "509")] == [0, 5, 6, 6, 7]
 
 
-def test_gpus_that_are_not_told_are_the_lowest_with_room(tmp_path: Path) -> None:
+def test_unreported_gpus_are_the_lowest_with_room(tmp_path: Path) -> None:
     """After those that are told; a note says so."""
     told = RUNNING | {"gres_detail": ["gpu:a100:2(IDX:0,2)"], "tres_alloc_str": "cpu=2,mem=2G,gres/gpu=2"}
     silent = RUNNING | {"job_id": 3, "tres_alloc_str": "cpu=2,mem=2G,gres/gpu=2", "gres_detail": []}
@@ -93,7 +93,7 @@ def test_a_job_that_does_not_run_as_it_asked(tmp_path: Path) -> None:
     assert "divided evenly" in found.note
 
 
-def test_what_slurm_tells_node_by_node(tmp_path: Path) -> None:
+def test_fields_of_slurm_node_by_node(tmp_path: Path) -> None:
     """CPU of tasks that lie 44, 64 and 20 to a node: 32 workers of 4. With GPUs, a part for each: none counts less."""
 
     def held(name: str, cpus: int, memory: int) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def test_words() -> None:
 
 
 @pytest.mark.parametrize("text", ["NodeName=gpu01 Arch=x86_64", "\nJobId=7 JobName=x", "  JOBID PARTITION  NAME"])
-def test_plain_text_says_what_to_give_instead(tmp_path: Path, text: str) -> None:
+def test_plain_text_is_refused_with_the_expected_command(tmp_path: Path, text: str) -> None:
     """As scontrol and squeue print it for people."""
     (tmp_path / "text").write_text(text)
     with pytest.raises(Unsupported, match=r"plain text.*'scontrol show nodes --json'"):

@@ -226,7 +226,7 @@ def test_files_of_different_machines_are_refused() -> None:
         read_machine([DGX1, DATA / "devel09-pci.xml"])
 
 
-def test_told_values_win() -> None:
+def test_given_values_take_precedence() -> None:
     machine = read_machine(
         [DATA / "4gpu_phb.txt"], cpu_millicores=7, memory_mib=8, gpu_model="L4", gpu_memory_mib=24_576
     )
@@ -260,7 +260,7 @@ def test_gzip_is_read(tmp_path: Path) -> None:
         ("available: 1 nodes (0)\nnode 0 cpus: 0 99999999\n", "line 2: CPU '99999999'"),
     ],
 )
-def test_messages_say_what_and_where(tmp_path: Path, text: str, message: str) -> None:
+def test_messages_name_fault_and_place(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "file.txt"
     path.write_text(text)
     with pytest.raises(BadInput, match=message) as caught:

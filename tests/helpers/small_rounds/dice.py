@@ -30,8 +30,8 @@ class Dice:
 
     def some(self, among: Sequence[T]) -> list[T]:
         """Return a random, maybe empty part of ``among``, in order."""
-        return [one for one in among if self.chance(0.5)]
+        return [item for item in among if self.chance(0.5)]
 
-    def maybe(self, p: float, one: T) -> T | None:
-        """Return ``one`` with probability ``p``, else None."""
-        return one if self.chance(p) else None
+    def maybe(self, p: float, value: T) -> T | None:
+        """Return ``value`` with probability ``p``, else None."""
+        return value if self.chance(p) else None

@@ -33,14 +33,14 @@ def random_round(rng: Generator, *, changes: bool = False, minima: bool = True) 
     jobs = random_jobs(dice, style, Instance(cluster=cluster, policy=policy), dice.number(2, 6))
     slowdowns = tuple(
         Slowdown(
-            profile=one,
+            profile=profile,
             beside=other,
             gpu_thousandths=dice.number(0, 900, 100),
             switch_thousandths=dice.number(0, 600, 100),
             socket_thousandths=dice.number(0, 400, 100),
             node_thousandths=dice.number(0, 200, 50),
         )
-        for one in PROFILES
+        for profile in PROFILES
         for other in PROFILES
         if dice.chance(0.6)
     )

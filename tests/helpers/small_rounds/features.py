@@ -12,7 +12,7 @@ def features(instance: Instance) -> set[str]:
     used = [machines[node.machine] for node in instance.cluster.nodes]
     demands = [option.demand for option in options]
     weights = policy.weights.model_dump()
-    found = {
+    present = {
         f"share mode {policy.share_mode}": True,
         "jobs_per_gpu_max stated": policy.jobs_per_gpu_max is not None,
         "fractions": any(d.gpu_milli < 1000 for d in demands),
@@ -90,4 +90,4 @@ def features(instance: Instance) -> set[str]:
         "stated target workload": policy.fragmentation.form == "fgd" and bool(policy.fragmentation.target),
         **{f"cost {name}": weight > 0 for name, weight in weights.items()},
     }
-    return {name for name, here in found.items() if here}
+    return {name for name, here in present.items() if here}

@@ -40,15 +40,15 @@ class JobStyle:
 def _random_job(dice: Dice, name: str, style: JobStyle, nodes: list[str]) -> Job:
     """Draw a job; where jobs are to be alike, most often one made before with a field changed."""
     if style.alike and style.made and dice.chance(0.7):
-        one = {
+        fields = {
             "profile": dice.pick((*PROFILES, None)),
             "tolerations": tuple(dice.some(TAINTS)),
             "queue": dice.pick([*style.queues, None]),
             "communication": Communication(weight=dice.number(0, 4)),
             "utility_min_thousandths": dice.pick((None, 400)),
         }
-        field = dice.pick(list(one))
-        other = {field: one[field]} if dice.chance(0.6) else {}
+        field = dice.pick(list(fields))
+        other = {field: fields[field]} if dice.chance(0.6) else {}
         return dice.pick(style.made).model_copy(update={"id": name, **other})
     count = dice.pick((1, 1, 1, 2, 3))
     options = tuple(_random_option(dice, f"o{i}", style, cpu_only=i > 0 and dice.chance(0.4)) for i in range(count))

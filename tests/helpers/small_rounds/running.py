@@ -39,13 +39,13 @@ def _with_extra_shares(dice: Dice, instance: Instance, running: tuple[Running, .
     """Let jobs hold more than their requests, as far as limits and GPUs allow: any file may say so."""
     demands = {(job.id, option.id): option.demand for job in instance.jobs for option in job.options}
     held: Counter[tuple[str, str]] = Counter()
-    for one in running:
-        for a in one.assignments:
+    for run in running:
+        for a in run.assignments:
             held.update({(a.node, gpu): milli for gpu, milli in a.gpus.items()})
     out = []
-    for one in running:
-        demand, assignments = demands[one.job, one.option], []
-        for a in one.assignments:
+    for run in running:
+        demand, assignments = demands[run.job, run.option], []
+        for a in run.assignments:
             gpus = {}
             for gpu, milli in a.gpus.items():
                 gpus[gpu] = milli
@@ -54,7 +54,7 @@ def _with_extra_shares(dice: Dice, instance: Instance, running: tuple[Running, .
                     gpus[gpu] = dice.number(milli, min(demand.gpu_milli_limit, milli + free))
                     held[a.node, gpu] += gpus[gpu] - milli
             assignments.append(a.model_copy(update={"gpus": gpus}))
-        out.append(one.model_copy(update={"assignments": tuple(assignments)}))
+        out.append(run.model_copy(update={"assignments": tuple(assignments)}))
     return tuple(out)
 
 
@@ -99,10 +99,10 @@ def with_changes(dice: Dice, instance: Instance) -> Instance:
         last_submitted_first=dice.chance(0.3),
     )
     running = tuple(
-        one.model_copy(
+        run.model_copy(
             update={"movable": dice.chance(0.6), "shrinkable": dice.chance(0.8), "preemptible": dice.chance(0.6)}
         )
-        for one in instance.running
+        for run in instance.running
     )
     policy = instance.policy.model_copy(update={"changes": changes})
     return instance.model_copy(update={"running": running, "policy": policy})

@@ -76,7 +76,7 @@ def test_the_quota_is_the_plans_part(percent: int) -> None:
     assert quota.planned[[small, whole]].round(6).tolist() == {100: [2, 2], 170: [0, 4]}[percent]
 
 
-def test_who_knows_the_horizon_excluded_gpus_what_packs_badly() -> None:
+def test_a_known_horizon_excludes_jobs_that_pack_badly() -> None:
     """Only whole ones are taken; by prices alone whoever comes first."""
     arrivals = in_turns()
     game = OnlinePlacer(arrivals.problem, quota=quota_until(arrivals, 181, isolation="thread"))

@@ -81,7 +81,7 @@ def test_points_of_gpu_packing() -> None:
 
 
 @pytest.mark.parametrize("score", ["fgd:points", "gpu_clustering:points", "best_fit", "random"])
-def test_who_fits_is_placed(score: str) -> None:
+def test_a_job_that_fits_is_placed(score: str) -> None:
     """Two GPUs of one node: two whole ones fit, the third fails, and so does one of its kind after it."""
     arrivals = arrivals_of(instance(1, [job(f"j{i}") for i in range(4)], machines=[machine(gpus=2)]))
     assert place_by(score, arrivals, np.arange(4), 0).tolist() == [True, True, False, False]

@@ -347,7 +347,7 @@ def choice(kind: str, price: int, found: int) -> NodesNeeded:
         (None, None, True, "no number of nodes is enough"),
     ],
 )
-def test_how_many_nodes_a_title_says(least: int | None, found: int | None, impossible: bool, words: str) -> None:
+def test_number_of_nodes_in_a_title(least: int | None, found: int | None, impossible: bool, words: str) -> None:
     """It once said "4 to None nodes"."""
     answer = choice("box", 1, 3).model_copy(update={"at_least": least, "found": found, "impossible": impossible})
     (figure,) = answer_figures(answer, 0)
@@ -417,7 +417,7 @@ def test_racks_stand_side_by_side() -> None:
     assert all(f">{rack.id}<" in drawn for rack in racks)
 
 
-def test_the_page_holds_everything_and_asks_for_nothing() -> None:
+def test_the_page_is_self_contained() -> None:
     """Figures inside, numbers behind a link, names escaped, no address of another host to be loaded."""
     figure = gpu_map(instance(2, []))
     text = page("A <title>", "placeopt report x", [Fact("seed", "0 & more")], [figure])

@@ -117,7 +117,7 @@ def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path, monke
     assert len(rows.read_text().splitlines()) == len(lines)
 
 
-def test_runs_go_where_joblib_says() -> None:
+def test_runs_use_the_backend_of_joblib() -> None:
     """With ``jobs=None``: the same curve by threads and by processes as one after the other."""
     goal, world = parse_goal("max_wait<=100s"), trace(0, 10, 30, 300)
     alone = add(world, FCFS, "box", goal, draws=(0, 1))

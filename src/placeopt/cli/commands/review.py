@@ -56,10 +56,13 @@ def check(
     if as_json:
         data = {
             "ok": not (broken or untrue),
-            "violations": [{"rule": one.rule, "where": one.where, "message": one.message} for one in broken],
+            "violations": [
+                {"rule": violation.rule, "where": violation.where, "message": violation.message} for violation in broken
+            ],
             "audit": untrue,
             "standing": [
-                {"job": one.job, "rule": one.rule, "node": one.node, "detail": one.message} for one in standing
+                {"job": entry.job, "rule": entry.rule, "node": entry.node, "detail": entry.message}
+                for entry in standing
             ],
         }
         write_out(json.dumps(data, indent=2) + "\n")

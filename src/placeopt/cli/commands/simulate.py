@@ -161,12 +161,12 @@ def log_name(scenario: str, policy: str, seed: int) -> str:
 
 def _refuse_twins(policies: list[Scheduling]) -> None:
     """Refuse two policies of one name, which would share a log, and two that differ in name only."""
-    for i, one in enumerate(policies):
+    for i, policy in enumerate(policies):
         for other in policies[:i]:
-            if one.name == other.name:
-                raise UsageError(f"--policy: {one.name!r} stands twice; each name once")
-            if one.digest == other.digest:
-                raise UsageError(f"--policy: {other.name!r} and {one.name!r} differ in name only; drop one")
+            if policy.name == other.name:
+                raise UsageError(f"--policy: {policy.name!r} stands twice; each name once")
+            if policy.digest == other.digest:
+                raise UsageError(f"--policy: {other.name!r} and {policy.name!r} differ in name only; drop one")
 
 
 def _read(path: str, rule: str | None) -> Scenario:

@@ -91,9 +91,9 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
     cpu, memory = requested.pop("cpu", Fraction(0)), requested.pop("memory", Fraction(0))
-    kinds = {one: kind_of(one, resource) for one in requested}
-    shares = [one for one, kind in kinds.items() if kind == "share"]
-    shares += [f"annotation {one}" for one in FRACTIONS if one in annotations]
+    kinds = {key: kind_of(key, resource) for key in requested}
+    shares = [key for key, kind in kinds.items() if kind == "share"]
+    shares += [f"annotation {key}" for key in FRACTIONS if key in annotations]
     node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
     return Pod(
         entry=entry,
@@ -106,11 +106,11 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
         memory=memory,
         other_resources={
             "pods": Fraction(1),
-            **{one: requested[one] for one, kind in kinds.items() if kind == "counter"},
+            **{key: requested[key] for key, kind in kinds.items() if kind == "counter"},
         },
-        devices=tuple(one for one, kind in kinds.items() if kind == "device"),
+        devices=tuple(key for key, kind in kinds.items() if kind == "device"),
         shares=(*shares, *_device_claims(entry, namespace, node is not None, drivers)),
-        gpu_groups=tuple(one for key, one in labels.items() if key.partition("/")[0] == GPU_GROUP),
+        gpu_groups=tuple(value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP),
         ports=_ports(spec),
         claims=_claims(spec, name),
         group=gang_membership(spec, metadata, namespace),

@@ -215,9 +215,9 @@ class _Bound:
         for part in (0, 2):
             for permille in (0, 30, 80, 160, 300, 500, 1000):
                 rate, credit = np.full(len(open_groups), scale * permille // 1000, dtype=np.int64), saves * part // 2
-                found = self._root(values, rate, credit)
-                better = found < root
-                root = np.where(better, found, root)
+                candidate = self._root(values, rate, credit)
+                better = candidate < root
+                root = np.where(better, candidate, root)
                 self._rate = np.where(better, rate, self._rate)
                 self._credit = np.where(better, credit, self._credit)
         self.root = root

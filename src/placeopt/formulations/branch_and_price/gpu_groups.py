@@ -90,7 +90,7 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
     free_milli = gpu_milli_left(state)
     _refuse_memory(state, bundle_groups, free_milli)
     charges = _CostTables(state, bundle_groups)
-    found: dict[tuple[object, ...], NodeGroup] = {}
+    node_group_of_key: dict[tuple[object, ...], NodeGroup] = {}
     rows: dict[tuple[object, ...], int] = {}
     columns: list[dict[str, object]] = []
     node_group_of: list[int] = []
@@ -111,13 +111,13 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
             charges.opened(n),
             n if group.binding else -1,
         )
-        if key in found:
-            found[key].nodes.append(n)
+        if key in node_group_of_key:
+            node_group_of_key[key].nodes.append(n)
             continue
-        found[key] = group
+        node_group_of_key[key] = group
         for r in range(len(group.parts)):
             open_group = charges.open_group(n, group, r, free, shares)
-            tied = len(found) - 1 if group.opening or group.wider or group.binding else -1
+            tied = len(node_group_of_key) - 1 if group.opening or group.wider or group.binding else -1
             same = (tied, tuple(np.asarray(value).tobytes() for value in open_group.values()))
             if same not in rows:
                 rows[same] = len(rows)
@@ -126,7 +126,7 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
             group.room.append(rows[same])
     if not rows:
         raise Unsupported(NO_ROOM)
-    node_groups, multiplicity = list(found.values()), np.zeros(len(rows), dtype=np.int64)
+    node_groups, multiplicity = list(node_group_of_key.values()), np.zeros(len(rows), dtype=np.int64)
     for group in node_groups:
         np.add.at(multiplicity, group.room, len(group.nodes))
     open_groups = OpenGroups(

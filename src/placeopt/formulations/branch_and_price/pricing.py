@@ -82,17 +82,26 @@ class ColumnPricing:
         """
         gpu_groups, patterns = self.gpu_groups, self.patterns
         everywhere = np.arange(len(gpu_groups.open_groups))
-        found = self._contents(
+        group_columns = self._contents(
             gpu_groups.open_groups, self._fixed, everywhere, prices, prices.reservation_price - slack, most
         )
         best = prices.reservation_price - slack - 1
-        np.maximum.at(best, found.open_group, found.gain)
+        np.maximum.at(best, group_columns.open_group, group_columns.gain)
         columns, reduced = [], []
-        for i in best_of(found.open_group, found.gain, len(found.gain) if each is None else each).tolist():
-            columns.append(Column(int(found.open_group[i]), -1, (found.counts[i].tobytes(),), int(found.cost[i])))
-            reduced.append(int(prices.reservation_price[found.open_group[i]] - found.gain[i]))
+        for i in best_of(
+            group_columns.open_group, group_columns.gain, len(group_columns.gain) if each is None else each
+        ).tolist():
+            columns.append(
+                Column(
+                    int(group_columns.open_group[i]),
+                    -1,
+                    (group_columns.counts[i].tobytes(),),
+                    int(group_columns.cost[i]),
+                )
+            )
+            reduced.append(int(prices.reservation_price[group_columns.open_group[i]] - group_columns.gain[i]))
         node_group_excess = np.full(len(gpu_groups.node_groups), -slack - 1, dtype=np.int64)
-        complete = found.complete
+        complete = group_columns.complete
         if most is not None and columns:
             complete = False  # GPU groups first: nodes are dearer to search
         elif len(patterns):
@@ -126,14 +135,14 @@ class ColumnPricing:
         if not len(alive):
             return True
         wanted = np.setdiff1d(patterns.occupied_group[alive], [-1])
-        found = self._search_occupied(
+        group_columns = self._search_occupied(
             prices, wanted, np.ones(len(wanted), dtype=np.int64), QUICK if most is None else most
         )
         if most is None:
-            top = _best_gains(found, len(patterns.occupied_groups))
+            top = _best_gains(group_columns, len(patterns.occupied_groups))
             better = self._search_occupied(prices, wanted, top[wanted] + 1, None)
             reach[wanted] = np.maximum(top, _best_gains(better, len(patterns.occupied_groups)))[wanted]
-            found = better.after(found)
+            group_columns = better.after(group_columns)
             could = reach[patterns.occupied_group].sum(axis=1)
             alive = np.flatnonzero(could >= goal)
             if not len(alive):
@@ -144,16 +153,20 @@ class ColumnPricing:
                     occupied_group = patterns.occupied_group[alive, r]
                     np.minimum.at(least, occupied_group, (goal - could)[alive] + reach[occupied_group])
                 wanted = np.flatnonzero(least[:-1] < -NEVER)
-                found = self._search_occupied(prices, wanted, least[wanted], None)
-        chosen = np.arange(len(found.gain)) if each is None else best_of(found.open_group, found.gain, EACH_ROOM)
-        rows = _rows_of(found, chosen)
-        top = np.append(_best_gains(found, len(patterns.occupied_groups)), 0)
+                group_columns = self._search_occupied(prices, wanted, least[wanted], None)
+        chosen = (
+            np.arange(len(group_columns.gain))
+            if each is None
+            else best_of(group_columns.open_group, group_columns.gain, EACH_ROOM)
+        )
+        rows = _rows_of(group_columns, chosen)
+        top = np.append(_best_gains(group_columns, len(patterns.occupied_groups)), 0)
         alive = alive[top[patterns.occupied_group[alive]].sum(axis=1) >= goal[alive]]
         whole: list[Column] = []
         owner: list[int] = []
         excess: list[int] = []
         for q in alive.tolist():
-            sums, picks = self._combine(q, int(goal[q]), reach, found, rows)
+            sums, picks = self._combine(q, int(goal[q]), reach, group_columns, rows)
             if not len(sums):
                 continue
             more = self._extra_cost(q)
@@ -161,8 +174,10 @@ class ColumnPricing:
             group = int(patterns.group[q])
             for i in np.flatnonzero(sums >= goal[q]).tolist():
                 inside = [int(row) for row in picks[i]]
-                group_counts = tuple(self._nothing if row < 0 else found.counts[row].tobytes() for row in inside)
-                cost = int(patterns.cost[q]) + more + sum(int(found.cost[row]) for row in inside if row >= 0)
+                group_counts = tuple(
+                    self._nothing if row < 0 else group_columns.counts[row].tobytes() for row in inside
+                )
+                cost = int(patterns.cost[q]) + more + sum(int(group_columns.cost[row]) for row in inside if row >= 0)
                 whole.append(Column(-1, q, group_counts, cost))
                 owner.append(group)
                 excess.append(int(sums[i] + base[q] - reservation_price[q]))
@@ -172,13 +187,15 @@ class ColumnPricing:
             for i in best_of(node_groups, over, len(whole) if each is None else each).tolist():
                 columns.append(whole[i])
                 reduced.append(-excess[i])
-        return found.complete
+        return group_columns.complete
 
     def _search_occupied(self, prices: DualPrices, wanted: IntArray, least: IntArray, most: int | None) -> FoundColumns:
         """Search some occupied groups; the answer counts GPU groups by occupied group."""
         fixed, open_group = [cost[wanted] for cost in self._occupied_fixed], self.patterns.occupied_row[wanted]
-        found = self._contents(self.patterns.occupied_groups.take(wanted), fixed, open_group, prices, least, most)
-        return replace(found, open_group=wanted[found.open_group])
+        group_columns = self._contents(
+            self.patterns.occupied_groups.take(wanted), fixed, open_group, prices, least, most
+        )
+        return replace(group_columns, open_group=wanted[group_columns.open_group])
 
     def _contents(
         self,
@@ -197,11 +214,14 @@ class ColumnPricing:
             cost + scarce[:, family.bundle_groups] @ family.bundle_counts.T
             for family, cost in zip(self._search.families, fixed, strict=True)
         ]
-        found = self._search.run(open_groups, dearer, prices.bundle_group, least, most)
-        return replace(found, cost=found.cost - (found.counts * scarce[found.open_group]).sum(axis=1))
+        group_columns = self._search.run(open_groups, dearer, prices.bundle_group, least, most)
+        return replace(
+            group_columns,
+            cost=group_columns.cost - (group_columns.counts * scarce[group_columns.open_group]).sum(axis=1),
+        )
 
     def _combine(
-        self, q: int, goal: int, reach: IntArray, found: FoundColumns, rows: dict[int, IntArray]
+        self, q: int, goal: int, reach: IntArray, group_columns: FoundColumns, rows: dict[int, IntArray]
     ) -> tuple[IntArray, IntArray]:
         """
         Return gains of patterns for all GPU groups of a pattern that reach ``goal``, and their rows, -1 for nothing.
@@ -212,7 +232,7 @@ class ColumnPricing:
         sums, picks = np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64)
         for r, occupied_group in enumerate(occupied_groups):
             selected = np.append(rows.get(occupied_group, np.zeros(0, dtype=np.int64)), -1)
-            gains = np.append(found.gain[selected[:-1]], 0)
+            gains = np.append(group_columns.gain[selected[:-1]], 0)
             total = sums[:, None] + gains
             left = sum(int(reach[later]) for later in occupied_groups[r + 1 :])
             at, pick = np.nonzero(total + left >= goal)
@@ -229,15 +249,15 @@ class ColumnPricing:
         return self._extra_costs[q]
 
 
-def _rows_of(found: FoundColumns, chosen: IntArray) -> dict[int, IntArray]:
+def _rows_of(group_columns: FoundColumns, chosen: IntArray) -> dict[int, IntArray]:
     """Rows of what was found and chosen, by occupied group."""
-    order = chosen[np.argsort(found.open_group[chosen], kind="stable")]
-    open_groups, first = np.unique(found.open_group[order], return_index=True)
+    order = chosen[np.argsort(group_columns.open_group[chosen], kind="stable")]
+    open_groups, first = np.unique(group_columns.open_group[order], return_index=True)
     return dict(zip(open_groups.tolist(), np.split(order, first[1:]), strict=True)) if len(open_groups) else {}
 
 
-def _best_gains(found: FoundColumns, size: int) -> IntArray:
+def _best_gains(group_columns: FoundColumns, size: int) -> IntArray:
     """Shape (size,): the best gain by GPU group, 0 for nothing."""
     top = np.zeros(size, dtype=np.int64)
-    np.maximum.at(top, found.open_group, found.gain)
+    np.maximum.at(top, group_columns.open_group, group_columns.gain)
     return top

@@ -50,11 +50,11 @@ def make_bundle_groups(state: State) -> BundleGroups:
     members = [_bundle_group(state.problem, o) for o in option[with_gpus].tolist()]
     group, first = group_by_key(
         (
-            replace(one, option=-1),
-            options.node_class_ok[one.option].tobytes(),
-            options.gpu_type_ok[one.option].tobytes(),
+            replace(member, option=-1),
+            options.node_class_ok[member.option].tobytes(),
+            options.gpu_type_ok[member.option].tobytes(),
         )
-        for one in members
+        for member in members
     )
     numbers = np.full(len(option), -1, dtype=np.int64)
     numbers[with_gpus] = group

@@ -60,7 +60,7 @@ class PatternPricing:
         ``pays``, shape (D,), is what a bundle of each bundle group pays; bundle groups that pay nothing are left out.
         """
         states = self._states
-        best, found = np.zeros(len(states), dtype=np.int64), [NodePattern() for _ in range(len(states))]
+        best, best_patterns = np.zeros(len(states), dtype=np.int64), [NodePattern() for _ in range(len(states))]
         for m, allowed in enumerate(states.allowed):
             here = np.flatnonzero(states.mask == m)
             if len(here):
@@ -71,8 +71,8 @@ class PatternPricing:
                     room, cell = tuple(states.room[s].tolist()), tuple(self._room[s].tolist())
                     best[s] = tables.value(room, cell)
                     if patterns:
-                        found[s] = tables.pattern(room, cell)
-        return best, found
+                        best_patterns[s] = tables.pattern(room, cell)
+        return best, best_patterns
 
 
 @dataclass(frozen=True)

@@ -165,9 +165,9 @@ def _heights(state: State, tree: HalvingTree) -> np.ndarray:
     with_gpus = np.where(gpus[tree.order] > 0, position, len(position))
     following = np.minimum.accumulate(with_gpus[::-1])[::-1] if len(position) else position  # next node with a GPU
     inner = np.flatnonzero(tree.second >= 0)
-    one, other = following[tree.first[inner]], following[tree.first[tree.second[inner]]]
-    cached = (one < tree.end[inner + 1]) & (other < tree.end[tree.second[inner]])
-    ends = [problem.node_gpu_start[tree.order[at[cached]]] for at in (one, other)]
+    first, second = following[tree.first[inner]], following[tree.first[tree.second[inner]]]
+    cached = (first < tree.end[inner + 1]) & (second < tree.end[tree.second[inner]])
+    ends = [problem.node_gpu_start[tree.order[at[cached]]] for at in (first, second)]
     if cached.any():
         out[inner[cached]] = topology.distances(ends[0], ends[1])
     leaves = np.flatnonzero(tree.second < 0)

@@ -65,8 +65,8 @@ def sets_page(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Sequen
             name,
             number(len(items)),
             ", ".join(sorted({item.kind for item in items})),
-            number(sum(one.optimal for one in known[name])),
-            number(sum(one.value is not None for one in known[name])),
+            number(sum(record.optimal for record in known[name])),
+            number(sum(record.value is not None for record in known[name])),
         ]
         for name, items in sets.items()
     ]
@@ -78,8 +78,14 @@ def sets_json(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Sequen
     return json.dumps(
         {
             name: [
-                {"name": item.name, "path": str(item.path), "kind": item.kind, "value": one.value, "bound": one.bound}
-                for item, one in zip(items, known[name], strict=True)
+                {
+                    "name": item.name,
+                    "path": str(item.path),
+                    "kind": item.kind,
+                    "value": record.value,
+                    "bound": record.bound,
+                }
+                for item, record in zip(items, known[name], strict=True)
             ]
             for name, items in sets.items()
         },

@@ -160,7 +160,7 @@ def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[
     capacity, asked = [0, 0, 0], [0, 0, 0]
     for machine in instance.cluster.machines:
         there = (1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)
-        capacity = [sum_ + nodes[machine.id] * one for sum_, one in zip(capacity, there, strict=True)]
+        capacity = [sum_ + nodes[machine.id] * quantity for sum_, quantity in zip(capacity, there, strict=True)]
     there_now = [a for placement in instance.running for a in placement.assignments]
     cpu, memory = sum(a.cpu_millicores for a in there_now), sum(a.memory_mib for a in there_now)
     held = (instance.running_gpu_milli, cpu, memory)
@@ -169,7 +169,7 @@ def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[
             option = job.options[0]
             d = option.demand
             want = (d.gpus * d.gpu_milli, d.cpu_millicores, d.memory_mib)
-            asked = [sum_ + option.workers * one for sum_, one in zip(asked, want, strict=True)]
+            asked = [sum_ + option.workers * quantity for sum_, quantity in zip(asked, want, strict=True)]
     names = ("GPU-milli", "CPU millicores", "memory MiB")
     return [
         {"resource": name, "capacity": capacity[i], "running": held[i], "waiting": asked[i]}

@@ -84,10 +84,10 @@ def parse_goal(text: str) -> Goal:
     BadInput
         If it is no goal, or bounds the measure on the wrong side.
     """
-    found = FORM.fullmatch(text)
-    if found is None or found[1] not in measures():
+    match = FORM.fullmatch(text)
+    if match is None or match[1] not in measures():
         raise BadArgument(f"goal {text!r}: expected such as p95_wait<=30m; measures: {', '.join(measures())}")
-    measure, sign, number, unit = found[1], found[2], float(found[3]), found[4] or ""
+    measure, sign, number, unit = match[1], match[2], float(match[3]), match[4] or ""
     wanted = unit_of(measure)
     if (wanted == "s") != (unit in TIMES) or (wanted != "s" and unit not in ("", wanted)):
         units = "a unit of s, m, h or d" if wanted == "s" else f"a number{' in %' if wanted else ''}"
@@ -112,7 +112,7 @@ def measures_of(history: History) -> dict[str, float | None]:
         of_jobs["wait"].append(wait)
         of_jobs["completion"].append(endless if job.completion_ms is None else job.completion_ms / 1000)
         of_jobs["slowdown"].append(endless if job.slowdown_with_wait is None else job.slowdown_with_wait)
-    found = {
+    measured = {
         f"{statistic}_{name}": _statistic(values, statistic)
         for name, values in of_jobs.items()
         for statistic in STATISTICS
@@ -121,12 +121,12 @@ def measures_of(history: History) -> dict[str, float | None]:
     step = history.scenario.physics.step_ms or 0
     at_once = sum(wait <= step / 1000 for wait in of_jobs["wait"])
     summary = summarise(history, reasons=False)
-    found["makespan"] = summary.makespan_s if not history.stranded else None
-    found["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
-    found["at_once"] = 100 * at_once / len(jobs) if jobs else None
+    measured["makespan"] = summary.makespan_s if not history.stranded else None
+    measured["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
+    measured["at_once"] = 100 * at_once / len(jobs) if jobs else None
     for name, count in (("slowed", summary.slowed), ("delayed", summary.delayed)):
-        found[name] = None if history.stranded else float(count)  # unknown for jobs that never end
-    return found
+        measured[name] = None if history.stranded else float(count)  # unknown for jobs that never end
+    return measured
 
 
 def _statistic(values: Sequence[float], name: str) -> float | None:

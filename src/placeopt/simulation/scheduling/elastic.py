@@ -106,10 +106,10 @@ def _add_worker(resources: FreeResources, elastic: ElasticJob, *, spread: bool) 
         nodes = [node for node in nodes if node in used]
     if elastic.option.single_node:
         nodes = [node for node in nodes if node == elastic.placement.assignments[0].node]
-    found = resources.worker(elastic.option, nodes, elastic.placement)
-    if found is None:
+    new_worker = resources.worker(elastic.option, nodes, elastic.placement)
+    if new_worker is None:
         return False
-    larger = with_added_worker(elastic.placement, elastic.option.demand, *found)
+    larger = with_added_worker(elastic.placement, elastic.option.demand, *new_worker)
     resources.exchange(elastic.placement, larger, elastic.option.demand)
     elastic.placement = larger
     return True

@@ -62,11 +62,11 @@ class FreeResources:
 
     def fits(self, job: Job, option: Option, workers: int) -> bool:
         """Return whether a number of workers of an option fits."""
-        found = 0
+        fitting = 0
         for node in self.admitting(job):
             here = self.workers_on(node, option, workers)
-            found = here if option.single_node else found + here
-            if found >= workers:
+            fitting = here if option.single_node else fitting + here
+            if fitting >= workers:
                 return True
         return False
 

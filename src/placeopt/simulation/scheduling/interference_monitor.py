@@ -48,10 +48,10 @@ class InterferenceMonitor:
 
     def due(self, now_ms: int) -> list[tuple[str, dict[str, int]]]:
         """Remove and return the jobs to be examined now, with the slowdowns of their neighbours before they came."""
-        found = [(job, before) for job, (at, before) in sorted(self._due.items()) if at <= now_ms]
-        for job, _ in found:
+        due_jobs = [(job, before) for job, (at, before) in sorted(self._due.items()) if at <= now_ms]
+        for job, _ in due_jobs:
             del self._due[job]
-        return found
+        return due_jobs
 
     def disturbs(self, before: dict[str, int], slowdown: Callable[[str], int]) -> bool:
         """Return whether a neighbour has lost too much speed; ``before``: earlier slowdowns of those that still run."""

@@ -255,11 +255,11 @@ class JobByJob(QueueState):
             names = [job for job in self._running if job not in self._placed_before and self._may_change(job)]
             names.sort(key=self._by_arrival)
             held = ((self._jobs[name], self._running[name]) for name in names)
-            found = [
+            candidates = [
                 Candidate(record, placement, self._option(placement), self._may_stop(placement))
                 for record, placement in held
             ]
-            self._candidates_at = self._version, found
+            self._candidates_at = self._version, candidates
         return self._candidates_at[1]
 
     def _may_stop(self, placement: Placement) -> bool:
@@ -293,12 +293,12 @@ class JobByJob(QueueState):
         """Return the newcomers that are stopped since they slow other jobs too much."""
         if self._monitor is None:
             return []
-        found = []
+        disturbing = []
         for job, before in self._monitor.due(view.now_ms):
             neighbours = {other: slowdown for other, slowdown in before.items() if other in self._running}
             if self._may_change(job) and self._monitor.disturbs(neighbours, view.slowdown):
-                found.append(job)
-        return found
+                disturbing.append(job)
+        return disturbing
 
     def _requeue(self, jobs: Iterable[str], view: RoundView, *, at_the_end: bool = False) -> None:
         """Let stopped jobs wait, with the work that is left."""

@@ -288,14 +288,14 @@ class InferenceThenParts(BeyondPart):
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
         """Yield the jobs of the first rule that names any."""
-        found = self._inference.stoppable(request, candidates)
-        yield from found or super().stoppable(request, candidates)
+        inference = self._inference.stoppable(request, candidates)
+        yield from inference or super().stoppable(request, candidates)
 
 
 def _with_more(candidates: list[Candidate], amount: Callable[[Candidate], int], least: int) -> list[Candidate]:
     """Return the candidates that have more of something than ``least``, the most first."""
-    found = [(amount(candidate), candidate) for candidate in candidates]
-    return [one for have, one in sorted(found, key=lambda entry: -entry[0]) if have > least]
+    amounts = [(amount(candidate), candidate) for candidate in candidates]
+    return [candidate for have, candidate in sorted(amounts, key=lambda entry: -entry[0]) if have > least]
 
 
 PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(

@@ -116,7 +116,7 @@ class WholeRounds(Scheduler):
         snapshot = self._engine.snapshot
         held = {running.job: placement_of(running) for running in snapshot.running}
         changed = {placement.job: placement for placement in (*decision.start, *decision.move, *decision.resize)}
-        stay = {job: one for job, one in held.items() if job not in changed and job not in decision.stop}
+        stay = {job: placement for job, placement in held.items() if job not in changed and job not in decision.stop}
         placed = {**stay, **changed}
         shrunk = [placement for placement in decision.resize if workers_of(placement) < workers_of(held[placement.job])]
         moved = [*decision.move, *(placement for placement in decision.resize if placement not in shrunk)]

@@ -228,9 +228,9 @@ class _Tree:
                 self._cut = f", an integer model of {len(priced.columns)} columns: {solution.status}"
                 self._context.budget.note_limit(solution.limit)
                 return node.bound if solution.bound is None else max(node.bound, min(beyond, solution.bound))
-            found = NO_UPPER if solution.objective is None else solution.objective
-            if beyond >= before or found <= beyond:
-                return min(before, found)
+            objective = NO_UPPER if solution.objective is None else solution.objective
+            if beyond >= before or objective <= beyond:
+                return min(before, objective)
             slack *= 4
 
     def _find_plan_in_time(self) -> None:

@@ -214,9 +214,9 @@ def level_model(
     without costs, or the formulation cannot express it.
     """
     problem = compile_problem(instance, policy)
-    found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
-    if found:
-        raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
+    faults = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
+    if faults:
+        raise BadInput(f"running placements: {faults[0].message} ({faults[0].rule}); they contradict each other")
     context = SolveContext(problem, Budget(SolveParams(time_limit_s=math.inf), time.monotonic(), deadline=math.inf))
     if product(context) > MAX_PRODUCT[formulation]:
         able = [name for name, most in MAX_PRODUCT.items() if product(context) <= most]

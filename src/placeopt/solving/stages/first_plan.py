@@ -45,7 +45,7 @@ class MakeRoom:
         assert allocation is not None  # noqa: S101 - see `skip_reason`
         rule, budget = context.greedy, context.budget
         with gc_paused():
-            found = make_room(
+            revised = make_room(
                 context.problem,
                 allocation,
                 rule.jobs(context.problem),
@@ -54,7 +54,7 @@ class MakeRoom:
                 cancelled=budget.cancelled,
                 stop_at_first_failure=rule.strict,
             )
-            offer = context.incumbent.offer(found)
+            offer = context.incumbent.offer(revised)
         yield StageReport("preempting and shrinking running jobs", offer=offer)
 
 

@@ -186,7 +186,7 @@ def _start(context: SolveContext, narrowed: Problem, ahead: LookaheadDecision) -
     """Narrow the round, and offer what starts now."""
     former = context.problem
     context.narrow(narrowed, ahead)
-    starts = {job: renumbered(narrowed, job, one, former) for job, one in ahead.starts.items()}
+    starts = {job: renumbered(narrowed, job, placement, former) for job, placement in ahead.starts.items()}
     return context.incumbent.offer(tuple(starts.get(job, held) for job, held in enumerate(context.base.allocation())))
 
 

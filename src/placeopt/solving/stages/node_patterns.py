@@ -86,7 +86,7 @@ class NodePatterns:
 
 def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
-    jobs = ((one.job, one.option, one.nodes) for one in search.placement_requests())
+    jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
     stop = stop_at(context.budget.heuristic_deadline(), context.budget.cancelled)
     start = assign_gpus(context.problem, jobs, stop)
     return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start))
@@ -131,8 +131,8 @@ class _PatternSearch:
                 tried.append((SMOOTHING * center + (1 - SMOOTHING) * self.price).astype(np.int64))
             new = 0
             for price in tried:
-                best, found = self._pricing.price(price)
-                new += self.master.add(enumerate(found))
+                best, patterns = self._pricing.price(price)
+                new += self.master.add(enumerate(patterns))
                 bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
                 if least is None or bound < least:
                     center, least = price, bound
@@ -150,8 +150,8 @@ class _PatternSearch:
         for _ in range(MOST_ROUNDS):
             if not (self.rest > EXACT).any():
                 return
-            _, found = self._pricing.price(self.price)
-            self.master.add(enumerate(found))
+            _, patterns = self._pricing.price(self.price)
+            self.master.add(enumerate(patterns))
             self.fixed = self.master.round_up(self.whole, self.rest)
             if not self._program() and not (self.master.release_gangs() and self._program()):
                 return

@@ -30,7 +30,7 @@ def only_way(candidates: Candidates, job: int) -> int | str:
     start, and workers that differ by their traffic may change places.
     """
     problem, options = candidates.problem, candidates.problem.options
-    found: int | str = NO_ROOM
+    result: int | str = NO_ROOM
     for option in problem.options_of(job):
         counts = candidates.free_rooms(option)
         if int(counts.sum()) < int(options.bundles[option]):
@@ -39,7 +39,7 @@ def only_way(candidates: Candidates, job: int) -> int | str:
         need = int(options.gpus[option] * options.bundle_workers[option])
         has_traffic = options.workers[option] > 1 and problem.class_communication[problem.job_class[job]].edges
         if (
-            found != NO_ROOM
+            result != NO_ROOM
             or len(nodes) > 1
             or options.bundles[option] > 1
             or int(candidates.usable(option, nodes).sum()) > need > 0
@@ -47,8 +47,8 @@ def only_way(candidates: Candidates, job: int) -> int | str:
             or has_traffic
         ):
             return CHOICE
-        found = option
-    return found
+        result = option
+    return result
 
 
 def all_start(problem: Problem, ahead: LookaheadDecision) -> bool:

@@ -30,8 +30,8 @@ def colocated_pairs(problem: Problem, job: IntArray, gpu: IntArray) -> Iterator[
     kept: list[IntArray] = []
     size = problem.num_jobs
     for start, end in _portions(node):
-        found = [_keys(problem, job[start:end], gpu[start:end], level) for level in range(4)]
-        keys = _closest(np.concatenate(found))
+        by_level = [_keys(problem, job[start:end], gpu[start:end], level) for level in range(4)]
+        keys = _closest(np.concatenate(by_level))
         twice = several[keys // 4 // size] & several[keys // 4 % size]
         kept.append(keys[twice])
         yield _pairs(keys[~twice], size)

@@ -177,8 +177,8 @@ def _curve(problem: Problem, least: int = 0) -> IntArray:
 
 
 def _excess(state: State, job: int) -> int:
-    found = excess_beside(state, job).values()
-    return sum(found) if state.problem.policy.interference.model == "pairwise" else max(found, default=0)
+    values = excess_beside(state, job).values()
+    return sum(values) if state.problem.policy.interference.model == "pairwise" else max(values, default=0)
 
 
 def excess_beside(state: State, job: int) -> dict[int, int]:

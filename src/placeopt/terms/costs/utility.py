@@ -61,9 +61,9 @@ def utility(state: State, job: int) -> int:
 def utility_at(state: State, job: int, placement: Placement) -> int:
     """Utility of a job at ``placement``, wherever ``state`` has it now."""
     undo = state.apply(Move(job, placement))
-    found = utility(state, job)
+    result = utility(state, job)
     state.apply(undo)
-    return found
+    return result
 
 
 def utility_of_path(problem: Problem, option: int, path: int) -> int:
