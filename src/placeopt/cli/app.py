@@ -118,13 +118,13 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """
     Optimal placement of jobs on GPU clusters, with a proven gap on every round.
 
-    Placeopt reads and writes .json and .json.gz; - is a standard stream.
+    Files are .json or .json.gz; - is standard input or output.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
