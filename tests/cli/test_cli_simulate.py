@@ -207,7 +207,7 @@ def test_stopped_from_outside_and_gone_on_with(
     printed, told = process.communicate(timeout=60)
     assert process.returncode == code
     if number == signal.SIGINT:
-        assert "stopping with what is there so far" in told
+        assert "stopping with the results so far" in told
         assert "jobs had ended" in " ".join(printed.split())
         facts = json.loads((tmp_path / "summaries.json").read_text())
         assert not facts[0]["finished"]

@@ -112,7 +112,10 @@ Plots = Annotated[
     typer.Option("--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False),
 ]
 InstanceFile = Annotated[
-    str, typer.Argument(metavar="INSTANCE", help="The cluster and its running jobs: .json, .json.gz or -.")
+    str,
+    typer.Argument(
+        metavar="INSTANCE", help="A round; add, sweep and apply also take a scenario: .json, .json.gz or -."
+    ),
 ]
 PlanFile = Annotated[
     str | None, typer.Option("--plan", metavar="PLAN", help="Answer the question for the cluster after this plan.")
@@ -146,7 +149,7 @@ KeptRows = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
-KEEPS = "what is known"
+KEEPS = "the answers so far"
 """What is kept at Ctrl-C, for the message."""
 
 

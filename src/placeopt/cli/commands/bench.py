@@ -96,7 +96,7 @@ def run(
 
     with (
         Ticker(started, quiet=quiet) as ticker,
-        Interruption("the rows that are there") as interruption,
+        Interruption("the rows so far") as interruption,
         workers(on, jobs) as width,
     ):
         plan = plan_cases(

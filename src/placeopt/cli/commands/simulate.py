@@ -111,7 +111,7 @@ def simulate(
         )
         folder = _folder(out)
         summaries: list[Summary] = []
-        with Interruption("what is there so far") as interruption:
+        with Interruption("the results so far") as interruption:
             for scheduling in policies:
 
                 def on_progress(news: Tick, name: str = scheduling.name) -> None:
