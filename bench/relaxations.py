@@ -225,7 +225,7 @@ def in_auto(auto: SolveContext, stage: str) -> str:
     records = [record for record in auto.stages if record.name == stage]
     if records:
         return "runs" if any(record.outcome != "skipped" for record in records) else records[-1].detail
-    skipped = dict(reversed(auto.skipped))  # of a stage that stands twice the first counts
+    skipped = dict(reversed(auto.skipped))  # of a stage that appears twice the first counts
     block = "search before exact" if stage in ("roster", "flows") else ""
     whole = stage.removesuffix("-value").removesuffix("-cost")
     return skipped.get(whole) or skipped.get(block) or "its level is proven before"

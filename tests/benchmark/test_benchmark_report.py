@@ -224,7 +224,7 @@ def test_without_plots_the_rest_is_there(folder: Path) -> None:
 
 def test_a_wrong_baseline_is_named(folder: Path) -> None:
     """With those that there are."""
-    with pytest.raises(BadInput, match=r"'none' is no solver of .*fast, slow"):
+    with pytest.raises(BadInput, match=r"'none' is not a solver of .*fast, slow"):
         make_report(folder, {}, baseline="none")
     with pytest.raises(BadInput, match="no such file"):
         make_report(folder / "nowhere", {})

@@ -34,7 +34,7 @@ def test_faults(cli: Cli, tmp_path: Path) -> None:
     round_ = instance(1, [job("a")])
     write_plan(tmp_path / "plan.json", solve(round_))
     (tmp_path / "other.json").write_text('{"what": 1}', encoding="utf-8")
-    for name, words in (("plan.json", "name that instance"), ("other.json", "has what"), ("no.json", "no.json")):
+    for name, words in (("plan.json", "the file of that instance"), ("other.json", "has what"), ("no.json", "no.json")):
         done = cli("report", tmp_path / name, "--out", tmp_path / "r.html")
         said(done, 3, words)
     assert not (tmp_path / "r.html").exists()

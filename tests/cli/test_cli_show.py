@@ -157,7 +157,7 @@ def test_scenario(cli: Cli, tmp_path: Path) -> None:
     assert [(row["jobs"], row["gpu_milli_each"]) for row in facts["job_classes"]] == [(2, 2000), (1, 1000)]
     write_scenario(path, world.model_copy(update={"arrivals": world.arrivals[:1]}))
     assert "1 job all at once; " in cli("show", path).out
-    said(cli("show", path, "--instance", path), 2, "goes with a plan")
+    said(cli("show", path, "--instance", path), 2, "needs a plan")
 
 
 def test_colour_and_its_absence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_wrong_input(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
     other.write_text('{"machines": [], "nodes": []}')
     said(cli("show", other), 3, "other.json", "has machines, nodes", "expected an instance")
     other.write_text("[1, 2]")
-    said(cli("show", other), 3, "no object")
+    said(cli("show", other), 3, "not an object")
     other.write_text('{"cluster": 3}')
     said(cli("show", other), 3, "cluster", "an object")
     other.write_text("{")

@@ -136,11 +136,11 @@ def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
     [
         (["none.json"], 3, ["none.json", "cannot be read"]),
         ([TABLE_1, "--policy", "fifo"], 2, ["no policy and no file 'fifo'", *policy_names()]),
-        ([TABLE_1, "--policy", "fcfs,fcfs"], 2, ["stands twice"]),
+        ([TABLE_1, "--policy", "fcfs,fcfs"], 2, ["appears twice"]),
         ([TABLE_1, "--seed", "-1"], 2, ["--seed"]),
         ([TABLE_1, "--time-limit", "0"], 2, ["--time-limit"]),
         ([TABLE_1, "--rule", "guess"], 2, ["rate or sc17"]),
-        ([TABLE_1, "--out", "-"], 2, ["no folder"]),
+        ([TABLE_1, "--out", "-"], 2, ["expected a folder"]),
         ([TABLE_1, "--out", TABLE_1], 3, ["is a file, expected a folder"]),
         ([TABLE_1, "--out", TABLE_1 / "below"], 3, ["below", "Not a directory"]),
     ],
@@ -163,7 +163,7 @@ def test_import_refuses_what_is_none(cli: Cli, tmp_path: Path) -> None:
     """The reader's words; no file is left."""
     out = tmp_path / "s.json"
     files = ["--workload", TABLE_1, "--infrastructure", TABLE_1, "--profile", TABLE_1]
-    said(cli("import", "sc17", *files, "--out", out), 3, "no profile of SC'17's artifact")
+    said(cli("import", "sc17", *files, "--out", out), 3, "expected the profile of SC'17's artifact")
     assert not out.exists()
 
 
@@ -180,7 +180,7 @@ def test_a_moment_is_written_as_a_round(cli: Cli, tmp_path: Path) -> None:
     assert cli("audit", out, "--time-limit", 5, "--quiet").code == 0
     said(cli("simulate", TABLE_1, "--policy", "fcfs,best-fit", "--round", out), 2, "one policy")
     said(cli("simulate", TABLE_1, "--at", 3), 2, "--round")
-    said(cli("simulate", TABLE_1, "--round", TABLE_1), 2, "written over")
+    said(cli("simulate", TABLE_1, "--round", TABLE_1), 2, "overwritten")
     said(cli(*played, "--at", 1e9), 3, "nothing runs and nothing waits")
     assert read_instance(out) == later
 
@@ -207,7 +207,7 @@ def test_stopped_from_outside_and_gone_on_with(
     printed, told = process.communicate(timeout=60)
     assert process.returncode == code
     if number == signal.SIGINT:
-        assert "stopping with what is there so far" in told
+        assert "stopping with the results so far" in told
         assert "jobs had ended" in " ".join(printed.split())
         facts = json.loads((tmp_path / "summaries.json").read_text())
         assert not facts[0]["finished"]

@@ -196,8 +196,8 @@ def test_what_is_read_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
     """Also by another spelling of its name."""
     path = tmp_path / "i.json"
     path.write_bytes(MINSKY.read_bytes())
-    said(cli("solve", path, "--out", tmp_path / "." / "i.json"), 2, "read", "another target")
-    said(cli("solve", path, "--log", path), 2, "another target")
+    said(cli("solve", path, "--out", tmp_path / "." / "i.json"), 2, "input", "another output")
+    said(cli("solve", path, "--log", path), 2, "another output")
     assert path.read_bytes() == MINSKY.read_bytes()
 
 

@@ -25,7 +25,7 @@ def test_fit_shows_the_number_of_copies(cli: Cli, round_: Path) -> None:
     """As text and as JSON; beside the plan fewer than without it."""
     text = cli("whatif", "fit", round_ / "round.json", "--job", "2", "--quiet")
     assert text.code == 0
-    assert "more of 2" in text.out
+    assert "copies of 2" in text.out
     assert "Largest gang" in text.out
     asked = ("whatif", "fit", round_ / "round.json", "--job", "2", "--json", "--quiet")
     before = json.loads(cli(*asked).out)
@@ -44,8 +44,8 @@ def test_a_patch_on_a_trace_is_written(cli: Cli, tmp_path: Path) -> None:
     assert [one.job.arrival_ms for one in after.arrivals] == [one.job.arrival_ms // 2 for one in before.arrivals]
     assert len(after.cluster.nodes) == 1 + len(before.cluster.nodes)
     patch.write_text('{"steps": [{"do": "set_policy", "fields": {"share_mode": "exclusive"}}]}')
-    said(cli("whatif", "apply", SC17, "--patch", patch, "--out", out), 2, "set_policy", "none of its own")
-    said(cli("whatif", "apply", SC17, "--plan", patch, "--out", out), 2, "a plan is of a round")
+    said(cli("whatif", "apply", SC17, "--patch", patch, "--out", out), 2, "set_policy", "a scenario has none")
+    said(cli("whatif", "apply", SC17, "--plan", patch, "--out", out), 2, "--plan: needs a round")
     assert read_scenario(out) == after
 
 
@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_no(cli: Cli) -> None:
     """Exit code 1: four GPUs on one node of the hand-made round, where some run already."""
     outcome = cli("whatif", "fit", MINSKY, "--job", "4", "--quiet")
     assert outcome.code == 1
-    assert outcome.out.startswith("0 more of 4")
+    assert outcome.out.startswith("0 more copies of 4 fit")
     assert "GPU count" in outcome.out
 
 
@@ -97,7 +97,9 @@ def test_scenarios_are_applied(cli: Cli, tmp_path: Path) -> None:
     """To a question, and to a file of its own."""
     patch = tmp_path / "patch.json"
     patch.write_text(json.dumps({"steps": [{"do": "add_nodes", "like": "node-0", "count": 2}]}))
-    assert cli("whatif", "fit", MINSKY, "--patch", patch, "--job", "4", "--quiet").out.startswith("2 more of 4")
+    assert cli("whatif", "fit", MINSKY, "--patch", patch, "--job", "4", "--quiet").out.startswith(
+        "2 more copies of 4 fit"
+    )
     out = tmp_path / "out.json"
     assert cli("whatif", "apply", MINSKY, "--patch", patch, "--out", out).code == 0
     assert len(read_instance(out).cluster.nodes) == len(read_instance(MINSKY).cluster.nodes) + 2
@@ -121,7 +123,7 @@ def test_scenarios_are_applied(cli: Cli, tmp_path: Path) -> None:
         (("fail", MINSKY, "--level", "node", "--all", "--jobs", "0"), 2, ("--jobs",)),
         (("add", MINSKY, "--node-type", "x"), 2, ("node type 'x'",)),
         (("add", MINSKY, "--node-type", "node-0", "--until", "p95_wait<=30m"), 2, ("--until", "placed=all")),
-        (("apply", MINSKY, "--out", MINSKY), 2, ("would be written over",)),
+        (("apply", MINSKY, "--out", MINSKY), 2, ("would be overwritten",)),
     ],
 )
 def test_what_is_wrong_is_named(cli: Cli, arguments: tuple[object, ...], code: int, words: tuple[str, ...]) -> None:
@@ -155,7 +157,7 @@ def test_rounds_are_compared(cli: Cli, round_: Path, tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (("sweep", MINSKY, "--vary", "nodes=1"), 2, ("expected nodes:TYPE",)),
-        (("sweep", MINSKY, "--vary", "nodes:x=1"), 2, ("no machine type 'x'",)),
+        (("sweep", MINSKY, "--vary", "nodes:x=1"), 2, ("no machine type or node 'x'",)),
         (("sweep", MINSKY, "--vary", "demand=90", "--jobs", "0"), 2, ("--jobs",)),
         (("sweep", MINSKY, "--vary", "demand=90", "--csv", "/dev/null/x"), 3, ("/dev/null/x",)),
         (("swap", MINSKY, "--by", "x"), 2, ("--of",)),
@@ -178,7 +180,7 @@ def test_nodes_are_emptied(cli: Cli, round_: Path) -> None:
     assert found["free_before"] <= found["most"]
     text = cli("whatif", "defrag", round_ / "round.json", "--all-movable", "--quiet")
     assert "are impossible, proven" in text.out
-    said(cli("whatif", "defrag", MINSKY, "--exempt", "nobody", "--quiet"), 2, "no job 'nobody' runs")
+    said(cli("whatif", "defrag", MINSKY, "--exempt", "nobody", "--quiet"), 2, "job 'nobody' is not running")
     said(cli("whatif", "defrag", MINSKY, "--moves", "-1", "--quiet"), 2, "--moves")
 
 
@@ -191,7 +193,7 @@ def test_traces_are_played(cli: Cli, tmp_path: Path) -> None:
     asked = ("whatif", "add", SC17, "--node-type", "minsky", "--policy", "fcfs", "--rows", rows, "--quiet")
     text = cli(*asked, "--until", "max_wait<=1m", "--jobs", "2")
     assert text.code == 0, text
-    assert "by replay, not proven" in text.out
+    assert "simulated, not proven" in text.out
     found = json.loads(cli(*asked, "--until", "max_wait<=1m", "--json").out)
     assert found["kept"] >= len(found["spots"])
     assert cli(*asked, "--until", "max_completion<=1s").code == 1
@@ -223,5 +225,5 @@ def test_what_is_wrong_with_a_replay_is_named(cli: Cli, tmp_path: Path, round_: 
 def test_fit_shows_the_other_requirements(cli: Cli) -> None:
     """Issue 16, C2: CPU, memory, domain and queue are part of the question, so they stand in the answer."""
     done = cli("whatif", "fit", GANGS, "--job", "2x4", "--cpu", 1000, "--memory", 512, "--together", "rack")
-    assert "more of 2x4 with 1,000 millicores and 512 MiB a worker in one rack" in done.out
-    assert "beside what runs; jobs that wait are left aside" in done.out
+    assert "of 2x4 with 1,000 millicores and 512 MiB a worker in one rack fit" in done.out
+    assert "running jobs stay; waiting jobs are ignored" in done.out

@@ -69,3 +69,12 @@ def test_what_is_not_there_is_found(tmp_path: Path) -> None:
 def test_no_exception_is_left_over() -> None:
     """What no page names any more leaves the list."""
     assert {name for page in PAGES for name in named(page)} >= ELSEWHERE
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_fence_stands_on_a_line_of_its_own(page: Path) -> None:
+    """A fence inside a line closes nothing: all that follows would be shown as code, or as text."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fences = [line for line in lines if "```" in line]
+    assert [line for line in fences if not re.fullmatch(r"```\w*", line)] == []
+    assert len(fences) % 2 == 0

@@ -39,8 +39,8 @@ def test_waiting(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
         "gang  waiting: conflict\n",
         "GPU count, gang and rack cannot hold together",
         "largest gang in one rack: 7 workers, where it asks for 10\n",
-        "2 racks would do, where it asks for 1\n",
-        "16 GPUs freed would do: ",
+        "2 racks would be enough, where it asks for 1\n",
+        "free 16 GPUs: ",
         "Every answer is proven",
     ):
         assert words in said, words
@@ -63,17 +63,17 @@ def test_placed_and_outvoted(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     write_plan(plan_path, plan_for(round_, {f"small{i}": [(f"n{i // 4}", [i % 4])] for i in range(8)}))
     assert run(["explain", round_path, plan_path, "--job", "big"]) == 0
     said = capsys.readouterr().out
-    assert "small0, small1, small2, small3 and 4 more hold its room and are worth 24 together" in said
+    assert "small0, small1, small2, small3 and 4 more hold the room it needs and are worth 24 together" in said
     assert run(["explain", round_path, plan_path, "--job", "small0"]) == 0
     said = capsys.readouterr().out
-    assert "stands as well as it can" in said
+    assert "has its best place" in said
     assert "it fits nowhere else" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
-        (["--job", "nobody"], 3, "no job 'nobody' in 'unnamed'; ids are such as 'held0'"),
+        (["--job", "nobody"], 3, "no job 'nobody' in 'unnamed'; its ids look like 'held0'"),
         (["--job", "gang", "--time-limit", "0"], 2, "--time-limit"),
         ([], 2, "--job"),
     ],

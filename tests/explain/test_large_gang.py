@@ -28,7 +28,7 @@ def busy_racks() -> Instance:
 
 
 def test_a_gang_that_no_rack_takes() -> None:
-    """Three constraints, no fewer; 7 workers or 2 racks would do, or the busy nodes of one rack."""
+    """Three constraints, no fewer; 7 workers or 2 racks would be enough, or the busy nodes of one rack."""
     round_ = busy_racks()
     found = explain(round_, solve(round_), "gang", time_limit_s=60, isolation="thread")
     assert found.proven
@@ -39,7 +39,7 @@ def test_a_gang_that_no_rack_takes() -> None:
     assert [(one.level, one.domains) for one in found.remedies.domains_min] == [("rack", 2)]
     assert found.remedies.level == "cluster"
     assert found.remedies.said["workers_max"].startswith("largest gang in one rack: 7 workers")
-    assert found.remedies.said["domains_min"].startswith("2 racks would do")
+    assert found.remedies.said["domains_min"].startswith("2 racks would be enough")
     assert found.remedies.gpus_to_free is not None
     assert len(found.remedies.gpus_to_free.gpus) == 4 + 8 + 4  # an even rack's busy nodes: 4, 8 and 4 GPUs held
     assert found.remedies.preempt is not None

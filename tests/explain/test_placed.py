@@ -58,7 +58,7 @@ def test_the_best_place_is_found() -> None:
     assert found.best.gain_cost == found.spot.cost - found.best.spot.cost > 0
     assert found.elsewhere is not None
     assert found.elsewhere.detail == "it fits nowhere else"
-    assert found.detail == "could stand better while all others stay"
+    assert found.detail == "a better place exists while all other jobs stay"
 
 
 def test_elsewhere_is_worse() -> None:
@@ -69,7 +69,7 @@ def test_elsewhere_is_worse() -> None:
     plan = solve(round_)
     found = explain(round_, plan, "j", isolation="thread")
     assert found.proven
-    assert found.detail == "stands as well as it can while all others stay"
+    assert found.detail == "has its best place while all other jobs stay"
     assert found.best is not None
     assert (found.best.gain_value, found.best.gain_cost) == (0, 0)
     assert found.elsewhere is not None

@@ -109,14 +109,14 @@ def test_outvoted() -> None:
     assert (found.reason, found.beside) == ("outvoted", "plan")
     assert found.outvoted_by is not None
     assert [(rival.job, rival.value) for rival in found.outvoted_by.jobs] == [("a", 20), ("b", 15)]
-    assert found.detail == "a and b hold its room and are worth 35 together, more than its 30"
+    assert found.detail == "a and b hold the room it needs and are worth 35 together, more than its 30"
 
 
 def test_outvoted_by_the_cheapest() -> None:
     """Two nodes of 4 GPUs, each with a job: the one worth less holds the room."""
     jobs = [job("a", gpus=4, value=20), job("b", gpus=4, value=10), job("c", gpus=3, value=5)]
     found = explained(instance(2, jobs), "c")
-    assert found.detail == "b holds its room and is worth 10, more than its 5"
+    assert found.detail == "b holds the room it needs and is worth 10, more than its 5"
 
 
 def test_a_plan_that_can_be_improved() -> None:

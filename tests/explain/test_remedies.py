@@ -39,7 +39,7 @@ def test_fewer_workers_and_more_racks() -> None:
 
 
 def test_equal_parts_stay_equal() -> None:
-    """12 workers in one rack of 8 places: 2 racks would do, 6 in each; 8 of them fit in one."""
+    """12 workers in one rack of 8 places: 2 racks would be enough, 6 in each; 8 of them fit in one."""
     round_ = racks(2, workers=12, gpus=1)
     gang = round_.jobs[0].options[0]
     exact = gang.model_copy(update={"splits": (Split(level="rack", domains=1, workers=12),)})
@@ -171,4 +171,4 @@ def test_elastic_jobs_and_several_options() -> None:
     assert found.workers_max is not None
     assert (found.workers_max.option, found.workers_max.workers, found.workers_max.asked) == ("many", 2, 3)
     assert found.level is None
-    assert found.none["level"] == "it does not fit into the whole cluster, however its workers lie"
+    assert found.none["level"] == "it does not fit into the whole cluster, however its workers are distributed"

@@ -151,7 +151,7 @@ def test_lines_are_counted_before_they_are_split() -> None:
 
 
 def test_large_documents_report_the_same_faults_as_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 16, A4: up to 20 faults, with their places in the whole file, and no count of what was not looked at."""
+    """Issue 16, A4: up to 20 faults, with their places in the whole file, and no count of what was not examined."""
     document: Any = json.loads(GOLDEN.read_bytes())
     document["jobs"] = [{"id": f"j{i}", "kind": "training"} for i in range(300)]
     document["running"] = []

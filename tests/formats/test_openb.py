@@ -139,7 +139,7 @@ def test_slice_keeps_the_mix(tmp_path: Path) -> None:
         ("openb-pod-0001", "openb pod", "column 'name': 'openb pod'"),
         ("openb-pod-0001", "", "column 'name': ''"),
         ("G2,Burstable", "G2|,Burstable", "column 'gpu_spec': 'G2|'"),
-        ("name,cpu_milli", "id,cpu_milli", "pods.csv:1: no column name in 'id,cpu_milli"),
+        ("name,cpu_milli", "id,cpu_milli", "pods.csv:1: no column name; the header is 'id,cpu_milli"),
         ("427061,", "4\r27061,", "pods.csv:3:"),
         ("427061,", "4\x0027061,", "pods.csv:3:"),
     ],

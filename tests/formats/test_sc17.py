@@ -72,7 +72,9 @@ def test_what_was_not_measured_is_counted(tmp_path: Path) -> None:
 
 def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     """With the files' names, and what is missing."""
-    with pytest.raises(BadInput, match=r"^[^ ]*workload.json: no workload of SC'17's artifact: it has no 'gpus'"):
+    with pytest.raises(
+        BadInput, match=r"^[^ ]*workload.json: expected the workload of SC'17's artifact: it has no 'gpus'"
+    ):
         read_sc17(*files(tmp_path, {k: v for k, v in JOB.items() if k != "gpus"}), machines=1)
     with pytest.raises(BadInput, match=r"job .*: the profile has no times of 'net-9-2'"):
         read_sc17(*files(tmp_path, {**JOB, "size": "9"}), machines=1)
@@ -80,7 +82,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     text = infra.read_text()
     for other in ("{}", '{"machines": {}}'):
         infra.write_text(other)
-        with pytest.raises(BadInput, match=r"^[^ ]*infra[^ ]*.json: no infrastructure of SC'17's artifact"):
+        with pytest.raises(BadInput, match=r"^[^ ]*infra[^ ]*.json: expected the infrastructure of SC'17's artifact"):
             read_sc17(workload, infra, profile, machines=1)
     infra.write_text(text)
     with pytest.raises(BadInput, match="cannot be read"):
@@ -97,7 +99,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arrival", [float("inf"), float("nan"), "1", None])
 def test_times_that_are_none_are_refused(tmp_path: Path, arrival: object) -> None:
     """JSON as Python reads it has infinities, which cannot be milliseconds."""
-    with pytest.raises(BadInput, match="no workload of SC'17's artifact"):
+    with pytest.raises(BadInput, match="expected the workload of SC'17's artifact"):
         read_sc17(*files(tmp_path, {**JOB, "arrival": arrival}), machines=1)
 
 
@@ -105,7 +107,7 @@ def test_times_that_are_none_are_refused(tmp_path: Path, arrival: object) -> Non
 def test_profiles_without_times_are_refused(tmp_path: Path, seconds: float) -> None:
     """Nothing takes no time, or for ever, in a socket."""
     solo = {"bvlc_net": {"4": {"num_gpus": {"2": {"intra-socket": seconds, "inter-socket": 25.0}}}}}
-    with pytest.raises(BadInput, match="no profile of SC'17's artifact"):
+    with pytest.raises(BadInput, match="expected the profile of SC'17's artifact"):
         read_sc17(*files(tmp_path, profile={**PROFILE, "solo": solo}), machines=1)
 
 
@@ -126,5 +128,5 @@ def test_a_value_that_is_no_time_is_named_with_its_place(tmp_path: Path) -> None
     }
     profile.write_text(json.dumps(text))
     place = r"collocation\.net\.4\.num_gpus\.1\.net\.64\.num_gpus\.2: an object, expected seconds"
-    with pytest.raises(BadInput, match=rf"profile.json: no profile of SC'17's artifact: {place}$"):
+    with pytest.raises(BadInput, match=rf"profile.json: expected the profile of SC'17's artifact: {place}$"):
         read_sc17_times(profile)

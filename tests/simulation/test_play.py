@@ -225,7 +225,7 @@ def test_look_ahead_goes_by_predictions_and_the_world_by_what_is_true() -> None:
 
 def test_a_scenario_refuses_references_to_nothing() -> None:
     """In the words of an instance, at the scenario's own paths."""
-    with pytest.raises(ValueError, match=r"arrivals\[1\].job.id: 'x' stands twice"):
+    with pytest.raises(ValueError, match=r"arrivals\[1\].job.id: 'x' appears twice"):
         scenario([timed("x", 0, 1), timed("x", 0, 1)])
     with pytest.raises(ValueError, match="actual_run_time_ms: must be stated"):
         scenario(

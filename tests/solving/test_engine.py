@@ -399,7 +399,7 @@ class TestReasons:
         plan = solve(instance(1, [held, wide], running=[running(held, [("n0", [0, 1, 2])])]))
         reason, detail = reason_of(plan, "wide")
         assert reason == "conflict"
-        assert "0 of 1 places left beside the running jobs" in detail
+        assert "0 of 1 needed places free beside the running jobs" in detail
 
     def test_outvoted_by_the_dearer(self) -> None:
         """It would fit alone."""

@@ -79,7 +79,7 @@ class TestWhatGreedyMisses:
         """The small rack is held by a job that stays: no way at all is left."""
         found = why(heuristic_round(lopsided(held=True, wanted=3)))[0]
         assert found.reason == "conflict"
-        assert "3 places for its 3 parts, but no way to lie in them as it asks" in found.detail
+        assert "3 places for its 3 parts, but no distribution over them that it allows" in found.detail
 
     def test_without_time_nothing_is_claimed(self) -> None:
         """Neither that it fits nor that it does not."""

@@ -55,7 +55,7 @@ def test_an_answer_about_pairs_of_some_domains_is_marked() -> None:
     any_one = fail(three_racks(), "rack", domains=["rack-0", "rack-2"], changes=True, limits=SHORT)
     text = page(failures_page(any_one))
     assert text.startswith("if any one of rack-0, rack-2 fails: yes")
-    assert "what still runs may be changed as the policy lets it" in text
+    assert "jobs that still run may be changed as the policy allows" in text
 
 
 def test_an_answer_about_all_domains_is_n_plus_k() -> None:
@@ -65,7 +65,7 @@ def test_an_answer_about_all_domains_is_n_plus_k() -> None:
         text = page(failures_page(found))
         assert text.startswith("N+1 by rack: yes")
         assert "whichever rack fails" in text
-        assert "what still runs stays; jobs that wait are left aside" in text
+        assert "jobs that still run stay; waiting jobs are ignored" in text
     found = fail(three_racks(), "rack", k=2, limits=SHORT)
     assert failures_figure(found, "x").title.startswith("N+2 by rack: ")
 

@@ -74,7 +74,7 @@ def test_jobs_that_must_stay_are_not_moved() -> None:
     fixed = held((1,), (1,), (3,), movable=False)
     assert defrag(fixed, limits=SHORT).stuck == 3
     assert defrag(fixed, everyone=True, limits=SHORT).front
-    with pytest.raises(BadInput, match="no job 'x' runs"):
+    with pytest.raises(BadInput, match="job 'x' is not running"):
         defrag(base, exempt=("x",))
 
 

@@ -43,7 +43,7 @@ def test_variations_are_read(text: str, what: str, name: str, settings: tuple[in
 )
 def test_what_is_no_variation_is_named(text: str) -> None:
     """With what was expected."""
-    with pytest.raises(BadInput, match=r"expected|no number"):
+    with pytest.raises(BadInput, match=r"expected|neither a number"):
         parse_variation(text)
 
 
@@ -76,7 +76,11 @@ def test_sweeps_side_by_side() -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("nodes:x=1", "no machine type 'x'"), ("quota:x=1", "no queue 'x'"), ("nodes:x=0", "no machine type 'x'")],
+    [
+        ("nodes:x=1", "no machine type or node 'x'"),
+        ("quota:x=1", "no queue 'x'"),
+        ("nodes:x=0", "no machine type or node 'x'"),
+    ],
 )
 def test_a_wrong_name_is_named(text: str, words: str) -> None:
     """Before anything is solved."""

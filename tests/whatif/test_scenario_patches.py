@@ -145,7 +145,7 @@ def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
         ({"do": "change_job", "job": "x", "fields": {}}, "no job 'x'"),
         ({"do": "change_job", "job": "late", "fields": {"id": "y"}}, "keeps its id"),
         ({"do": "change_job", "job": "late", "fields": {"priority": "high"}}, "priority"),
-        ({"do": "add_jobs", "jobs": [{"id": "late"}]}, "'late' stands twice"),
+        ({"do": "add_jobs", "jobs": [{"id": "late"}]}, "'late' appears twice"),
         ({"do": "remove_jobs", "jobs": ["x"]}, "no job 'x'"),
     ],
 )

@@ -162,7 +162,7 @@ def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
     """Return the runs of a folder and its rows by the key of their case; the last row of a case counts."""
     path = folder / NAME
     if not path.is_file():
-        raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' has made")
+        raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' wrote")
     return _sorted(read_json_lines(path, JournalLine, EXPECTED))
 
 

@@ -139,7 +139,7 @@ class _Reader:
             raise self._fault("expected N, L, G or E and a name")
         kind, name = words[0].upper(), words[1]
         if name in self._kinds:
-            raise self._fault(f"row {name!r} stands twice")
+            raise self._fault(f"row {name!r} appears twice")
         self._kinds[name] = kind
         if kind == "N" and self._objective is None:
             self._objective = name
@@ -171,7 +171,7 @@ class _Reader:
         name = words[1 + names_set]
         column = self._columns.get(name)
         if column is None:
-            raise self._fault(f"bound of {name!r}, which is no column")
+            raise self._fault(f"bound of {name!r}, which is not a column")
         column.bounded = True
         column.integer = column.integer or kind in ("BV", "LI", "UI")
         value = self._limit(words[2 + names_set]) if valued else None
@@ -205,7 +205,7 @@ class _Reader:
         try:
             value = Decimal(word)
         except InvalidOperation:
-            raise self._fault(f"{word[:40]!r} is no number") from None
+            raise self._fault(f"{word[:40]!r} is not a number") from None
         if not value.is_finite() or abs(value) > MAX_EXACT or len(word) > 40 or value.adjusted() < -18:
             raise self._fault(f"{word[:40]!r}: a number beyond what can be held exactly")
         return Fraction(value)

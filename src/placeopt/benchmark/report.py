@@ -98,7 +98,7 @@ def make_report(
     scored_cases = score_rows(ordered, known, older)
     solvers = comparison.by_solver(scored_cases)
     if baseline is not None and baseline not in solvers:
-        raise BadArgument(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")
+        raise BadArgument(f"baseline {baseline!r} is not a solver of {folder}; its solvers: {', '.join(solvers)}")
     kinds = list(dict.fromkeys(scored.row.case.kind for scored in scored_cases))
     parts = []
     for kind in kinds:

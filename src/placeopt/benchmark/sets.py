@@ -102,7 +102,9 @@ def _generated(entry: str, folder: Path) -> SetEntry:
     """Return the set entry of ``generate:...``; the round is not generated yet."""
     name = entry.removeprefix(GENERATED)
     if _FORM.fullmatch(name) is None:
-        raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
+        raise BadInput(
+            f"{entry!r}: expected for example {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed"
+        )
     return SetEntry(name, folder / MADE / f"{name}~{generators_digest()}.json.gz", "placement", generated=True)
 
 
@@ -150,7 +152,7 @@ def generate_round(name: str, path: Path) -> None:
     """Generate a round and write it; files of the same round by other versions of the generators are deleted."""
     form = _FORM.fullmatch(name)
     if form is None:
-        raise BadInput(f"{name!r}: expected such as planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
+        raise BadInput(f"{name!r}: expected for example planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
     jobs, nodes, gpus, seed = map(int, form.groups()[1:])
     made = generate(form[1], jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
     make_folder(path.parent)

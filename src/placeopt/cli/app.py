@@ -70,8 +70,16 @@ GROUPS = {
             (whatif.fit, "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack"),
             (whatif.slots, "placeopt whatif slots round.json --sizes 8,64"),
             (whatif.fail, "placeopt whatif fail round.json --plan plan.json --level rack --k 1 --all"),
-            (whatif.add, "placeopt whatif add round.json --node-type dgx --until placed=all"),
-            (whatif_rounds.sweep, "placeopt whatif sweep round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv"),
+            (
+                whatif.add,
+                "placeopt whatif add round.json --node-type dgx --until placed=all; with a scenario: "
+                "placeopt whatif add trace.json --node-type dgx --until 'p95_wait<=30m' --policy fcfs",
+            ),
+            (
+                whatif_rounds.sweep,
+                "placeopt whatif sweep round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv; with a scenario: "
+                "placeopt whatif sweep trace.json --vary arrivals=80-130:10 --policy fcfs --measure p95_wait",
+            ),
             (whatif_rounds.swap, "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json"),
             (whatif_rounds.price, "placeopt whatif price round.json --of node,rack"),
             (whatif_rounds.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable"),
@@ -118,13 +126,13 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """
     Optimal placement of jobs on GPU clusters, with a proven gap on every round.
 
-    Placeopt reads and writes .json and .json.gz; - is a standard stream.
+    Files are .json or .json.gz; - is standard input or output.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

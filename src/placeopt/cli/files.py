@@ -24,7 +24,7 @@ def check_sources(paths: Mapping[str, str | None]) -> None:
     """Refuse to read standard input twice, or a closed one."""
     names = [name for name, path in paths.items() if path == STREAM]
     if len(names) > 1:
-        raise UsageError(f"'-' stands for {' and '.join(names)}; standard input can be read once")
+        raise UsageError(f"'-' stands for {' and '.join(names)}; standard input can be read only once")
     if names and sys.stdin is None:
         raise BadInput("standard input: is closed")
 
@@ -44,7 +44,7 @@ def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
     except ValueError as error:  # a NUL byte in the name
         raise BadInput(f"{path!r}: no file name: {error}") from None
     if target.is_file() and any(source and os.path.realpath(source) == str(target) for source in sources):
-        raise UsageError(f"{path} is read and would be written over; name another target")
+        raise UsageError(f"{path} is also an input and would be overwritten; name another output")
 
 
 def write_document(path: str, data: bytes) -> None:
@@ -142,7 +142,7 @@ def read_any(path: str) -> Instance | Plan | Machine | Scenario:
         return loads(Plan, data, source=source)
     if keys & {"cpu_millicores", "gpus"}:
         return loads(Machine, data, source=source)
-    held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"
+    held = f"has {', '.join(list(keys)[:6])}" if keys else "is empty or not an object"
     raise BadInput(
         f"{source}: {held}; expected an instance (cluster), a plan (placements), a machine (gpus) or a scenario "
         "(arrivals)"

@@ -70,7 +70,7 @@ def check_jobs(jobs: int) -> None:
 
 
 def parse_solver_options(texts: list[str]) -> dict[str, str]:
-    """Read ``K=V`` options; raises `UsageError` at one that is not, or that stands twice."""
+    """Read ``K=V`` options; raises `UsageError` at one that is not, or that appears twice."""
     options: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -102,21 +102,31 @@ def expect(holds: bool, option: str, value: object, expected: str) -> None:
 
 RoundFile = Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")]
 PolicyChoice = Annotated[
-    str | None, typer.Option("--policy", metavar="NAME|FILE", help="Policy instead of the instance's own.")
+    str | None,
+    typer.Option(
+        "--policy", metavar="NAME|FILE", help="Policy instead of the instance's: placeopt (all defaults), or a file."
+    ),
 ]
 Plots = Annotated[
     bool | None,
-    typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+    typer.Option("--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False),
 ]
 InstanceFile = Annotated[
-    str, typer.Argument(metavar="INSTANCE", help="The cluster and its running jobs: .json, .json.gz or -.")
+    str,
+    typer.Argument(
+        metavar="INSTANCE", help="A round; add, sweep and apply also take a scenario: .json, .json.gz or -."
+    ),
 ]
 PlanFile = Annotated[
-    str | None, typer.Option("--plan", metavar="PLAN", help="Carry out this plan first, then answer the question.")
+    str | None, typer.Option("--plan", metavar="PLAN", help="Answer the question for the cluster after this plan.")
 ]
 PatchFiles = Annotated[
     list[str] | None,
-    typer.Option("--patch", metavar="FILE", help="Apply these changes first (a scenario of steps); repeatable."),
+    typer.Option(
+        "--patch",
+        metavar="FILE",
+        help="Apply the changes in this file first, steps such as fail or add_nodes; repeatable.",
+    ),
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", metavar="N", help="Threads of a solver; by default all usable cores.")
@@ -133,11 +143,13 @@ On = Annotated[
 ]
 KeptRows = Annotated[
     str | None,
-    typer.Option("--rows", metavar="FILE", help="Append every answer; answers in the file are not computed again."),
+    typer.Option(
+        "--rows", metavar="FILE", help="Append every answer to this file; answers already in it are not computed again."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
-KEEPS = "what is known"
+KEEPS = "the answers so far"
 """What is kept at Ctrl-C, for the message."""
 
 
@@ -230,7 +242,7 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     from placeopt.whatif.from_running import after_plan
     from placeopt.whatif.patch import apply_patch
 
-    changes = [read_patch(path) for path in patches or []]
+    changes = [(path, read_patch(path)) for path in patches or []]
     base = read_instance(instance)
     if plan is not None:
         carried_out = read_plan(plan)
@@ -240,7 +252,12 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
             raise BadInput(f"{label(plan)}: {error}") from None
     if ticker is not None:
         ticker.doing("working")
-    return apply_patch(base, *changes).instance
+    for path, patch in changes:
+        try:
+            base = apply_patch(base, patch).instance
+        except BadInput as error:
+            raise BadInput(f"{label(path)}: {error}") from None
+    return base
 
 
 def read_patch(path: str) -> Patch:

@@ -41,7 +41,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _invoke(list(arguments))
     except (UsageError, BadArgument, _ParserError) as error:
-        return _fail(ExitCode.USAGE, f"{_usage(error)}; see '{_command(error, arguments)} --help'")
+        text = _usage(error)
+        end = "" if text.endswith("?") else ";"
+        return _fail(ExitCode.USAGE, f"{text}{end} see '{_command(error, arguments)} --help'")
     except (BadInput, Unsupported) as error:
         return _fail(ExitCode.BAD_INPUT, str(error))
     except OSError as error:
@@ -92,7 +94,7 @@ def _internal(error: BaseException) -> int:
     message = str(error) if isinstance(error, InternalFault) else f"{type(error).__name__}: {error}"
     return _fail(
         ExitCode.INTERNAL,
-        f"internal fault: {message}; this is a fault of placeopt {__version__}, not yours: "
+        f"internal fault: {message}; this is a fault of placeopt {__version__}: "
         f"please report it with the command and its files{hint}",
     )
 

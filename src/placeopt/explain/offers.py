@@ -67,7 +67,7 @@ def remedies(q: Question, state: State, room: FreeCapacity) -> Remedies:
         fields["domains_min"] = _domains_min(q, room)
         fields["level"] = q.within("level", lambda: first_level(room, q.requirements, q.deadline))
         if fields["level"] is None:
-            q.none["level"] = "it does not fit into the whole cluster, however its workers lie"
+            q.none["level"] = "it does not fit into the whole cluster, however its workers are distributed"
     fields["preempt"] = _offer(q, "preempt", lambda: _preempt(q, state))
     fields["gpus_to_free"] = _offer(q, "gpus_to_free", lambda: _gpus_to_free(q, state))
     return _offered(q, fields)
@@ -110,7 +110,9 @@ def _domains_min(q: Question, room: FreeCapacity) -> tuple[DomainsMin, ...]:
     ]
     if not any(by_level):
         q.none["domains_min"] = (
-            f"no number of {' or '.join(levels)} domains would do" if levels else "it asks for no number of domains"
+            f"no number of {' or '.join(levels)} domains would be enough"
+            if levels
+            else "it asks for no number of domains"
         )
     return tuple(fewest for fewest in by_level if fewest)
 

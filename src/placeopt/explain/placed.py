@@ -39,11 +39,11 @@ def explain_placed(q: Question) -> Explanation:
     runs = " (it ran there before the round)" if case.number in case.running else ""
     gains = best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0)
     if gains:
-        verdict = "could stand better while all others stay"
+        verdict = "a better place exists while all other jobs stay"
     elif best.proven:
-        verdict = "stands as well as it can while all others stay"
+        verdict = "has its best place while all other jobs stay"
     else:
-        verdict = "no better place was found while all others stay; that there is none is not proven"
+        verdict = "no better place was found while all other jobs stay; not proven that none exists"
     return Explanation(
         job=case.job.id,
         status="placed",

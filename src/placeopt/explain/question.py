@@ -57,7 +57,9 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     jobs = {job.id: job for job in instance.jobs}
     if job_id not in jobs:
         such = next(iter(jobs), None)
-        raise BadInput(f"job: no job {job_id!r} in {instance.name!r}" + (f"; ids are such as {such!r}" if such else ""))
+        raise BadInput(
+            f"job: no job {job_id!r} in {instance.name!r}" + (f"; its ids look like {such!r}" if such else "")
+        )
     if plan.asked is not None:
         raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     if broken := violations(instance, plan):

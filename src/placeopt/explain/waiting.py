@@ -170,7 +170,7 @@ def _vote(outvoted: Outvoted) -> str:
     mine, theirs = outvoted.job_value, outvoted.value
     jobs = [rival.job for rival in outvoted.jobs]
     who = listed(jobs if len(jobs) <= SHOWN + 1 else [*jobs[:SHOWN], f"{len(jobs) - SHOWN} more"])
-    verb = "holds its room and is worth" if len(jobs) == 1 else "hold its room and are worth"
+    verb = "holds the room it needs and is worth" if len(jobs) == 1 else "hold the room it needs and are worth"
     together = "" if len(jobs) == 1 else " together"
     if theirs > mine:
         verdict = f"more than its {mine:,}"

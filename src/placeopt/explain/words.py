@@ -124,25 +124,21 @@ def _fewer(remedy: WorkersMax, requirements: Sequence[Requirement]) -> str:
 
 
 def _other(remedy: DomainsMin, requirements: Sequence[Requirement]) -> str:
-    return f"{_domains(remedy.domains, remedy.level)} would do, where it asks for {remedy.asked}" + _in(
+    return f"{_domains(remedy.domains, remedy.level)} would be enough, where it asks for {remedy.asked}" + _in(
         remedy.option, requirements
     )
 
 
 def _freed(remedy: GpusToFree, requirements: Sequence[Requirement]) -> str:
     where = _some(f"{number} on {node}" for node, number in Counter(gpu.node for gpu in remedy.gpus).items())
-    return (
-        f"{count(len(remedy.gpus), 'GPU')} freed would do: {where}"
-        + _in(remedy.option, requirements)
-        + _sure(remedy.proven)
-    )
+    return f"free {count(len(remedy.gpus), 'GPU')}: {where}" + _in(remedy.option, requirements) + _sure(remedy.proven)
 
 
 def _preempted(remedy: Preempt, requirements: Sequence[Requirement]) -> str:
     policy = "" if remedy.allowed else ", more than policy.changes.preemptions_max allows"
     who = _some(victim.job for victim in remedy.jobs)
     return (
-        f"without {who} it fits, for {remedy.price:,} in value{policy}"
+        f"without {who} it fits, at the price of {remedy.price:,} in value{policy}"
         + _in(remedy.option, requirements)
         + _sure(remedy.proven)
     )

@@ -104,9 +104,9 @@ def read_csv_table(
     columns = {column: position for position, column in enumerate(header) if column in (*needed, *optional)}
     missing = [column for column in needed if column not in columns]
     if missing:
-        raise BadInput(f"{source}:1: no column {', '.join(missing)} in {','.join(header)[:200]!r}, expected {needed}")
+        raise BadInput(f"{source}:1: no column {', '.join(missing)}; the header is {','.join(header)[:200]!r}")
     if repeated := next((column for column in columns if header.count(column) > 1), None):
-        raise BadInput(f"{source}:1: column {repeated!r} stands twice, expected it once")
+        raise BadInput(f"{source}:1: column {repeated!r} appears twice, expected it once")
     line_of_name: dict[str, int] = {}
     num_rows = 0
     for line, fields in lines:

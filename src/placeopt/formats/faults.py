@@ -142,7 +142,7 @@ def find_fault(text: str, source: str) -> BadInput:
             seen: set[str] = set()
             for key, _ in value:
                 if key in seen and len(faults) <= SHOWN:
-                    faults.append(f"{path_text((*path, key))}: the key stands twice; which one counts is not defined")
+                    faults.append(f"{path_text((*path, key))}: the key appears twice; which one counts is not defined")
                 seen.add(key)
             below.append((path, iter(value)))
         elif isinstance(value, list):

@@ -136,10 +136,10 @@ def _form(path: str | Path, what: str) -> Iterator[None]:
     except MALFORMED as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         if isinstance(error, ValidationError):
-            raise validation_fault(Scenario, error, f"{path}: no {what} of SC'17's artifact") from None
+            raise validation_fault(Scenario, error, f"{path}: expected the {what} of SC'17's artifact") from None
         if not isinstance(error, KeyError | ValueError):
             why = f"a value is not of the kind that it should be ({error})"
-        raise BadInput(f"{path}: no {what} of SC'17's artifact: {why}") from None
+        raise BadInput(f"{path}: expected the {what} of SC'17's artifact: {why}") from None
 
 
 def _json(path: str) -> dict[str, Any]:

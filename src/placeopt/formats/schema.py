@@ -43,7 +43,7 @@ def document_schema(name: str) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"{name}-{FORMAT_VERSION}.json",
-        "$comment": "Placeopt also refuses references to nothing, keys that stand twice, and 3.0 for 3.",
+        "$comment": "Placeopt also refuses references to nothing, keys that appear twice, and 3.0 for 3.",
         **schema,
     }
 

@@ -90,7 +90,7 @@ def read_solu(path: Path) -> dict[str, Known]:
         known = out.get(name, Known())
         twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
         if twice:
-            raise BadInput(f"{path}:{number}: the {twice[0]} of {name!r} stands twice; keep one line of it")
+            raise BadInput(f"{path}:{number}: the {twice[0]} of {name!r} appears twice; keep one line of it")
         figures: dict[str, Any] = dict.fromkeys(FIELDS[tag], value)
         figures |= {f"{field_of}_by": by.strip() for field_of in FIELDS[tag]}
         out[name] = replace(known, **figures)

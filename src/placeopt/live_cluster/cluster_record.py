@@ -163,7 +163,7 @@ class ClusterRecord:
         """Raise ``BadInput`` unless these jobs can come and go, once ``nodes`` have changed."""
         leaving = set(remove)
         if len(leaving) < len(remove):
-            raise BadInput("remove_jobs: a job stands twice")
+            raise BadInput("remove_jobs: a job appears twice")
         for job_id in remove:
             if job_id not in self.jobs:
                 raise BadInput(f"remove_jobs: no job {job_id!r}")

@@ -158,7 +158,7 @@ class LiveCluster:
         numbers: dict[str, int] = {}
         for job_id in jobs:
             if job_id in numbers:
-                raise BadInput(f"jobs: {job_id!r} stands twice")
+                raise BadInput(f"jobs: {job_id!r} appears twice")
             if job_id in self.record.running:
                 raise BadInput(f"jobs: job {job_id!r} runs already")
             if job_id not in self.record.jobs:

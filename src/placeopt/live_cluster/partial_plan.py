@@ -162,5 +162,5 @@ def _reason(placer: IncrementalPlacer, rule: GreedyRule, number: int, record: Jo
     if placer.decide(number, rule.score, rule.chooser) is not None:
         return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number, record)}"
     if any(is_laid_out(problem, option) for option in problem.options_of(number)):
-        return "not_reached", "greedy found no way to lie as the job asks; a whole round looks at all ways"
+        return "not_reached", "greedy found no distribution that the job allows; a whole round considers all"
     return "conflict", conflict_detail(candidates, number, record, "the running jobs")

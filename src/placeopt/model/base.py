@@ -63,11 +63,11 @@ Labels = Annotated[dict[Id, Name], AfterValidator(lambda labels: dict(sorted(lab
 
 
 def refuse_repeats(path: str, values: Iterable[object], rule: str) -> None:
-    """Raise ValueError at the first value that stands twice; ``path`` has ``[]`` for its index."""
+    """Raise ValueError at the first value that appears twice; ``path`` has ``[]`` for its index."""
     seen: set[object] = set()
     for i, value in enumerate(values):
         if value in seen:
-            raise ValueError(f"{path.replace('[]', f'[{i}]')}: {value!r} stands twice; {rule}")
+            raise ValueError(f"{path.replace('[]', f'[{i}]')}: {value!r} appears twice; {rule}")
         seen.add(value)
 
 

@@ -63,7 +63,7 @@ class Cluster(Record):
                     f"domains[{i}].level: {domain.level!r} is a level inside a machine; choose another name"
                 )
             if domain.id in levels:
-                raise ValueError(f"domains[{i}].id: {domain.id!r} stands twice; ids of domains are unique")
+                raise ValueError(f"domains[{i}].id: {domain.id!r} appears twice; ids of domains are unique")
             if domain.parent is not None and domain.parent not in levels:
                 raise ValueError(
                     f"domains[{i}].parent: no domain {domain.parent!r} before {domain.id!r}; list parents first"

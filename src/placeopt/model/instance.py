@@ -166,7 +166,7 @@ class Instance(Record):
         levels = {"node"} | {domain.level for domain in self.cluster.domains}
         for i, job in enumerate(self.jobs):
             if job.id in jobs:
-                raise ValueError(f"jobs[{i}].id: {job.id!r} stands twice; ids of jobs are unique")
+                raise ValueError(f"jobs[{i}].id: {job.id!r} appears twice; ids of jobs are unique")
             jobs[job.id] = job
             fault = job_fault(job, nodes, queues, levels)
             if fault is not None:

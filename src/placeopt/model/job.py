@@ -200,7 +200,7 @@ class Job(Record):
         seen: set[str] = set()
         for i, option in enumerate(self.options):
             if option.id in seen:
-                raise ValueError(f"options[{i}].id: {option.id!r} stands twice; ids of options are unique in a job")
+                raise ValueError(f"options[{i}].id: {option.id!r} appears twice; ids of options are unique in a job")
             seen.add(option.id)
             if self.kind == "cpu" and option.demand.gpus:
                 raise ValueError(

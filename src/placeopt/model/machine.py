@@ -98,7 +98,7 @@ class Machine(Record):
         parents: dict[str, str | None] = {}
         for i, part in enumerate(self.parts):
             if part.id in parents:
-                raise ValueError(f"parts[{i}].id: part {part.id!r} stands twice; ids of parts are unique")
+                raise ValueError(f"parts[{i}].id: part {part.id!r} appears twice; ids of parts are unique")
             if part.parent is not None and part.parent not in parents:
                 raise ValueError(
                     f"parts[{i}].parent: no part {part.parent!r} before part {part.id!r}; list parents first"

@@ -44,7 +44,7 @@ class Assignment(Record):
             if len(worker.gpus) != demand.gpus:
                 return f"workers[{w}].gpus: {len(worker.gpus)} GPUs, the option's demand is {demand.gpus} per worker"
         if len(set(held)) != len(held):
-            return "workers: a GPU stands twice; a job holds each GPU once"
+            return "workers: a GPU appears twice; a job holds each GPU once"
         if set(held) != {int(gpu) for gpu in self.gpus}:
             return f"gpus: lists {sorted(map(int, self.gpus))}, the workers hold {sorted(held)}"
         low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli

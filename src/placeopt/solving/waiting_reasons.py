@@ -200,7 +200,7 @@ def _is_kept(context: SolveContext, beside: Candidates, job: int) -> str | None:
     node = context.whole.node_ids[first_fit.nodes[0]]
     if context.ahead is not None and job in context.ahead.scheduled:
         return f"fits on node {node!r}, but look-ahead has another place for it, which others hold"
-    return f"fits on node {node!r}, but would not end before a job starts for which GPUs there are kept"
+    return f"fits on node {node!r}, but would not end before the start of a job for which GPUs there are reserved"
 
 
 def utility_is_low(beside: Candidates, job: int) -> str | None:
@@ -261,7 +261,11 @@ def conflict_detail(alone: Candidates, job: int, record: Job, others: str) -> st
         places_left = alone.rooms(o, nodes)
         total, need = int(places_left.sum()), int(options.bundles[o])
         if total < need:
-            tried.append(f"{name}{total} of {need} places left beside {others} for {need_of(problem, job, record, o)}")
+            tried.append(
+                f"{name}{total} of {need} needed places free beside {others}, for {need_of(problem, job, record, o)}"
+            )
         else:
-            tried.append(f"{name}there are {total} places for its {need} parts, but no way to lie in them as it asks")
+            tried.append(
+                f"{name}there are {total} places for its {need} parts, but no distribution over them that it allows"
+            )
     return "; ".join(tried)

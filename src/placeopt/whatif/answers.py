@@ -314,8 +314,8 @@ class EmptiedDomains(Record):
     """
     Moves that empty domains: ``freed`` domains are empty afterwards, including those that were empty before.
 
-    ``moves`` are in an order in which each keeps every rule at its time; ``ordered`` is false where no such order was
-    found. ``at_least``: the proven minimum of moves for so many domains.
+    ``moves`` are in an order that keeps every rule after each move; ``ordered`` is false where no such order was found.
+    ``at_least``: the proven minimum of moves for so many domains.
     """
 
     freed: int

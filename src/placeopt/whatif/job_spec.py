@@ -69,7 +69,7 @@ def parse_job(
     if queue is not None and all(known.id != queue for known in instance.policy.queues):
         raise BadArgument(f"queue: no queue {queue!r} in the policy")
     if not gpus and not cpu_millicores and not memory_mib:
-        raise BadArgument(f"job {text!r}: asks for nothing; state CPU or memory as well")
+        raise BadArgument(f"job {text!r}: requests nothing; state GPUs, CPU or memory")
     if together is not None and together not in levels_of(instance):
         raise BadArgument(
             f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}"

@@ -63,7 +63,7 @@ def parse_range(text: str, words: str) -> tuple[int, ...]:
     for part in words.split(","):
         numbers = RANGE.fullmatch(part)
         if numbers is None:
-            raise BadArgument(f"{text!r}: {part!r} is no number and no range such as 0-10 or 80-130:10")
+            raise BadArgument(f"{text!r}: {part!r} is neither a number nor a range such as 0-10 or 80-130:10")
         first, last = int(numbers[1]), int(numbers[2] or numbers[1])
         steps = range(first, last + 1, int(numbers[3] or 1))
         if not steps or len(settings) + len(steps) > MOST_POINTS:
@@ -128,7 +128,7 @@ def _refuse_unknown(instance: Instance, variation: Variation) -> None:
     }.get(variation.what)
     if there is not None and variation.name not in there:
         known = ", ".join(there[:20]) or "none"
-        kind = "machine type" if variation.what == "nodes" else "queue"
+        kind = "machine type or node" if variation.what == "nodes" else "queue"
         raise BadArgument(f"vary: no {kind} {variation.name!r}; there are: {known}")
 
 

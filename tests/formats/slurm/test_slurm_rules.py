@@ -76,7 +76,7 @@ def test_generic_resources_in_all_spellings() -> None:
     assert [one.indices for one in parse_gres("gpu:2(S:0)(IDX:1-2),gpu:1(IDX:N/A)")] == ["1-2", None]
     assert [one.socket for one in parse_gres("gpu:1(S:1),gpu:1(S:0-1),gpu:1(S:0,1),gpu:1")] == [1, None, None, None]
     for broken in ("gpu:a:b:c", "gpu:", ":4", "gpu:4)", "gpu:2(IDX:0", "gpu:a100:lots:2"):
-        with pytest.raises(ValueError, match="expected such as"):
+        with pytest.raises(ValueError, match="expected for example"):
             parse_gres(broken)
 
 

@@ -94,7 +94,7 @@ def test_slurm_continued_lines_and_comments(tmp_path: Path) -> None:
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n", "above itself"),
         ("SwitchName=a Switches=b\n", "no line of its own"),
         ("SwitchName=a Nodes=n\nSwitchName=b Nodes=n\n", "line 2: .*is under 'a' already"),
-        ("SwitchName=a Nodes=n\nSwitchName=a Nodes=m\n", "line 2: .*stands twice"),
+        ("SwitchName=a Nodes=n\nSwitchName=a Nodes=m\n", "line 2: .*appears twice"),
         ("SwitchName=a Nodes=n[1-\n", "line 1: brackets"),
         ("SwitchName=a Fruit=n\n", "line 1: 'Fruit=n'"),
         ("SwitchName=a\n", "places no node"),
@@ -167,7 +167,7 @@ def test_infiniband_fat_tree_and_rails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [HOSTS, GUIDS])
 def test_names_without_a_network_are_refused(path: Path) -> None:
-    with pytest.raises(Unsupported, match="no network; give it together"):
+    with pytest.raises(Unsupported, match="not a network; give it together"):
         read_topo([path])
 
 

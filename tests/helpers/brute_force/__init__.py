@@ -19,7 +19,7 @@ What is compared
     The value is the sum of the values of the options taken, less the prices of changes. The costs are in ``costs``,
     restated from docs/formulas.md.
 
-A running job may exceed a limit (docs/concepts.md, "What stands"): a sum may exceed its limit where nothing that
+A running job may exceed a limit (docs/concepts.md states the rule): a sum may exceed its limit where nothing that
 starts or moves adds to it.
 """
 

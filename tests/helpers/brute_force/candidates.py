@@ -141,7 +141,7 @@ def _must_stay(problem: Problem, job: int) -> bool:
     """
     Tell whether a running job may not be changed at all because of the way it stands.
 
-    docs/concepts.md, "What stands": a job of a single-node option on several nodes, and a job on a GPU that more jobs
+    docs/concepts.md has the rule: a job of a single-node option on several nodes, and a job on a GPU that more jobs
     hold than may share one.
     """
     placed, most = problem.running[job], problem.jobs_per_gpu

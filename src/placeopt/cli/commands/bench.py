@@ -31,7 +31,7 @@ SELECTIONS = ("all", "tiny")
 """Sets made of others' instances: they come last on the page of statistics."""
 
 InstancesFolder = Annotated[
-    str, typer.Option("--instances", metavar="DIR", help="Folder of the named sets, and of best.solu.")
+    str, typer.Option("--instances", metavar="DIR", help="Folder of the named sets and of best.solu, the known values.")
 ]
 
 KnownFolder = Annotated[
@@ -45,7 +45,8 @@ KnownFolder = Annotated[
 ]
 
 SoluFile = Annotated[
-    str | None, typer.Option("--solu", metavar="FILE", help="Known values, instead of best.solu there.")
+    str | None,
+    typer.Option("--solu", metavar="FILE", help="File of known values, instead of best.solu in that folder."),
 ]
 
 
@@ -57,34 +58,36 @@ def run(
             metavar="A,B,...", help="Methods for rounds, solvers (highs, cpsat, ...) for MPS and GAP, or all."
         ),
     ],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")],
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a case.")] = 10.0,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder of results; cases with a row there are not run again.")
+    ],
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit of a case in seconds.")] = 10.0,
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds, such as 0-4 or 0,7.")] = "0",
-    threads: Annotated[int, typer.Option(metavar="N", help="Threads a case.")] = 1,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Cases side by side.")] = 1,
+    threads: Annotated[int, typer.Option(metavar="N", help="Threads of a case.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Cases to run in parallel.")] = 1,
     on: On = HERE,
     memory_limit: Annotated[
-        int | None, typer.Option(metavar="MIB", help="MiB that a solve may take beyond what is loaded.")
+        int | None, typer.Option(metavar="MIB", help="MiB that a solve may use beyond the loaded data.")
     ] = None,
     permute: Annotated[
         bool, typer.Option("--permute", help="Each seed also shuffles jobs and nodes, or rows and columns.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Keep what has been run, or run all anew.")
+        bool, typer.Option("--resume/--no-resume", help="Skip cases that have a row, or run all again.")
     ] = True,
     instances: InstancesFolder = INSTANCES,
     solu: SoluFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print neither table nor progress.")] = False,
 ) -> int:
     """
     Run every solver on every instance of the sets with every seed, each case in a process that can be killed.
 
-    Rows are appended to DIR/results.jsonl as they come; the same command goes on where it was stopped.
+    Rows are appended to DIR/results.jsonl as cases end; the same command continues where it was stopped.
 
     Verdicts: ok (proven, equal to the known optimum), solved (proven), better (than the best known), timeout (ended
-    without a proof), fail (wrong), abort (no answer), unsupported (the solver cannot take the instance; in no mean).
-    Exit code 1 says that a case failed or was aborted.
+    without a proof), fail (wrong), abort (no answer), unsupported (the solver cannot take the instance; it is in
+    no mean). Exit code 1: a case has the verdict fail or abort.
     """
     started = time.monotonic()
     _check(time_limit, threads, jobs, memory_limit)
@@ -93,7 +96,7 @@ def run(
 
     with (
         Ticker(started, quiet=quiet) as ticker,
-        Interruption("the rows that are there") as interruption,
+        Interruption("the rows so far") as interruption,
         workers(on, jobs) as width,
     ):
         plan = plan_cases(
@@ -168,12 +171,12 @@ def statistics(
     ] = None,
     instances: InstancesFolder = INSTANCES,
     solu: SoluFile = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
 ) -> int:
     """
-    Write what the instances of sets are like, and what is known of each, with checksums.
+    Write the properties of the instances of sets, their known values and checksums, as a Markdown page.
 
-    Rounds that generators make are made where they are not there yet.
+    Generated rounds that do not exist yet are generated first.
     """
     check_target(out, ())
     started = time.monotonic()
@@ -202,7 +205,7 @@ def report(
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
     plots: Plots = None,
     brief: Annotated[
-        bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")
+        bool, typer.Option("--brief", help="Write only the page, its pictures as SVG and the cases as CSV.")
     ] = False,
     instances: KnownFolder = None,
     solu: SoluFile = None,
@@ -213,8 +216,8 @@ def report(
     Write a report: a Markdown page, a CSV file of every table, plots as SVG and PDF.
 
     Shifted geometric means of wall and CPU time, PAR2 and PAR10, primal and primal-dual integrals, performance
-    profiles, and paired comparisons with bootstrap intervals. Gaps are to the values that the run knew, unless
-    --instances or --solu names others.
+    profiles, and paired comparisons with bootstrap intervals. Gaps refer to the known values of the run,
+    unless --instances or --solu names others.
     """
     check_seconds("--shift", shift)
     from placeopt.benchmark.report import make_report, write_report
@@ -236,7 +239,7 @@ def report(
 
 def check(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
-    jobs: Annotated[int, typer.Option(metavar="N", help="Rows side by side.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Rows to check in parallel.")] = 1,
     instances: KnownFolder = None,
     solu: SoluFile = None,
     update: Annotated[
@@ -246,9 +249,9 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> int:
     """
-    Referee every stored plan and every model's values again, and compare them with their rows.
+    Check every stored plan and solution again, and compare them with their rows.
 
-    Rows are compared with the values that their run knew, unless --instances or --solu names others. Exit code 1 says
+    Rows are compared with the known values of their run, unless --instances or --solu names others. Exit code 1 says
     that something is wrong. With --update what stands enters the file of known values, the run's own unless another is
     named; it only ever gets better, and a value is called optimal there only where a bound meets it.
     """

@@ -25,26 +25,30 @@ if TYPE_CHECKING:
 
 def papers(
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")
+        str | None, typer.Option(metavar="DIR", help="Folder of results; cases with a row there are not run again.")
     ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Papers or settings; by default all. 'list' names them.")
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds of the drawn scenarios, such as 0-4.")] = "0-4",
-    jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,
-    full: Annotated[bool, typer.Option("--full", help="The papers' sizes, where they are reduced otherwise.")] = False,
-    run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Simulations to run in parallel.")] = 1,
+    full: Annotated[
+        bool, typer.Option("--full", help="Simulate in full size the settings that are reduced by default.")
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="Run the simulations, or only write the report of earlier runs.")
+    ] = True,
     plots: Plots = None,
     instances: Annotated[
-        str, typer.Option("--instances", metavar="DIR", help="Folder that holds papers/, the stored scenarios.")
+        str, typer.Option("--instances", metavar="DIR", help="Folder that contains papers/, the stored scenarios.")
     ] = INSTANCES,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Neither page nor progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print neither page nor progress.")] = False,
 ) -> int:
     """
-    Simulate the settings of five papers, and put their figures beside ours in one table.
+    Simulate the settings of five papers, and compare their figures with ours in one table.
 
     Writes DIR/papers.md, a CSV file of each table, and pictures. Runs are appended to DIR/results.jsonl as they end;
-    the same command goes on where it was stopped.
+    the same command continues where it was stopped.
     """
     started = time.monotonic()
     check_jobs(jobs)

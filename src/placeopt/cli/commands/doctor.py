@@ -166,7 +166,7 @@ def doctor(
     """
     Print versions, solvers, cores and memory limits; try a solver process and both import orders.
 
-    Returns 1, with the problem named, if something is wrong.
+    Exit code 1: something is wrong; the problem is printed.
     """
     findings = examine()
     problems = [finding.problem for finding in findings if finding.problem]

@@ -24,11 +24,11 @@ def generate(
         str,
         typer.Option(
             metavar="NAME",
-            help="uniform, varied, gangs, fractions, cubemesh; and hard ones: planted, resources, parity, islands, "
-            "preempt, defrag.",
+            help="uniform, varied, gangs, fractions, cubemesh, elastic; and hard ones: planted, resources, parity, "
+            "islands, preempt, defrag.",
         ),
     ] = "uniform",
-    jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; some running ones come on top.")] = 50,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; running jobs are added to them.")] = 50,
     nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
     gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh and islands take 8 only.")] = 8,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
@@ -36,21 +36,21 @@ def generate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Instead of a round a setting of the papers, to simulate, in full size, such as sc17-table-1 or "
-            "genie-10; a wrong name lists them.",
+            help="Write a scenario to simulate instead of a round: a setting of the papers in full size, such as "
+            "sc17-table-1 or genie-10; a wrong name lists all.",
         ),
     ] = None,
     instances: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder that holds papers/, for the settings that are stored.")
+        str, typer.Option(metavar="DIR", help="Folder that contains papers/, the stored scenarios.")
     ] = "instances",
 ) -> int:
-    """Make up a round, or a scenario, to try things on: the same arguments always give the same file."""
+    """Generate an artificial round, or a scenario of a paper; the same arguments always give the same file."""
     check_target(out)
     if scenario is not None:
         sources = {name: context.get_parameter_source(name) for name in ("spec", "jobs", "nodes", "gpus")}
         given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
         if given:
-            raise UsageError(f"--scenario: makes a setting of the papers in its full size; leave out --{given[0]}")
+            raise UsageError(f"--scenario: writes a setting of the papers in full size; leave out --{given[0]}")
         return _scenario(scenario, seed, instances, out)
     from placeopt.generators import generate as make
 
@@ -71,7 +71,7 @@ def _scenario(name: str, seed: int, instances: str, out: str) -> int:
         raise UsageError(f"--scenario: no setting {name!r}; known settings: {', '.join(SETTINGS)}")
     made = SETTINGS[name].make(seed, Path(instances), True)
     if isinstance(made, OneAtATime):
-        raise UsageError(f"--scenario: {name!r} is played one job at a time and makes no scenario")
+        raise UsageError(f"--scenario: {name!r} is simulated one job at a time and has no scenario")
     write_made(out, made)
     return ExitCode.DONE
 
@@ -85,21 +85,28 @@ def export(
     out: Annotated[str, typer.Option(metavar="FILE", help="Write the model; - for standard output.")],
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="One of mps, lp, cp-sat.")] = "mps",
     level: Annotated[
-        str, typer.Option(metavar="NAME", help="value: most value placed; cost: least cost at that value.")
+        str,
+        typer.Option(
+            metavar="NAME", help="value: maximise the value of the jobs; cost: minimise the cost at that value."
+        ),
     ] = "value",
     formulation: Annotated[
-        str, typer.Option(metavar="NAME", help="counts, or assignment with a variable for each job and GPU.")
+        str,
+        typer.Option(
+            metavar="NAME", help="counts: a variable for each job and node; assignment: for each job, node and GPU."
+        ),
     ] = "counts",
     policy: PolicyChoice = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds to prove the value, which is fixed at the level cost.")
+        float,
+        typer.Option(metavar="S", help="Seconds to prove the value, which level cost fixes; unused at level value."),
     ] = DEFAULT_TIME_LIMIT_S,
 ) -> int:
     """
     Write the integer model that the exact stage solves, as MPS, LP or CP-SAT's binary protocol buffer.
 
-    Solved elsewhere, its optimum is the objective of that level in an optimal plan. CBC ignores the sense in an MPS
-    file: give it -max for the level value.
+    Its optimum, found by any solver, equals the objective of that level in an optimal plan. CBC ignores the sense in an
+    MPS file: give it -max for the level value.
     """
     check_sources({"INSTANCE": instance, "--policy": policy})
     check_target(out, [instance, policy])

@@ -28,22 +28,22 @@ def report(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
             "whatif and audit with --json; recognised by content.",
         ),
     ],
-    out: Annotated[str, typer.Option(metavar="HTML", help="The file.")],
+    out: Annotated[str, typer.Option(metavar="HTML", help="File to write; its name ends in .html.")],
     figures: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Also write each figure there: SVG, PNG, PDF and CSV.")
     ] = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "placeopt report",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not say what was written.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> int:
     """
-    Draw what other commands wrote: GPU map, bars by GPU, GPUs held, waiting, and every answer of whatif and audit.
+    Draw the results of other commands as one HTML file: plans, simulations, and answers of whatif and audit.
 
-    The file needs no network. Needs matplotlib, the extra 'plot'.
+    The file opens without a network. The command needs matplotlib (the extra 'plot').
     """
     check_sources({path: path for path in inputs})
     check_target(out, inputs)
@@ -52,7 +52,7 @@ def report(
             f"--out: {out}, expected a name that ends in .html; --figures FOLDER writes each figure as PDF"
         )
     if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
-        raise UsageError(f"--figures: {figures} is no folder")
+        raise UsageError(f"--figures: {figures!r}, expected a folder")
     from placeopt.formats.figure import FORMATS
     from placeopt.report.html import page
 
@@ -128,7 +128,7 @@ class _Inputs:
         elif kind := answer_type(keys):
             self.answers.append((source, loads(kind, data, source=source)))
         else:
-            held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is no JSON object"
+            held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is not a JSON object"
             raise BadInput(
                 f"{source}: {held}; expected an instance, a plan, a scenario, a log, or an answer of whatif or audit "
                 "with --json"
@@ -143,7 +143,7 @@ class _Inputs:
         for number, (source, plan) in enumerate(self.plans):
             instance = told.get(plan.instance.digest or "")
             if instance is None:
-                raise BadInput(f"{source}: is a plan of {plan.instance.name!r}; name that instance's file as well")
+                raise BadInput(f"{source}: a plan of {plan.instance.name!r}; name the file of that instance too")
             drawn.append(gpu_map(instance, plan, name=f"plan-{number}"))
         planned = {plan.instance.digest for _, plan in self.plans}
         left = [instance for digest, instance in told.items() if digest not in planned]

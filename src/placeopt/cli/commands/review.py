@@ -41,8 +41,8 @@ def check(
     """
     Judge a plan: every hard rule, then its objective, costs, bounds and gap.
 
-    Prints ok and returns 0, or lists what is wrong and returns 1. The plan is judged by the policy that it carries.
-    Limits that running jobs exceeded before the round, and still do, are listed, but are no fault of the plan.
+    Prints ok and returns 0, or lists what is wrong and returns 1. The plan is judged by the policy in it.
+    Limits that running jobs exceeded before the round and still exceed are listed, but are not faults of the plan.
     """
     check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.check import judge
@@ -98,7 +98,10 @@ def audit(
     ] = None,
     moves: Annotated[int, typer.Option(metavar="N", help="Largest number of moves to list.")] = 5,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds for the best plan; single moves take half as long again.")
+        float,
+        typer.Option(
+            metavar="S", help="Seconds for the best plan; trying single moves takes up to half of that in addition."
+        ),
     ] = 10.0,
     threads: Threads = None,
     seed: Seed = 0,

@@ -63,7 +63,7 @@ def show(
         data = partial(documents.plan_data, round_, content)
         page = partial(documents.plan_page, round_, content, glyphs, width=columns)
     elif instance is not None:
-        raise UsageError(f"--instance goes with a plan, and {document} is none")
+        raise UsageError(f"--instance: needs a plan; {document} is not one")
     elif isinstance(content, Instance):
         data = partial(documents.instance_data, content)
         page = partial(documents.instance_page, content, glyphs, width=columns)
@@ -83,7 +83,7 @@ def _round_of(plan: Plan, source: str, path: str | None) -> Instance:
     from placeopt.formats.documents import read_instance
 
     if path is None:
-        raise UsageError(f"{source} is a plan: name its round too, --instance INSTANCE")
+        raise UsageError(f"{source} is a plan; name its round too: --instance INSTANCE")
     instance = read_instance(path)
     stated = plan.instance
     digest = instance.digest if plan.asked is None else None  # a plan for some jobs names no content

@@ -27,9 +27,14 @@ SUMMARIES = "summaries.json"
 
 
 def simulate(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="What arrives where: .json, .json.gz or -.")],
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="Cluster and arriving jobs: .json, .json.gz or -.")
+    ],
     policy: Annotated[
-        str, typer.Option(metavar="NAME|FILE[,...]", help="Scheduling policies, one after the other.")
+        str,
+        typer.Option(
+            metavar="NAME|FILE[,...]", help="Scheduling policies to compare, names or files; a wrong name lists all."
+        ),
     ] = "placeopt",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and of random draws.")] = 0,
     time_limit: Annotated[
@@ -60,21 +65,26 @@ def simulate(
     round_: Annotated[
         str | None,
         typer.Option(
-            "--round", metavar="INSTANCE", help="Write the state at a moment as a round, for solve, audit or whatif."
+            "--round",
+            metavar="INSTANCE",
+            help="Write the state at the moment --at as a round, for solve, audit or whatif.",
         ),
     ] = None,
     at: Annotated[
-        float | None, typer.Option(metavar="S", help="The moment, in seconds; by default, when the most jobs wait.")
+        float | None,
+        typer.Option(
+            metavar="S", help="Moment for --round, in simulated seconds; by default, when the most jobs wait."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print neither table nor progress.")] = False,
 ) -> int:
     """
     Simulate jobs that arrive over time under scheduling policies, and compare the results.
 
-    Ctrl-C stops and keeps the results so far; with --out, the same command continues there. The same seed gives the
-    same log, byte for byte. --round writes the placements at a moment; placeopt audit compares them with the best. A
-    warning names a policy that needs run time estimates which jobs do not state.
+    Ctrl-C stops and prints the results so far; with --out, the same command continues from there. The same seed gives
+    the same log, byte for byte. --round writes the placements at one moment, which placeopt audit compares with the
+    best plan. A warning appears if a policy needs run time estimates that jobs do not state.
     """
     started = time.monotonic()
     check_seed(seed)
@@ -82,9 +92,9 @@ def simulate(
     expect(rule in (None, "rate", "sc17"), "--rule", rule, "rate or sc17")
     expect(estimates in ("stated", "actual"), "--estimates", estimates, "stated or actual")
     if round_ is not None and "," in policy:
-        raise UsageError("--round: a moment is one of one policy; name one with --policy")
+        raise UsageError("--round: needs one policy, whose state it writes; --policy names several")
     if at is not None and (round_ is None or not at >= 0):
-        raise UsageError(f"--at: {at}, expected seconds from 0 on, and --round with the file to write")
+        raise UsageError(f"--at: {at}, expected seconds, 0 or more, together with --round FILE")
     check_sources({"SCENARIO": scenario})
     check_target(round_, (scenario, policy))
     from placeopt.simulation import simulate as play
@@ -101,7 +111,7 @@ def simulate(
         )
         folder = _folder(out)
         summaries: list[Summary] = []
-        with Interruption("what is there so far") as interruption:
+        with Interruption("the results so far") as interruption:
             for scheduling in policies:
 
                 def on_progress(news: Tick, name: str = scheduling.name) -> None:
@@ -164,7 +174,7 @@ def _refuse_twins(policies: list[Scheduling]) -> None:
     for i, policy in enumerate(policies):
         for other in policies[:i]:
             if policy.name == other.name:
-                raise UsageError(f"--policy: {policy.name!r} stands twice; each name once")
+                raise UsageError(f"--policy: {policy.name!r} appears twice; name each once")
             if policy.digest == other.digest:
                 raise UsageError(f"--policy: {other.name!r} and {policy.name!r} differ in name only; drop one")
 
@@ -182,7 +192,7 @@ def _folder(out: str | None) -> Path | None:
     if out is None:
         return None
     if out == STREAM:
-        raise UsageError("--out: '-' is no folder; --json prints the summaries")
+        raise UsageError("--out: '-', expected a folder; --json prints the summaries")
     from placeopt.formats.files import make_folder
 
     return make_folder(out)

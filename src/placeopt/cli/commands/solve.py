@@ -114,7 +114,9 @@ DEFAULT_TIME_LIMIT_S = 10.0
 
 def solve(
     instance: RoundFile,
-    method: Annotated[str, typer.Option(metavar="NAME", help="auto, or a method by name.")] = "auto",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, or a method such as stranding or counts; a wrong name lists all.")
+    ] = "auto",
     policy: PolicyChoice = None,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Time limit in seconds, reading included.")
@@ -133,7 +135,7 @@ def solve(
         str | None,
         typer.Option(metavar="PLAN", help="An earlier plan as a hint; the running jobs are those of the instance."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and ties.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and of tie-breaking.")] = 0,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Same input, same plan, byte for byte: one thread, no timings.")
     ] = False,
@@ -142,13 +144,13 @@ def solve(
         str | None, typer.Option(metavar="PLAN", help="Write the plan: .json, .json.gz, or - for standard output.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead of a summary.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Neither summary nor progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print neither summary nor progress.")] = False,
 ) -> int:
     """
     Place the waiting jobs of a round, prove a bound on the result, and print a summary.
 
     Ctrl-C stops with the best plan so far; a second one quits at once. Progress goes to standard error after 2 s.
-    Exit code 4 says that jobs were waiting and none was placed.
+    Exit code 4: jobs were waiting and none was placed.
     """
     started = time.monotonic()
     params = SolveParams(
@@ -241,7 +243,7 @@ def _warn_of_estimates(instance: Instance, plan: Plan) -> None:
     if lacking:
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
         write_error(
-            f"warning: look-ahead goes by run time estimates, and {lacking[0]}{more} of the waiting jobs state none "
+            f"warning: look-ahead uses run time estimates, and {lacking[0]}{more} of the waiting jobs state none "
             "(run_time_ms of their options)"
         )
 

@@ -36,7 +36,10 @@ PLACED = "placed=all"
 def fit(
     question: SolverQuestion,
     job: Annotated[
-        str, typer.Option(metavar="SPEC", help="8, 8xH100, 4x8xH100 (4 workers of 8), 0.5xT4, or a job's id: its like.")
+        str,
+        typer.Option(
+            metavar="SPEC", help="8, 8xH100, 4x8xH100 (4 workers of 8), 0.5xT4, or a job's id: a job like it."
+        ),
     ],
     cpu: Annotated[int, typer.Option(metavar="MILLICORES", help="CPU of each worker.")] = 0,
     memory: Annotated[int, typer.Option(metavar="MIB", help="Memory of each worker.")] = 0,
@@ -44,7 +47,7 @@ def fit(
         str | None, typer.Option(metavar="LEVEL", help="One domain of this level holds all workers.")
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="ID", help="Queue that the job is in.")] = None,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for counting copies.")] = 10.0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit for counting copies, in seconds.")] = 10.0,
 ) -> int:
     """
     Count the copies of a job that fit beside the running jobs, and name the limiting resource and the largest gang.
@@ -91,15 +94,21 @@ def fail(
     level: Annotated[
         str, typer.Option(metavar="LEVEL", help="node, a level of the network, or gpu, switch, numa, socket.")
     ],
-    k: Annotated[int, typer.Option("--k", metavar="K", help="How many fail at once.")] = 1,
-    everything: Annotated[bool, typer.Option("--all", help="Try every one of them, or every K.")] = False,
+    k: Annotated[int, typer.Option("--k", metavar="K", help="Number of parts of the level that fail at once.")] = 1,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Try every part of the level, or every combination of K.")
+    ] = False,
     domains: Annotated[
-        str | None, typer.Option(metavar="ID,...", help="Try these only, or every K of them, instead of --all.")
+        str | None,
+        typer.Option(
+            metavar="ID,...", help="Try only these parts, or every combination of K of them, instead of --all."
+        ),
     ] = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="What still runs may be changed as the policy lets it; else it stays.")
+        bool,
+        typer.Option("--changes", help="Let jobs that still run be moved, shrunk and preempted as the policy allows."),
     ] = False,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a scenario.")] = 10.0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit of a scenario in seconds.")] = 10.0,
 ) -> int:
     """
     Fail nodes, racks or switches, and try to place their jobs elsewhere.
@@ -128,33 +137,42 @@ def fail(
 def add(
     question: ParallelQuestion,
     node_type: Annotated[
-        str, typer.Option(metavar="TYPE|NODE", help="Machine type, or node to copy; several by commas.")
+        str,
+        typer.Option(
+            metavar="TYPE|NODE", help="Machine type, or node to copy; several, separated by commas, may be mixed."
+        ),
     ],
     until: Annotated[
         str,
-        typer.Option(metavar="GOAL", help="placed=all: every job of the round; of a scenario such as p95_wait<=30m."),
+        typer.Option(
+            metavar="GOAL",
+            help="placed=all: every job of the round is placed. With a scenario, a goal such as p95_wait<=30m.",
+        ),
     ] = PLACED,
-    most: Annotated[int | None, typer.Option(metavar="N", help="Of a scenario: nodes to try at most.")] = None,
+    most: Annotated[
+        int | None, typer.Option(metavar="N", help="With a scenario: largest number of nodes to try.")
+    ] = None,
     policy: ReplayPolicy = None,
     draws: Draws = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds for the whole search; of a scenario, for a round.")
+        float, typer.Option(metavar="S", help="Seconds for the whole search; with a scenario, for a whole round.")
     ] = 60.0,
 ) -> int:
     """
     Find the smallest number of added nodes with which all jobs are placed, with a proven lower bound.
 
-    A goal such as "p95_wait<=30m" is met by simulating a scenario with a growing number of nodes; the curve is printed.
+    With a scenario and a goal such as "p95_wait<=30m", the scenario is simulated with more and more nodes until the
+    goal is met; every number tried is printed.
 
-    Running jobs stay. Of several types, the cheapest mixture an hour is searched. Exit code 1: no number of such nodes
-    is enough, or none was found.
+    Running jobs stay. Of several types, the mixture with the lowest price an hour is searched. Exit code 1: no number
+    of such nodes is enough, or none was found.
     """
     limits = question.limits(time_limit)
     replay = Replay(question, policy, draws, time_limit)
     if until != PLACED:
         return add_by_replay(replay, node_type, until, most)
     if refused := replay.refused() or ("--most" if most is not None else "--on" if question.on != HERE else None):
-        raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
+        raise UsageError(f"{refused}: needs a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.text.whatif import added_page, cheapest_page
     from placeopt.whatif.add_nodes import add as answer
     from placeopt.whatif.cheapest_nodes import cheapest

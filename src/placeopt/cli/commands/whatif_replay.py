@@ -24,15 +24,20 @@ if TYPE_CHECKING:
     from placeopt.simulation.replay import MeasuredRun
 
 ReplayPolicy = Annotated[
-    str | None, typer.Option("--policy", metavar="NAME|FILE", help="Of a scenario: played under this policy.")
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME|FILE",
+        help="With a scenario: scheduling policy of the simulation; placeopt by default.",
+    ),
 ]
 Draws = Annotated[
     str | None,
-    typer.Option("--draws", metavar="N-M,...", help="Of a scenario: arrivals drawn anew by each of these seeds."),
+    typer.Option("--draws", metavar="N-M,...", help="With a scenario: draw new arrivals with each of these seeds."),
 ]
 DEFAULT_POLICY = "placeopt"
 STATE = "state run_time_ms in their options"
-PLAN_OF_A_ROUND = "--plan: a plan is of a round; a scenario begins with what runs in it"
+PLAN_OF_A_ROUND = "--plan: needs a round; a scenario states itself what runs at its beginning"
 DEFAULT_MEASURE = "p95_wait"
 
 
@@ -66,9 +71,11 @@ def add_by_replay(replay: Replay, node_type: str, until: str, most: int | None) 
 
     goal = parse_goal(until)
     if is_scenario(replay.question.instance) is False:
-        raise UsageError(f"--until: {until!r} is about a scenario, jobs that arrive over time; of a round placed=all")
+        raise UsageError(
+            f"--until: {until!r} needs a scenario, jobs that arrive over time; for a round the goal is placed=all"
+        )
     if "," in node_type:
-        raise UsageError("--node-type: one type at a time where a goal is met by replay")
+        raise UsageError("--node-type: with a scenario, expected one type")
     with _replaying(replay) as (world, scheduling, shared, interruption):
         warn_of_estimates([(world, scheduling)], STATE)
         result = add(world, scheduling, node_type, goal, most=most, **shared)
@@ -101,7 +108,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     before = read_scheduling(DEFAULT_POLICY)
     world, after = patch_scenario(read_scenario(path), before, *(read_patch(path_) for path_ in patch or ()))
     if after != before:
-        raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
+        raise UsageError("--patch: set_policy and set_quota change a policy, and a scenario has none")
     write_made(out, world)
     return ExitCode.DONE
 

@@ -24,12 +24,15 @@ def sweep(
         str,
         typer.Option(
             metavar="WHAT",
-            help="nodes:TYPE=0-10, demand=80-130:10 (percent), quota:QUEUE=8,16 (GPUs). Of a scenario nodes, "
+            help="nodes:TYPE=0-10, demand=80-130:10 (percent), quota:QUEUE=8,16 (GPUs). With a scenario: nodes, "
             "arrivals=80-130:10 (percent), policy=A,B, patch=F,G.",
         ),
     ],
     measure: Annotated[
-        str | None, typer.Option(metavar="NAME|GOAL", help="Of a scenario: p95_wait, or p95_wait<=30m, and the like.")
+        str | None,
+        typer.Option(
+            metavar="NAME|GOAL", help="With a scenario: a measure such as p95_wait, or a goal such as p95_wait<=30m."
+        ),
     ] = None,
     policy: ReplayPolicy = None,
     draws: Draws = None,
@@ -37,9 +40,9 @@ def sweep(
     time_limit: RoundLimit = 10.0,
 ) -> int:
     """
-    Solve the round under a series of settings, and print the placed jobs and the bound of each.
+    Solve the round under a series of settings, and print value, bound and placed jobs of each.
 
-    A scenario is simulated under each setting, and the measure is printed.
+    A scenario is simulated under each setting instead, and --measure is printed.
     """
     limits = question.limits(time_limit)
     check_target(csv, question.sources)
@@ -47,7 +50,7 @@ def sweep(
     if is_scenario(question.instance):
         return sweep_by_replay(replay, vary, measure, csv)
     if refused := replay.refused(rows=True) or ("--measure" if measure is not None else None):
-        raise UsageError(f"{refused}: goes with a scenario; {question.instance} is none")
+        raise UsageError(f"{refused}: needs a scenario; {question.instance} is not one")
     from placeopt.report.text.whatif_rounds import sweep_csv, sweep_page
     from placeopt.whatif.round_sweep import parse_variation
     from placeopt.whatif.round_sweep import sweep as answer
@@ -75,8 +78,8 @@ def swap(
     """
     Replace nodes by others, and compare the rounds before and after.
 
-    The jobs of replaced nodes wait, and may be placed again. A patch (add_machines) defines a new machine type. Exit
-    code 1: the result is provably worse.
+    Jobs that ran on replaced nodes wait, and may be placed again. A patch (add_machines) defines a new machine type.
+    Exit code 1: the result is provably worse.
     """
     limits = question.limits(time_limit)
     if of is None and nodes is None:
@@ -128,8 +131,8 @@ def defrag(
     """
     Empty as many nodes, or racks, as possible by moving running jobs.
 
-    Prints emptied nodes against moves, in a safe order. Exit code 1: no tried set of moves empties more than are empty
-    now.
+    Prints how many moves empty how many nodes, and the moves in a valid order. Exit code 1: no set of moves was found
+    that empties more nodes than now.
     """
     limits = question.limits(time_limit)
     expect(moves is None or moves >= 0, "--moves", moves, "0 or more")

@@ -22,7 +22,7 @@ INPUT = "input file"
 OUTPUTS = {
     "instance": ("INSTANCE", "Write the round: .json, .json.gz or -."),
     "scenario": ("SCENARIO", "Write the scenario: .json, .json.gz or -."),
-    "hardware": ("MACHINE", "Write what they describe: .json, .json.gz or -."),
+    "hardware": ("MACHINE", "Write the hardware: .json, .json.gz or -."),
 }
 """Kind of document -> placeholder and help of ``--out``."""
 

@@ -22,10 +22,10 @@ def slurm(
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the round.")] = None,
 ) -> Imported:
     """
-    Read what Slurm shows at one moment: nodes, running jobs, pending jobs.
+    Read the state of Slurm at one moment as a round: nodes, running jobs, pending jobs.
 
-    Standard error lists what was left out, kept in doubt, drained or assumed, with counts. placeopt audit judges the
-    round.
+    Standard error lists, with counts, what was left out, kept although unclear, drained or assumed. placeopt audit
+    judges the placement of the running jobs.
     """
     from placeopt.formats.snapshots import read_slurm
 
@@ -42,7 +42,7 @@ SLURM = Importer(
 
 def kubernetes(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Output of: kubectl get nodes,pods -A -o json"), INPUT
+        list[str], typer.Argument(metavar="FILE", help="Output of: kubectl get nodes,pods -A -o json"), INPUT
     ],
     resource: Annotated[str, typer.Option(metavar="NAME", help="The resource that counts GPUs.")] = "nvidia.com/gpu",
     levels: Annotated[
@@ -52,10 +52,11 @@ def kubernetes(
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the round.")] = None,
 ) -> Imported:
     """
-    Read what Kubernetes shows at one moment: nodes, running pods, pending pods, gangs.
+    Read the state of Kubernetes at one moment as a round: nodes, running pods, pending pods, gangs.
 
     Pod groups (kubectl get nodes,pods,podgroups) state how many pods of a gang must start together. Standard error
-    lists what was left out, kept in doubt, drained or assumed, with counts. placeopt audit judges the round.
+    lists, with counts, what was left out, kept although unclear, drained or assumed. placeopt audit judges the
+    placement of the running jobs.
     """
     from placeopt.formats.snapshots import read_kubernetes
 

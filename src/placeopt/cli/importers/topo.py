@@ -16,19 +16,27 @@ if TYPE_CHECKING:
 
 
 def topo(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Dumps of one machine or one network."), INPUT],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Output of tools about one machine or one network."), INPUT
+    ],
     name: Annotated[
         str | None, typer.Option("--id", metavar="NAME", help="Name of the machine type; by default that of the file.")
     ] = None,
-    gpu_model: Annotated[str | None, typer.Option(metavar="NAME", help="GPU model, instead of the files'.")] = None,
-    gpu_memory_mib: Annotated[int | None, typer.Option(metavar="N", min=0, help="Memory of a GPU, likewise.")] = None,
-    cpu_millicores: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="CPU of the machine, likewise.")
+    gpu_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="GPU model, instead of that in the files.")
     ] = None,
-    memory_mib: Annotated[int | None, typer.Option(metavar="N", min=0, help="Memory of the machine, likewise.")] = None,
+    gpu_memory_mib: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Memory of a GPU, instead of that in the files.")
+    ] = None,
+    cpu_millicores: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="CPU of the machine, instead of that in the files.")
+    ] = None,
+    memory_mib: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Memory of the machine, instead of that in the files.")
+    ] = None,
 ) -> Imported:
     """
-    Read hardware as tools print it; the format is recognised from the content.
+    Read hardware from the output of tools such as nvidia-smi; the format is recognised by its content.
 
     One machine, from one file or several together: nvidia-smi topo -m, rocm-smi, numactl --hardware, lstopo XML, lscpu,
     NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.

@@ -29,12 +29,14 @@ def openb(
 def openb_trace(
     nodes: Annotated[str, typer.Option(metavar="CSV", help="The trace's node list."), INPUT],
     pods: Annotated[str, typer.Option(metavar="CSV", help="A pod list with times."), INPUT],
-    part: Annotated[int, typer.Option(metavar="N", min=1, help="Keep one of N nodes, evenly over all shapes.")] = 20,
+    part: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Keep one node of N, evenly over all machine shapes.")
+    ] = 20,
     load: Annotated[
         float, typer.Option(metavar="F", help="Requested GPU time / GPU time of the cluster; scales the arrival times.")
     ] = 0.9,
 ) -> Imported:
-    """Read openb's pods with their run times as a scenario; arrivals are compressed in time so that GPUs are scarce."""
+    """Read openb's pods with their run times as a scenario; arrivals are compressed in time to the load --load."""
     from placeopt.formats.openb import read_openb, read_openb_run_times
     from placeopt.generators.openb_scenario import openb_scenario
 
@@ -71,7 +73,7 @@ def philly(
         float, typer.Option(metavar="F", help="Standard deviation of log(predicted / actual run time).")
     ] = 0.0,
 ) -> Imported:
-    """Read Microsoft's Philly trace as a scenario on nodes of 8 GPUs; their number follows from the load."""
+    """Read Microsoft's Philly trace as a scenario on nodes of 8 GPUs, as many as give the load --load."""
     from placeopt.formats.traces import read_philly
     from placeopt.generators.philly_scenario import philly_scenario
 
@@ -90,12 +92,14 @@ PHILLY = Importer(
 
 
 def sc17(
-    workload: Annotated[str, typer.Option(metavar="JSON", help="Jobs, for instance workloads-5.json."), INPUT],
+    workload: Annotated[
+        str, typer.Option(metavar="JSON", help="The artifact's list of jobs, for example workloads-5.json."), INPUT
+    ],
     infrastructure: Annotated[str, typer.Option(metavar="JSON", help="The machine: infra-1m.json."), INPUT],
     profile: Annotated[str, typer.Option(metavar="JSON", help="Measured times: prof_from_experiments.json."), INPUT],
     machines: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Machines of the cluster.")] = 1,
 ) -> Imported:
-    """Read a workload of the artifact of SC'17's topology-aware scheduling paper as a scenario to simulate."""
+    """Read a workload of the artifact of the SC'17 paper on topology-aware scheduling as a scenario."""
     from placeopt.formats.sc17 import read_sc17
 
     scenario = read_sc17(workload, infrastructure, profile, machines=machines)

@@ -70,10 +70,10 @@ class PodList:
         if other is None:
             return True
         if pod.node is None or pod.node == other.node:
-            self._notes.assume("A pod that stands twice counts once, where it runs if it does.")
+            self._notes.assume("A pod that appears twice counts once, where it runs if it does.")
             return False
         if other.node is not None:
-            self._notes.drain(f"nodes of a pod that stands twice, on two of them ({pod.id})", other.node)
+            self._notes.drain(f"nodes of a pod that appears twice, on two of them ({pod.id})", other.node)
         return True
 
     def _is_waiting_daemon(self, pod: Pod) -> bool:

@@ -18,7 +18,7 @@ def parse_quantity(text: str) -> Fraction:
     """Return the exact value of a quantity that is not negative; raises ValueError."""
     match = _FORM.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     number, suffix = Fraction(match[1]), match[2] or ""
     if suffix.endswith("i"):
         return number * Fraction(1024) ** _POWER[suffix[0].replace("K", "k")]

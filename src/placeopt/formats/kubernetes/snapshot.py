@@ -63,7 +63,7 @@ def read_kubernetes(
     Raises
     ------
     BadInput
-        If a file cannot be read, is no list of Kubernetes' objects, or a node stands twice. Also if no node has the
+        If a file cannot be read, is no list of Kubernetes' objects, or a node appears twice. Also if no node has the
         resource; names the GPU resources that nodes have.
     Unsupported
         If no node has the resource, but some have MIG instances; names theirs.

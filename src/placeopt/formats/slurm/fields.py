@@ -101,7 +101,7 @@ def parse_gres(text: str) -> list[Gres]:
     while at < len(text):
         item = _ITEM.match(text, at)
         if item is None:
-            raise ValueError(f"{text[at : at + 60]!r}, expected such as gpu:a100:4")
+            raise ValueError(f"{text[at : at + 60]!r}, expected for example gpu:a100:4")
         items.append(_gres(item[1].strip(), item[2]))
         at = item.end()
     return items
@@ -115,7 +115,7 @@ def _gres(body: str, details: str) -> Gres:
     else:
         kind, number = rest, 1
     if not name or len(kind) > 1 or not all(rest):
-        raise ValueError(f"{body[:60]!r}, expected such as gpu:a100:4")
+        raise ValueError(f"{body[:60]!r}, expected for example gpu:a100:4")
     return Gres(name, kind[0] if kind else None, number, details)
 
 

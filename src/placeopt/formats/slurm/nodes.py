@@ -151,7 +151,7 @@ def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] |
         drained = shape is UNREADABLE or bool(why_drained([*entry.words("state"), *entry.words("state_flags")]))
         labels = {f"partition:{word}": "yes" for word in entry.words("partitions")}
         if name in nodes:
-            raise BadInput(f"{entry.where}.name: {name!r} stands twice; names are unique")
+            raise BadInput(f"{entry.where}.name: {name!r} appears twice; names are unique")
         machine = machines[shape].id
         nodes[name] = make_record(Node, entry.where, id=name, machine=machine, labels=labels, drained=drained)
     return Inventory(tuple(machines.values()), tuple(nodes.values()), source)
@@ -222,7 +222,7 @@ def read_nodes(
         entries = node_entries(source)
     except Unsupported:
         raise Unsupported(
-            f"{source.name}: no list 'nodes', but another of Slurm's; give the output of {COMMANDS}"
+            f"{source.name}: no list 'nodes', but another list of Slurm's; give the output of {COMMANDS}"
         ) from None
     except BadInput:
         if '"sinfo"' in source.text[:100_000]:

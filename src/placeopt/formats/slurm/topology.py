@@ -50,7 +50,7 @@ def read_slurm_topology(source: SourceFile) -> Fabric:
         if name is None:
             continue
         if name in parents:
-            raise source.bad(n, f"{name[:60]!r} stands twice; expected one line for each switch or block")
+            raise source.bad(n, f"{name[:60]!r} appears twice; expected one line for each switch or block")
         parents[name] = None
         if "blockname" in pairs:
             blocks.append(name)

@@ -53,7 +53,7 @@ def read_numactl(source: SourceFile) -> Host:
             elif size := re.fullmatch(r"(\d{1,9}) MB", match[3].strip()):
                 sizes[numa] = int(size[1])
             else:
-                raise source.bad(n, f"size {match[3].strip()[:40]!r} of node {numa}; expected such as '64502 MB'")
+                raise source.bad(n, f"size {match[3].strip()[:40]!r} of node {numa}; expected for example '64502 MB'")
         elif re.match(r"node(\s+\d+)+\Z", line):
             columns = [int(word[:5]) for word in line.split()[1:]]
         elif match := _ROW.match(line):
@@ -175,7 +175,7 @@ def _places(source: SourceFile, fields: dict[str, str], num_cpus: int) -> tuple[
         if match:
             mask = cpu_list(value)
             if mask is None:
-                raise source.bad(1, f"lscpu's {name!r} is {value[:40]!r}; expected such as '0-11,24-35'")
+                raise source.bad(1, f"lscpu's {name!r} is {value[:40]!r}; expected for example '0-11,24-35'")
             numas.append((int(match[1]), mask))
     numas.sort()
     names = ("Thread(s) per core", "Core(s) per socket", "Socket(s)")

@@ -145,7 +145,7 @@ def _pci(
     if bus is None:
         if thing.get("type") == "PCIDev":
             raise source.bad(
-                1, f"PCIDev pci_busid={thing.get('pci_busid', '')[:40]!r}; expected such as '0000:1a:00.0'"
+                1, f"PCIDev pci_busid={thing.get('pci_busid', '')[:40]!r}; expected for example '0000:1a:00.0'"
             )
         return chain, None  # a host bridge has no address of its own
     speed = thing.get("pci_link_speed", "")

@@ -82,8 +82,8 @@ def read_ibnetdiscover(
 
 def no_network_error(source: SourceFile) -> Unsupported:
     """Return the error for a host file or ibstat output without a network."""
-    what = "ibstat lists hosts' adapters" if is_ibstat(source) else "a list of host names"
-    return Unsupported(f"{source.name}: {what}, no network; give it together with the output of ibnetdiscover")
+    what = "hosts' adapters as ibstat lists them" if is_ibstat(source) else "a list of host names"
+    return Unsupported(f"{source.name}: {what}, not a network; give it together with the output of ibnetdiscover")
 
 
 def _read_network(source: SourceFile) -> _Network:

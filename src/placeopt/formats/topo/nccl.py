@@ -113,7 +113,7 @@ def _gpus(source: SourceFile, cpu: Element, numa: int) -> Iterator[_GpuElement]:
         pci, above = stack.pop()
         bus = bus_address(pci.get("busid", ""))
         if bus is None:
-            raise source.bad(1, f"pci busid={pci.get('busid', '')[:40]!r}; expected such as '0000:1a:00.0'")
+            raise source.bad(1, f"pci busid={pci.get('busid', '')[:40]!r}; expected for example '0000:1a:00.0'")
         chain = [*above, (bus, link_mbps(pci.get("link_speed"), pci.get("link_width")))]
         gpu = pci.find("gpu")
         kind = pci.get("class", "").removeprefix("0x")[:4]

@@ -118,7 +118,7 @@ def _read_matrix(source: SourceFile) -> _Matrix:
                 raise source.bad(n, f"{len(cells) - 1} entries for {cells[0]}, expected {size}; is a line broken?")
             continue
         if cells[0] in rows:
-            raise source.bad(n, f"row {cells[0]} stands twice; give the output of one machine")
+            raise source.bad(n, f"row {cells[0]} appears twice; give the output of one machine")
         rest = [*cells[size + 1 :], "", ""]
         rows[cells[0]] = (n, cells[1 : size + 1], (rest[0], rest[1]))
     missing = [name for name in names if name not in rows]

@@ -50,17 +50,20 @@ def _waiting(explanation: Explanation) -> list[RenderableType]:
         rows = [[item.job, number(item.value)] for item in explanation.outvoted_by.jobs[:SHOWN]]
         if rest := explanation.outvoted_by.jobs[SHOWN:]:
             rows.append([f"and {len(rest):,} more", number(sum(item.value for item in rest))])
-        least = "the cheapest that hold" if explanation.outvoted_by.proven else "some that hold"
+        least = "the cheapest jobs that hold" if explanation.outvoted_by.proven else "some jobs that hold"
         worth = number(explanation.outvoted_by.job_value)
-        note = f"{least} its room; it would be worth {worth}"
+        note = f"{least} the room it needs; it would be worth {worth}"
         parts += [Text(""), *section("In its place", ["job", ">value"], rows, note=note)]
     does, fails = (
         [[REMEDY.get(name, name), said] for name, said in remedies.items()]
         for remedies in (explanation.remedies.said, explanation.remedies.none)
     )
     if does:
-        note = "each by itself, and no less"
-        parts += [Text(""), *section("What would help", ["remedy", "the least"], does, note=note, wrap="the least")]
+        note = "each is enough by itself; nothing smaller is"
+        parts += [
+            Text(""),
+            *section("What would help", ["remedy", "smallest change"], does, note=note, wrap="smallest change"),
+        ]
     if fails and (does or explanation.conflict):
         parts += [Text(""), *section("What would not help", ["remedy", "because"], fails, wrap="because")]
     return parts
@@ -83,7 +86,7 @@ def _placed(explanation: Explanation) -> list[RenderableType]:
             parts.append(Text(f"  {name}: {plain(change.detail)}", style="dim"))
     if explanation.spot is not None and explanation.spot.terms:
         rows = [[term.term, number(term.raw), term.unit, number(term.cost)] for term in explanation.spot.terms]
-        note, columns = "what each term would fall by without it", ["term", ">raw", "unit", ">cost"]
+        note, columns = "how much each term would fall without the job", ["term", ">raw", "unit", ">cost"]
         parts += [Text(""), *section("Its cost", columns, rows, note=note, wrap="unit")]
     return parts
 
@@ -102,4 +105,4 @@ def _change(change: Alternative | None) -> str:
         said.append(f"{'gain' if change.gain_value > 0 else 'lose'} {number(abs(change.gain_value))} in value")
     if change.gain_cost:
         said.append(f"cost {number(abs(change.gain_cost))} {'less' if change.gain_cost > 0 else 'more'}")
-    return (", ".join(said) or "be as good") + ("" if change.proven else " (not proven the best)")
+    return (", ".join(said) or "stay as good") + ("" if change.proven else " (not proven the best)")

@@ -101,7 +101,7 @@ def headline(plan: Plan) -> list[RenderableType]:
     milli = _gpu_milli(plan)
     if milli is not None:
         rows.insert(1, milli)
-    parts.append(TextTable(["", ">reached", ">bound", ">gap", "of"], rows, wrap="of", drop=["of"]))
+    parts.append(TextTable(["", ">reached", ">bound", ">gap", "remark"], rows, wrap="remark", drop=["remark"]))
     if plan.bound_relaxes:
         parts.append(Text(f"  The bound leaves out: {plain('; '.join(plan.bound_relaxes))}.", style="dim"))
     return parts
@@ -140,7 +140,7 @@ def _gpu_milli(plan: Plan) -> list[str] | None:
     asked, capacity = facts.get("gpu_milli_asked"), facts.get("gpu_milli_capacity")
     of = [] if asked is None else [f"{number(asked)} demanded"]
     if capacity is not None:
-        of.append(f"{gpus(capacity)} {'GPU' if capacity == 1000 else 'GPUs'} there")
+        of.append(f"the cluster has {gpus(capacity)} {'GPU' if capacity == 1000 else 'GPUs'}")
     return ["GPU-milli", number(placed), number(bound), percent(abs(bound - placed) / max(1, placed)), ", ".join(of)]
 
 

@@ -34,17 +34,18 @@ ANSWER = {"yes": GOOD, "no": BAD, "unknown": SO_SO}
 
 def fit_page(answer: Fit, asked: str) -> list[RenderableType]:
     """Return the number of copies that fit, the largest gangs, and the binding constraints."""
-    title = Text(f"{_span(answer.found, answer.most)} more of {plain(asked)}", style="bold")
+    copies = "copy" if answer.found == answer.most == 1 else "copies"
+    title = Text(f"{_span(answer.found, answer.most)} more {copies} of {plain(asked)} fit", style="bold")
     share = f"{gpus(answer.found * answer.gpu_milli_each)} GPUs" if answer.gpu_milli_each else "no GPUs"
     title.append(f"  {share}, {_proof(answer.proven)}", style="not bold dim")
     rows = [[gang.level, number(gang.workers), gpus(gang.gpu_milli)] for gang in answer.gangs]
-    aside = Text("beside what runs; jobs that wait are left aside", style="dim")
+    aside = Text("running jobs stay; waiting jobs are ignored", style="dim")
     parts: list[RenderableType] = [title, aside, Text("")]
     parts.append(heading("Largest gang", "of such workers in one domain; proven"))
     parts.append(TextTable(["level", ">workers", ">GPUs"], rows))
     if answer.binds:
         rows = [[constraint.name, constraint.asks] for constraint in answer.binds]
-        note = "for one more; without any one of these it fits"
+        note = "one more would fit without any one of these"
         parts += [Text(""), *section("What binds", ["constraint", "requires"], rows, note=note, wrap="requires")]
     return [*parts, took(answer.seconds)]
 
@@ -74,12 +75,12 @@ def failures_page(answer: Failures) -> list[RenderableType]:
         "yes": "all jobs that run there find another place"
         if answer.asked is not None
         else f"{answer.condition}, all jobs that run there find another place",
-        "no": "in some of these cases, proven, jobs find no other place",
-        "unknown": "not shown for every one of these cases, refuted in none",
+        "no": "proven: in some cases jobs find no other place",
+        "unknown": "not proven in every case, disproved in none",
     }[answer.answer]
     title.append(f"  {plain(said)}", style="not bold dim")
     some = f"about {len(answer.asked):,} of {answer.domains:,} of level {plain(answer.level)}; " if answer.asked else ""
-    stay = "what still runs may be changed as the policy lets it" if answer.changes else "what still runs stays"
+    stay = "jobs that still run may be changed as the policy allows" if answer.changes else "jobs that still run stay"
     lossy = sorted(
         (scenario for scenario in answer.scenarios if scenario.lost),
         key=lambda scenario: (-scenario.lost, -scenario.lost_gpu_milli, scenario.domains),
@@ -87,8 +88,8 @@ def failures_page(answer: Failures) -> list[RenderableType]:
     done = f"{plural(len(answer.scenarios), 'scenario')}, {len(lossy):,} with losses"
     parts: list[RenderableType] = [
         title,
-        Text(done + (f"; {answer.left:,} not looked at" if answer.left else "")),
-        Text(f"{some}{stay}; jobs that wait are left aside", style="dim"),
+        Text(done + (f"; {answer.left:,} not examined" if answer.left else "")),
+        Text(f"{some}{stay}; waiting jobs are ignored", style="dim"),
     ]
     worst = lossy or sorted(answer.scenarios, key=lambda scenario: (-scenario.displaced, scenario.domains))[:1]
     if worst:
@@ -117,18 +118,20 @@ def added_page(answer: NodesNeeded) -> list[RenderableType]:
     kind = plain(answer.node_type)
     if answer.never:
         names = ", ".join(map(plain, answer.never[:SHOWN]))
-        return [Text(f"no number of {kind} places {names}", style="bold"), took(answer.seconds)]
+        return [Text(f"no number of nodes like {kind} places {names}", style="bold"), took(answer.seconds)]
     if answer.impossible:
-        title = Text(f"no number of {kind} places all jobs together", style="bold").append(
+        title = Text(f"no number of nodes like {kind} places all jobs together", style="bold").append(
             "  proven", style="not bold dim"
         )
         return [title, Text(""), heading("Tried"), _tried(answer.tried), took(answer.seconds)]
     if answer.found is None or answer.at_least is None:
-        title = Text(f"at least {number(answer.at_least)} of {kind}; no number found that is enough", style="bold")
+        title = Text(
+            f"at least {number(answer.at_least)} more nodes like {kind}; no number was found to be enough", style="bold"
+        )
     else:
-        title = Text(f"{_span(answer.at_least, answer.found)} of {kind} place all jobs", style="bold")
+        title = Text(_enough(answer.at_least, answer.found, kind), style="bold")
         price = answer.found * answer.price_milli_per_hour / 1000
-        title.append(f"  {_proof(answer.proven)}; {amount(price)} an hour", style="not bold dim")
+        title.append(f"  {_proof(answer.proven)}; price {amount(price)} an hour", style="not bold dim")
     return [title, Text(""), heading("Tried"), _tried(answer.tried), took(answer.seconds)]
 
 
@@ -142,14 +145,14 @@ def cheapest_page(answer: Cheapest) -> list[RenderableType]:
         price = "-" if choice.found is None else amount(choice.found * choice.price_milli_per_hour / 1000)
         rows.append([choice.node_type, span, price])
     if answer.mixture is None or answer.price_milli_per_hour is None:
-        title = Text("with none of these types, nor with a mixture, all jobs were placed", style="bold")
+        title = Text("neither one of these types nor a mixture was found to place all jobs", style="bold")
     else:
         words = [
             f"{number(count)} {plain(choice.node_type)}"
             for count, choice in zip(answer.mixture, answer.choices, strict=True)
             if count
         ]
-        price = f"{amount(answer.price_milli_per_hour / 1000)} an hour"
+        price = f"price {amount(answer.price_milli_per_hour / 1000)} an hour"
         title = Text(f"{' + '.join(words) or 'no more nodes'}: {price}", style="bold")
         least = answer.at_least_milli_per_hour
         remark = "" if least is None or answer.proven else f"; at least {amount(least / 1000)}, proven"
@@ -159,6 +162,12 @@ def cheapest_page(answer: Cheapest) -> list[RenderableType]:
     if answer.tried:
         parts.append(Text(f"  {plural(len(answer.tried), 'mixture')} tried", style="dim"))
     return [*parts, took(answer.seconds)]
+
+
+def _enough(low: int, high: int, kind: str) -> str:
+    if low == high == 1:
+        return f"1 more node like {kind} places all jobs"
+    return f"{_span(low, high)} more nodes like {kind} place all jobs"
 
 
 def _tried(tried: Sequence[NodeTrial]) -> TextTable:
@@ -172,7 +181,7 @@ def _span(low: int, high: int) -> str:
 
 
 def _proof(proven: bool) -> str:
-    return "proven" if proven else "between what is found and what is proven"
+    return "proven" if proven else "between the best found and the proven bound"
 
 
 MOVES_SHOWN = 20
@@ -214,9 +223,9 @@ def defrag_page(answer: Defrag) -> list[RenderableType]:
     parts.append(TextTable([">empty", ">moves", ">at least", ">GPUs moved", "emptied last"], rows, wrap="emptied last"))
     last = answer.front[-1]
     order = (
-        "in an order in which each keeps every rule"
+        "in an order that keeps every rule after each move"
         if last.ordered
-        else "no order found in which each keeps every rule"
+        else "no order found that keeps every rule after each move"
     )
     parts += [Text(""), heading("Moves", f"of the last point, {order}")]
     table_rows = [

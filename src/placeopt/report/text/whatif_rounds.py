@@ -32,7 +32,7 @@ def sweep_page(answer: Sweep) -> list[RenderableType]:
     unit = UNITS[answer.varied.partition(":")[0]]
     parts: list[RenderableType] = [heading(f"Varied: {plain(answer.varied)}"), TextTable([f">{unit}", *COLUMNS], rows)]
     if answer.left:
-        parts.append(Text(f"  {plural(answer.left, 'setting')} not looked at"))
+        parts.append(Text(f"  {plural(answer.left, 'setting')} not examined"))
     return [*parts, took(answer.seconds)]
 
 
@@ -68,14 +68,14 @@ def prices_page(answer: Prices) -> list[RenderableType]:
         ]
         for price in answer.prices
     ]
-    title = Text(f"One more is worth, beside a value of {number(answer.value)}", style="bold")
+    title = Text(f"Worth of one more, at a value of {number(answer.value)}", style="bold")
     title.append(f"  bound {number(answer.value_bound)}", style="not bold dim")
     columns = ["of", "like", ">solved again", ">by duals", "duals are", ">an hour"]
     parts: list[RenderableType] = [title, TextTable(columns, rows, wrap="like")]
     if any(price.agreement == "inside" for price in answer.prices):
         parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
     if answer.left:
-        parts.append(Text(f"  {answer.left:,} not looked at"))
+        parts.append(Text(f"  {answer.left:,} not examined"))
     return [*parts, took(answer.seconds)]
 
 
@@ -117,7 +117,7 @@ def curve_page(answer: ReplaySeries) -> list[RenderableType]:
         columns.append("met")
     rows = [_row(answer, spot) for spot in answer.spots]
     draws = f", mean of {len(answer.draws)} draws and its 95 % interval" if answer.draws else ""
-    parts.append(heading(f"{plain(answer.scenario)} under {plain(answer.policy)}", f"by replay{draws}"))
+    parts.append(heading(f"{plain(answer.scenario)} under {plain(answer.policy)}", f"by simulation{draws}"))
     parts.append(TextTable(columns, rows))
     if answer.monotone is False:
         parts.append(
@@ -125,9 +125,9 @@ def curve_page(answer: ReplaySeries) -> list[RenderableType]:
         )
     if any(spot.cut for spot in answer.spots):
         cut = sum(spot.cut for spot in answer.spots)
-        parts.append(Text(f"  {plural(cut, 'round')} cut by the time limit: another run may differ", style=SO_SO))
+        parts.append(Text(f"  {plural(cut, 'round')} stopped by the time limit: another run may differ", style=SO_SO))
     if answer.kept:
-        parts.append(Text(f"  {plural(answer.kept, 'run')} stood in the file of rows", style="dim"))
+        parts.append(Text(f"  {plural(answer.kept, 'run')} were already in the file of rows", style="dim"))
     if answer.left:
         parts.append(Text("  stopped before its end", style=SO_SO))
     return [*parts, took(answer.seconds)]
@@ -147,16 +147,16 @@ def _answer(answer: ReplaySeries) -> Text:
     kind = plain(answer.replayed.partition(":")[2])
     goal = plain(answer.goal or "")
     if not answer.spots:
-        return Text(f"{goal}: not known, stopped before a number of nodes was played", style=SO_SO)
+        return Text(f"{goal}: not known, stopped before any number of nodes was simulated", style=SO_SO)
     if answer.found is None:
         most = max((int(spot.setting) for spot in answer.spots), default=0)
-        return Text(f"{goal} not met with up to {number(most)} more of {kind}", style=BAD)
-    title = Text(f"{number(answer.found)} more of {kind}: {goal}", style=GOOD)
-    remark = "with none" if answer.missed is None else f"not with {number(answer.missed)}"
+        return Text(f"{goal} is not met with up to {plural(most, 'more node')} like {kind}", style=BAD)
+    title = Text(f"{goal} met with {plural(answer.found, 'more node')} like {kind}", style=GOOD)
+    remark = "met with every number tried" if answer.missed is None else f"not with {number(answer.missed)}"
     if answer.found == 0:
-        remark = "met as it is"
+        remark = "no node needed"
     price = (answer.price_milli_per_hour or 0) * answer.found / 1000
-    title.append(f"  {remark}; {amount(price)} an hour; by replay, not proven", style="not bold dim")
+    title.append(f"  {remark}; price {amount(price)} an hour; simulated, not proven", style="not bold dim")
     return title
 
 
@@ -203,10 +203,10 @@ def review_page(review: Review) -> list[RenderableType]:
             [t.name, number(t.raw), number(t.best_raw), t.unit, number(t.weight * (t.raw - t.best_raw))]
             for t in review.terms
         ]
-        parts += [Text(""), heading("Costs", "raw, and what the difference weighs")]
+        parts += [Text(""), heading("Costs", "raw scores; the difference is weighted")]
         parts.append(TextTable(["term", ">this plan", ">best found", "unit", ">difference"], table_rows, wrap="unit"))
-    note = f"{plural(review.jobs_tried, 'job')} tried" + ("" if review.all_tried else "; time ended before all were")
-    parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
+    note = f"{plural(review.jobs_tried, 'job')} tried" + ("" if review.all_tried else ", then the time was over")
+    parts += [Text(""), heading("Moves that help most", f"each alone, all other jobs stay; {note}")]
     if review.moves:
         table_rows = [
             [move.kind, move.job, _nodes(move.nodes), number(move.gain_value), number(move.gain_cost)]

@@ -86,12 +86,12 @@ def parse_goal(text: str) -> Goal:
     """
     match = FORM.fullmatch(text)
     if match is None or match[1] not in measures():
-        raise BadArgument(f"goal {text!r}: expected such as p95_wait<=30m; measures: {', '.join(measures())}")
+        raise BadArgument(f"goal {text!r}: expected a goal such as p95_wait<=30m; measures: {', '.join(measures())}")
     measure, sign, number, unit = match[1], match[2], float(match[3]), match[4] or ""
     wanted = unit_of(measure)
     if (wanted == "s") != (unit in TIMES) or (wanted != "s" and unit not in ("", wanted)):
         units = "a unit of s, m, h or d" if wanted == "s" else f"a number{' in %' if wanted else ''}"
-        raise BadArgument(f"goal {text!r}: {measure} is measured with {units}")
+        raise BadArgument(f"goal {text!r}: {measure} needs {units}")
     higher_is_better = wanted == "%"
     if (sign == ">=") != higher_is_better:
         raise BadArgument(f"goal {text!r}: expected {measure} {'>=' if higher_is_better else '<='} a limit")

@@ -70,7 +70,7 @@ class ReplaySeries(Record):
     price_milli_per_hour: int | None = None
     """Of one added node."""
     kept: int = 0
-    """Runs that stood in the file of rows before."""
+    """Runs that were already in the file of rows before."""
     left: int = 0
     """Settings that were not simulated because of an interruption."""
     seconds: float
