@@ -14,7 +14,7 @@ from placeopt.heuristics import candidates as module
 from placeopt.heuristics import greedy, swaf, window
 from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates, closest
-from placeopt.heuristics.scores.fit import best_fit
+from placeopt.heuristics.scores.fit import BestFit
 from placeopt.model import Link
 from placeopt.problem import State, compile_problem, growth
 from placeopt.problem.growth import grown_sets, starts
@@ -164,5 +164,5 @@ def test_issue16_a3_a_passed_deadline_stops_the_choice() -> None:
     problem = compile_problem(instance(1, [job("a", gpus=2)]))
     state = State(problem)
     with pytest.raises(OutOfTime):
-        Candidates(state, best_fit, lambda: True).choose_gpus(0, 0)
-    assert len(Candidates(state, best_fit).choose_gpus(0, 0)) == 2
+        Candidates(state, BestFit(problem), lambda: True).choose_gpus(0, 0)
+    assert len(Candidates(state, BestFit(problem)).choose_gpus(0, 0)) == 2

@@ -128,6 +128,10 @@ class Budget:
         """Tell whether the clock has passed ``moment``; never in deterministic mode."""
         return not self.params.deterministic and time.monotonic() > moment
 
+    def has_passed(self, since: float, seconds: float) -> bool:
+        """Tell whether ``seconds`` have passed since that moment; always in deterministic mode."""
+        return self.params.deterministic or time.monotonic() - since >= seconds
+
     def has_left(self, seconds: float) -> bool:
         """Tell whether more than ``seconds`` are left; always in deterministic mode."""
         return self.params.deterministic or self.left_s > seconds

@@ -11,7 +11,7 @@ from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree
 from placeopt.heuristics.drb.node_candidates import NodeCandidates, rank_traffic
 from placeopt.heuristics.drb.split import Half, split
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.heuristics.scores.fit import best_fit
+from placeopt.heuristics.scores.fit import BestFit
 from placeopt.problem import IntArray, Placement, State
 from placeopt.terms.rules import fits_beyond_room
 
@@ -32,7 +32,7 @@ class Bipartition:
 
     def __init__(self, state: State) -> None:
         self.state, self.problem = state, state.problem
-        self.candidates = Candidates(state, best_fit)
+        self.candidates = Candidates(state, BestFit(state.problem))
         self.node_candidates = NodeCandidates(state, self.candidates)
         self.tree = cluster_tree(state.problem.topology)
         self.height = _heights(state, self.tree)

@@ -22,16 +22,25 @@ def first_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarra
     return nodes.astype(float)
 
 
-def best_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+class BestFit:
     """The node with the least left over: free GPU share, CPU and memory after, each over the largest node's."""
-    state, options = candidates.state, candidates.problem.options
-    workers = int(options.bundle_workers[option])
-    largest = np.maximum(candidates.problem.node_capacity.max(axis=0), 1)
-    gpus = np.where(candidates.slot_exists[nodes], state.gpu_free_milli[candidates.slot_gpu[nodes]], 0)
-    share = (gpus.sum(axis=1) - workers * options.gpus[option] * options.milli[option]) / (1000 * gpus.shape[1] or 1)
-    left = (state.node_free[nodes] - workers * options.demand[option]) / largest
-    score: np.ndarray = share + 0.5 * left[:, CPU] + 0.5 * left[:, MEMORY]
-    return score
+
+    cacheable = True
+
+    def __init__(self, problem: Problem) -> None:
+        """Look up the largest node."""
+        self._largest = np.maximum(problem.node_capacity.max(axis=0, initial=0), 1)
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Score ``nodes``, on all of which a bundle of ``option`` fits."""
+        state, options = candidates.state, candidates.problem.options
+        workers = int(options.bundle_workers[option])
+        gpus = np.where(candidates.slot_exists[nodes], state.gpu_free_milli[candidates.slot_gpu[nodes]], 0)
+        held = workers * options.gpus[option] * options.milli[option]
+        share = (gpus.sum(axis=1) - held) / (1000 * gpus.shape[1] or 1)
+        left = (state.node_free[nodes] - workers * options.demand[option]) / self._largest
+        score: np.ndarray = share + 0.5 * left[:, CPU] + 0.5 * left[:, MEMORY]
+        return score
 
 
 class Stranding:

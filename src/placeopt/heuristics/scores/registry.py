@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from placeopt.heuristics.candidates import Score
-from placeopt.heuristics.scores.fit import Stranding, best_fit, first_fit
+from placeopt.heuristics.scores.fit import BestFit, Stranding, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
 from placeopt.heuristics.scores.marginal_cost import MarginalCost
 from placeopt.heuristics.scores.prices import PriceScore
@@ -60,7 +60,7 @@ def _constant(score: Score) -> Callable[[Problem], Score]:
 
 SCORES: dict[str, ScoreSpec] = {
     "first_fit": ScoreSpec(_constant(first_fit)),
-    "best_fit": ScoreSpec(_constant(best_fit)),
+    "best_fit": ScoreSpec(BestFit),
     "dot_product": ScoreSpec(_constant(dot_product)),
     "gpu_packing": ScoreSpec(_constant(gpu_packing)),
     "gpu_clustering": ScoreSpec(_constant(gpu_clustering), local=False),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, closest
-from placeopt.heuristics.scores.fit import best_fit
+from placeopt.heuristics.scores.fit import BestFit
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.utility import path_excess
@@ -38,6 +38,7 @@ class LeastSlowdown:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
+        self._fit = BestFit(problem)
         self._both = (problem.slowdown + problem.slowdown.transpose(0, 2, 1)).tolist()
         self._socket, self._switch = problem.gpu_socket.tolist(), problem.gpu_switch.tolist()
         default = problem.policy.postpone.spread_slowdown_thousandths
@@ -54,7 +55,7 @@ class LeastSlowdown:
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
-        score = PACKING * best_fit(candidates, option, nodes)
+        score = PACKING * self._fit(candidates, option, nodes)
         if self._problem.options.gpus[option]:
             for i, node in enumerate(nodes.tolist()):
                 gpus = candidates.choose_gpus(option, node)

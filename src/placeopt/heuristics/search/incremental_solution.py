@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import Allocation, BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication, job_cost
 from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
 
@@ -41,8 +41,8 @@ class IncrementalSolution:
     Jobs on a cluster, changed by ``put`` alone: value and cost follow by exact increments.
 
     Running jobs are never moved. ``ranked`` has candidates by each of the `RANKINGS`; ``candidates`` are those by fit.
-    ``paid`` is what jobs added to the cost when they were put here, and of those that were here before the cost of
-    their communication.
+    ``is_placed`` (J,) tells which jobs have a place. ``paid`` (J,) is what jobs added to the cost when they were put
+    here, and of those that were here before the cost of their communication.
     """
 
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
@@ -52,11 +52,11 @@ class IncrementalSolution:
         self.candidates = self.ranked["best_fit"]
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
         path_price = weight_of(weighted, Communication)
-        self.paid: dict[int, int] = {
-            job: path_price * job_cost(problem, job, placement)
-            for job, placement in enumerate(allocation)
-            if placement is not None and len(placement.gpus) > 1 and job not in problem.running
-        }
+        self.is_placed: BoolArray = np.array([placement is not None for placement in allocation], dtype=bool)
+        self.paid: IntArray = np.zeros(problem.num_jobs, dtype=np.int64)
+        for job, placement in enumerate(allocation) if path_price else ():
+            if placement is not None and len(placement.gpus) > 1 and job not in problem.running:
+                self.paid[job] = path_price * job_cost(problem, job, placement)
         self._undo: list[Move] = []
 
     def put(self, job: int, placement: Placement | None) -> None:
@@ -92,6 +92,7 @@ class IncrementalSolution:
     def _apply(self, move: Move) -> Move:
         """Make a move; return the one that undoes it."""
         undo = self.state.apply(move)
+        self.is_placed[move.job] = move.placement is not None
         for placement in (undo.placement, move.placement):
             for node in dict.fromkeys(placement.nodes) if placement is not None else ():
                 for candidates in self.ranked.values():

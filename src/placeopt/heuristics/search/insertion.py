@@ -14,7 +14,7 @@ from placeopt.terms.objective import weight_of
 from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 4
-"""Places on one node that are priced."""
+"""Places priced for a job."""
 
 
 class Insertion:
@@ -24,15 +24,15 @@ class Insertion:
         weight = weight_of(solution.weighted, Communication)
         self._solution, self._gang_placer = solution, GangPlacer(solution.candidates, weight, guide)
 
-    def best(self, job: int, ranking: str = "best_fit") -> Placement | None:
+    def best(self, job: int, ranking: str = "best_fit", tries: int = TRIES) -> Placement | None:
         """
         Return the cheapest place found for a job, in its most valuable option that finds any; None without one.
 
-        ``ranking`` is the score by which nodes for a single bundle are ranked.
+        ``ranking`` is the score by which nodes for a single bundle are ranked, of whose places ``tries`` are priced.
         """
         options = self._solution.problem.options
         for option in sorted(self._solution.problem.options_of(job), key=lambda o: (-int(options.value[o]), o)):
-            lawful = list(islice(self._lawful(job, option, ranking), TRIES))
+            lawful = list(islice(self._lawful(job, option, ranking), tries))
             if len(lawful) == 1:
                 return lawful[0]
             if lawful:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
-from placeopt.heuristics.search.insertion import Insertion
+from placeopt.heuristics.search.insertion import TRIES, Insertion
 from placeopt.problem import BoolArray, IntArray
 
 MOST_CELLS = 4_000_000
@@ -106,20 +106,22 @@ class Repair:
         first: int | None = None,
         chosen: IntArray | None = None,
         ranking: str = "best_fit",
+        tries: int = TRIES,
     ) -> None:
         """
         Place as many of ``jobs``, which are able and wait, as find room; ``first`` before all others.
 
         ``noise`` perturbs the order among jobs of equal worth, relative to their cost. ``chosen`` are placed before the
-        rest, instead of those that the knapsack chooses. ``ranking`` as in ``Insertion.best``.
+        rest, instead of those that the knapsack chooses. ``ranking`` and ``tries`` as in ``Insertion.best``.
         """
+        free = int(np.maximum(self._solution.state.gpu_free_milli, 0).sum())
+        jobs = self._within(jobs, free, first)
         dear = self._cost_per_share[jobs]
         if noise:
             dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
         order = np.lexsort((jobs, dear, -self.density[jobs]))
         order = order[jobs[order] != first]
         ranked = jobs[order]
-        free = int(np.maximum(self._solution.state.gpu_free_milli, 0).sum())
         left = free - (0 if first is None else int(self._milli[first]))
         milli = self._milli[ranked]
         if chosen is None:
@@ -129,9 +131,19 @@ class Repair:
         at, rest = ranked[taken], ranked[~taken].tolist()
         hard = np.maximum(self._bundle[at], self._together[at])
         hardest = at[np.lexsort((at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard))].tolist()
-        self._place([*([] if first is None else [first]), *hardest, *rest], free, ranking)
+        self._place([*([] if first is None else [first]), *hardest, *rest], free, ranking, tries)
 
-    def _place(self, queue: list[int], free: int, ranking: str) -> None:
+    def _within(self, jobs: IntArray, free: int, first: int | None) -> IntArray:
+        """Return of every class as many of ``jobs``, the first ones, as the free share takes; alike ones are equal."""
+        if not self._solution.problem.shares_bind:
+            return jobs
+        by_class = jobs[np.argsort(self._solution.problem.job_class[jobs], kind="stable")]
+        classes = self._solution.problem.job_class[by_class]
+        position = np.arange(len(by_class)) - np.searchsorted(classes, classes)
+        kept = (position * self._least[by_class] < free) | (by_class == first)
+        return np.sort(by_class[kept])
+
+    def _place(self, queue: list[int], free: int, ranking: str, tries: int) -> None:
         """Place one after the other; room only shrinks, so a class that failed once is not tried again."""
         solution, problem = self._solution, self._solution.problem
         failed_classes: set[int] = set()
@@ -142,7 +154,7 @@ class Repair:
                 continue
             if self._stop():
                 return
-            spot = self._insertion.best(job, ranking)
+            spot = self._insertion.best(job, ranking, tries)
             if spot is None:
                 failed_classes.add(k)
                 continue

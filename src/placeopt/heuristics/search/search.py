@@ -46,6 +46,8 @@ class Destroy:
         order = np.argsort(self._district, kind="stable")
         starts = np.searchsorted(self._district[order], np.arange(1, int(self._district.max(initial=0)) + 1))
         self._nodes = [part.tolist() for part in np.split(order, starts)]
+        self._waited = np.ones(problem.num_jobs, dtype=bool)
+        self._waited[list(problem.running)] = False
         self._mean_gpus = max(problem.num_gpus / len(self._nodes), 1.0)
 
     def remove_all(self) -> None:
@@ -73,19 +75,23 @@ class Destroy:
 
     def _around_costly(self) -> None:
         """Empty districts of a job that costs much, and another one, so that it finds room elsewhere."""
-        jobs = self._by_cost()
-        placement = self._solution.state.placements[jobs[self._rank(len(jobs))]] if len(jobs) else None
-        if placement is None:
+        jobs = self._placed()
+        if not len(jobs):
             return
+        (job,) = self._by_cost(jobs, [self._rank(len(jobs))])
+        placement = self._solution.state.placements[job]
+        assert placement is not None  # noqa: S101 - it is among the placed ones
         mine = self._rng.permutation(np.unique(self._district[list(placement.nodes)]))[: MOST_DISTRICTS - 1]
         self._empty([*mine.tolist(), *self._any_districts(1)])
 
     def _several(self) -> None:
         """Remove a few costly jobs, wherever they are: they may exchange places, or make room for cheaper ones."""
-        jobs = self._by_cost()
+        jobs = self._placed()
+        if not len(jobs):
+            return
         count = 1 + self._rank(min(MOST_COSTLY, len(jobs)))
-        for i in dict.fromkeys(self._rank(len(jobs)) for _ in range(count if len(jobs) else 0)):
-            self._solution.put(int(jobs[i]), None)
+        for job in self._by_cost(jobs, sorted({self._rank(len(jobs)) for _ in range(count)})):
+            self._solution.put(job, None)
 
     def _for_waiting(self, waiting: IntArray) -> int:
         """Empty districts for a job that waits, the likelier the more it is worth per share."""
@@ -100,23 +106,20 @@ class Destroy:
     def _fillers(self, most: float) -> None:
         """Take away jobs that are worth less per share than ``most``."""
         jobs = self._placed()
-        low = self._rng.permutation(jobs[self._density[jobs] < most])[:MOST_FILLERS]
-        for job in low.tolist():
+        low = jobs[self._density[jobs] < most]
+        for job in self._rng.choice(low, min(len(low), MOST_FILLERS), replace=False).tolist():
             self._solution.put(job, None)
 
-    def _by_cost(self) -> IntArray:
-        """Placed jobs, the costliest first."""
-        jobs = self._placed()
-        paid = np.array([self._solution.paid.get(job, 0) for job in jobs.tolist()], dtype=np.int64)
-        return jobs[np.argsort(-paid, kind="stable")]
+    def _by_cost(self, jobs: IntArray, ranks: list[int]) -> list[int]:
+        """Return those of ``jobs`` that have these ranks by cost, 0 for the costliest."""
+        chosen: list[int] = jobs[np.argpartition(-self._solution.paid[jobs], ranks)[ranks]].tolist()
+        return chosen
 
     def _rank(self, count: int) -> int:
         return max(min(int(count * self._rng.random() ** EXPONENT), count - 1), 0)
 
     def _placed(self) -> IntArray:
-        running = self._solution.problem.running
-        placements = self._solution.state.placements
-        return np.array([j for j, p in enumerate(placements) if p is not None and j not in running], dtype=np.int64)
+        return np.flatnonzero(self._solution.is_placed & self._waited)
 
     def _any_districts(self, count: int) -> list[int]:
         chosen: list[int] = self._rng.choice(len(self._nodes), min(count, len(self._nodes)), replace=False).tolist()
@@ -177,15 +180,16 @@ class LargeNeighbourhoodSearch:
         """
         Remove all jobs but the running ones and put them back; return whether the plan is better for it.
 
-        Once for each ranking of nodes. ``chosen`` are jobs to be put back before all others; None: those that a
-        knapsack chooses.
+        Once for each ranking of nodes, each job to the first place in it: to price four places takes three times as
+        long and gains nothing. ``chosen`` are jobs to be put back before all others; None: those that a knapsack
+        chooses.
         """
         better = False
         scarce = len(self._waiting()) > 0  # by fit where room is scarce: then value comes first, and cost follows it
         for ranking in RANKINGS if scarce else RANKINGS[::-1]:
             mark = self._solution.mark()
             self._ruin.remove_all()
-            self._recreate.fill(self._waiting(), self._rng, chosen=chosen, ranking=ranking)
+            self._recreate.fill(self._waiting(), self._rng, chosen=chosen, ranking=ranking, tries=1)
             better = self._judge(mark) or better
         return better
 
@@ -199,9 +203,7 @@ class LargeNeighbourhoodSearch:
         return self._judge(mark)
 
     def _waiting(self) -> IntArray:
-        placements = self._solution.state.placements
-        nowhere = np.array([placement is None for placement in placements], dtype=bool)
-        return np.flatnonzero(nowhere & self._recreate.able)
+        return np.flatnonzero(self._recreate.able & ~self._solution.is_placed)
 
     def _judge(self, mark: Mark) -> bool:
         """Go back where the plan is worse; what is just as good is kept, so that the search moves on."""

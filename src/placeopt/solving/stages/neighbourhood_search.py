@@ -20,8 +20,8 @@ STEPS_PER_SECOND = 10
 """Steps in deterministic mode, per second of the time limit: so few that work, not the clock, ends the stage."""
 STALL = 400
 """Steps in a row without a better plan before the search ends."""
-OFFER_EVERY = 25
-"""Steps between two offers of better plans."""
+OFFER_EVERY, OFFER_SHARE = 25, 0.1
+"""Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
 LAG = 0.003
 """Part of the value that a plan made anew may lag behind the best one before the search leaves it."""
 RESERVES = 2.0
@@ -121,6 +121,7 @@ class _Run:
         self._started = time.monotonic()
         offer = self._offer(search)
         last = offered = 0
+        since = time.monotonic()
         while not self._is_over(offer) and self._steps - last < STALL:
             if self._lags(search):
                 search = self._begin(anew=False)
@@ -128,9 +129,11 @@ class _Run:
             self._steps += 1
             self._better += better
             last = self._steps if better else last
-            if self._steps - offered >= OFFER_EVERY:
+            pause_s = self._budget.offer_s / OFFER_SHARE
+            if self._steps - offered >= OFFER_EVERY and self._budget.has_passed(since, pause_s):
                 offered = self._steps
                 offer = self._offer(search)
+                since = time.monotonic()
                 self._context.report("search")
                 if self._context.is_closed:
                     break
