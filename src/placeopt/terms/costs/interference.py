@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -213,7 +214,7 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
 
 def _with_others(state: State, job: int, placement: Placement | None) -> int:
     """Return what a job at ``placement`` adds to the excess of itself and its co-runners there, in thousandths."""
-    if placement is None or not state.problem.slowdown.any():
+    if placement is None or not _lists(state.problem).disturb:
         return 0
     met = list(meets(state, job, placement))
     if state.problem.policy.interference.model == "pairwise":
@@ -231,23 +232,29 @@ def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, i
 
     By the slowdowns of their profiles; under ``curve`` these do not count.
     """
-    problem = state.problem
-    profile = int(problem.class_profile[problem.job_class[job]])
+    lists = _lists(state.problem)
+    profile = lists.profile[job]
     if not placement.gpus or profile < 0:
         return
-    near = _Near(problem, placement)
-    for other in dict.fromkeys(k for node in placement.nodes for k in state.node_jobs[node] if k != job):
-        beside, held = int(problem.class_profile[problem.job_class[other]]), state.placements[other]
-        if beside >= 0 and held is not None:
-            level = near.closest(held)
-            yield other, int(problem.slowdown[level, profile, beside]), int(problem.slowdown[level, beside, profile])
+    near, profiles, slowdown, placements = (
+        _Near(state.problem, placement),
+        lists.profile,
+        lists.slowdown,
+        state.placements,
+    )
+    for other in dict.fromkeys(k for node in dict.fromkeys(placement.nodes) for k in state.node_jobs[node]):
+        beside, held = lists.profile[other], placements[other]
+        if other != job and beside >= 0 and held is not None:
+            level = lists.slowdown[near.closest(held)]
+            yield other, level[profile][beside], level[beside][profile]
 
 
 class _Near:
     """GPUs, switches and sockets of a placement, to be compared with those of others on its nodes."""
 
     def __init__(self, problem: Problem, placement: Placement) -> None:
-        self._switch, self._socket = _parts(problem)
+        lists = _lists(problem)
+        self._switch, self._socket = lists.switch, lists.socket
         self._gpus = frozenset(placement.gpus)
         self._switches = {self._switch[gpu] for gpu in placement.gpus} - {-1}
         self._sockets = {self._socket[gpu] for gpu in placement.gpus} - {-1}
@@ -263,11 +270,27 @@ class _Near:
         return 3
 
 
-_parts_known: WeakKeyDictionary[Problem, tuple[list[int], list[int]]] = WeakKeyDictionary()
+@dataclass(frozen=True)
+class _Lists:
+    """Arrays of a problem as plain lists: single entries are read often."""
+
+    switch: list[int]  # of every GPU
+    socket: list[int]  # of every GPU
+    profile: list[int]  # of every job
+    slowdown: list[list[list[int]]]  # level, profile that feels it, profile that causes it
+    disturb: bool  # whether any profile slows another down
 
 
-def _parts(problem: Problem) -> tuple[list[int], list[int]]:
-    """Switch and socket of every GPU, as plain integers: single ones are read often."""
-    if problem not in _parts_known:
-        _parts_known[problem] = problem.gpu_switch.tolist(), problem.gpu_socket.tolist()
-    return _parts_known[problem]
+_lists_known: WeakKeyDictionary[Problem, _Lists] = WeakKeyDictionary()
+
+
+def _lists(problem: Problem) -> _Lists:
+    if problem not in _lists_known:
+        _lists_known[problem] = _Lists(
+            problem.gpu_switch.tolist(),
+            problem.gpu_socket.tolist(),
+            problem.class_profile[problem.job_class].tolist(),
+            problem.slowdown.tolist(),
+            bool(problem.slowdown.any()),
+        )
+    return _lists_known[problem]
