@@ -236,12 +236,7 @@ def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, i
     profile = lists.profile[job]
     if not placement.gpus or profile < 0:
         return
-    near, profiles, slowdown, placements = (
-        _Near(state.problem, placement),
-        lists.profile,
-        lists.slowdown,
-        state.placements,
-    )
+    near, placements = _Near(state.problem, placement), state.placements
     for other in dict.fromkeys(k for node in dict.fromkeys(placement.nodes) for k in state.node_jobs[node]):
         beside, held = lists.profile[other], placements[other]
         if other != job and beside >= 0 and held is not None:
