@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from placeopt import __version__
-from placeopt.cli.app import GROUPS, build_app
-from placeopt.cli.importers.importer import Importer
-from placeopt.cli.importers.registry import IMPORTERS
+from placeopt.cli.app import GROUPS, build_app, first_words
 from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
+
+if TYPE_CHECKING:
+    from placeopt.cli.importers.importer import Importer
 
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
@@ -55,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = _parser(tuple(IMPORTERS.values()))
+    command = _parser(*_needed(arguments))
     try:
         with command.make_context("placeopt", arguments) as context:
             code = command.invoke(context)
@@ -64,10 +65,20 @@ def _invoke(arguments: list[str]) -> int:
     return int(code) if isinstance(code, int) else ExitCode.DONE
 
 
-@cache
-def _parser(importers: tuple[Importer, ...]) -> Any:
-    """Return the parser; building it takes longer than most commands."""
-    return typer.main.get_command(build_app(importers))
+def _needed(arguments: list[str]) -> tuple[tuple[Importer, ...], tuple[str, str] | None]:
+    """Return the importers that the parser of a command line may need, and the words that name its command."""
+    words = first_words(arguments)
+    if words is not None and words[0] != "import":
+        return (), words
+    from placeopt.cli.importers.registry import IMPORTERS
+
+    return tuple(IMPORTERS.values()), words
+
+
+@lru_cache(maxsize=100)
+def _parser(importers: tuple[Importer, ...], words: tuple[str, str] | None) -> Any:
+    """Return the parser; building it takes longer than some commands."""
+    return typer.main.get_command(build_app(importers, words))
 
 
 def _usage(error: Exception) -> str:
