@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import traceback
 from collections.abc import Sequence
 from functools import lru_cache
@@ -25,7 +26,7 @@ DEBUG = "PLACEOPT_DEBUG"
 _ParserError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], *, started: float | None = None) -> int:
     """
     Run a command line and return its exit code.
 
@@ -33,6 +34,9 @@ def run(arguments: Sequence[str]) -> int:
     ----------
     arguments
         Without the program's name. Never raises, whatever stands in them or in the files that they name.
+    started
+        When the command began, on ``time.monotonic()``; time limits that include reading count from there. Left out:
+        now.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
         Exit code, as in ``placeopt --help``.
     """
     try:
-        return _invoke(list(arguments))
+        return _invoke(list(arguments), time.monotonic() if started is None else started)
     except (UsageError, BadArgument, _ParserError) as error:
         return _fail(ExitCode.USAGE, f"{_usage(error)}; see '{_command(error, arguments)} --help'")
     except (BadInput, Unsupported) as error:
@@ -55,10 +59,10 @@ def run(arguments: Sequence[str]) -> int:
         return _internal(error)
 
 
-def _invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str], started: float) -> int:
     command = _parser(*_needed(arguments))
     try:
-        with command.make_context("placeopt", arguments) as context:
+        with command.make_context("placeopt", arguments, obj=started) as context:
             code = command.invoke(context)
     except typer.Exit as end:
         return int(end.exit_code)

@@ -117,11 +117,12 @@ FIRST_SOLVER = "highs"
 
 
 def solve(
+    context: typer.Context,
     instance: RoundFile,
     method: Annotated[str, typer.Option(metavar="NAME", help="auto, or a method by name.")] = "auto",
     policy: PolicyChoice = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Time limit in seconds, reading included.")
+        float, typer.Option(metavar="S", help="Time limit in seconds, start and reading included.")
     ] = DEFAULT_TIME_LIMIT_S,
     gap: Annotated[float, typer.Option(metavar="G", help="Stop at this relative gap; 0.01 is one percent.")] = 0.0,
     threads: Annotated[
@@ -154,7 +155,7 @@ def solve(
     Ctrl-C stops with the best plan so far; a second one quits at once. Progress goes to standard error after 2 s.
     Exit code 4 says that jobs were waiting and none was placed.
     """
-    started = time.monotonic()
+    started: float = context.obj  # before Python was up: the time limit is that of the whole command
     params = SolveParams(
         method=method,
         time_limit_s=time_limit,
