@@ -10,7 +10,6 @@ imported that the interpreter has not loaded by itself.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
@@ -38,6 +37,9 @@ def main() -> None:
     try:
         sys.unraisablehook = _again
         _handle_sigint(_interrupted)
+        import gc  # built in, and after the handler like all that is not loaded yet
+
+        gc.set_threshold(GC_THRESHOLD)
         code = _run()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:
@@ -51,7 +53,6 @@ def main() -> None:
 
 def _run() -> int:
     started = time.monotonic() - time.process_time()  # the processor time so far is a bound on what Python's start took
-    gc.set_threshold(GC_THRESHOLD)
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
