@@ -6,7 +6,6 @@ import math
 import os
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
@@ -38,6 +37,8 @@ def versions() -> dict[str, str]:
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
     """The same; it cannot change while the process lives, and takes milliseconds to read."""
+    from importlib.metadata import PackageNotFoundError, version  # only here: it takes 12 ms to load
+
     out = []
     for name in ("placeopt", "ortools", "highspy"):
         try:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from multiprocessing import resource_tracker
 from typing import Any, Literal, TypeVar
 
 from placeopt.errors import BadInput, Unsupported
@@ -89,6 +87,8 @@ def _check_answers(address: str) -> None:
     """Raise `OSError` if the address does not answer: ray would retry for minutes. Names such as ``auto`` are ray's."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if host and port.isdecimal():
+        import socket
+
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
 
 
@@ -172,6 +172,8 @@ def _side_by_side(
 @contextmanager
 def _uninterruptible() -> Iterator[None]:
     """Block Ctrl-C, also for processes that are started meanwhile."""
+    from multiprocessing import resource_tracker
+
     resource_tracker.ensure_running()  # starting it, as joblib would, lets Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

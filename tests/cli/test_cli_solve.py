@@ -227,7 +227,7 @@ def test_contradicting_running_jobs_are_bad_input(cli: Cli, tmp_path: Path) -> N
 def test_internal_faults_are_reported_as_such(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 5, how to report it, and a traceback only on request."""
     monkeypatch.setattr("placeopt.solving.api.compile_problem", lambda *_, **__: 1 / 0)
-    said(cli("solve", MINSKY), 5, "internal fault: Engine.solve: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
+    said(cli("solve", MINSKY), 5, "internal fault: Solver.solve: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
 
 
 def test_out_of_memory_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,27 +1,38 @@
-"""The commands of ``placeopt``: one table, from which the parser is built."""
+"""
+The commands of ``placeopt``: one table, from which the parser is built.
+
+The parser of a command line has only the command that its first words name: loading the modules of all commands and
+reading their options takes longer than most commands do.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from placeopt import __version__
-from placeopt.cli.commands import bench, whatif, whatif_rounds
-from placeopt.cli.commands.bench_papers import papers
-from placeopt.cli.commands.doctor import doctor
-from placeopt.cli.commands.make import export, generate
-from placeopt.cli.commands.report import report
-from placeopt.cli.commands.review import audit, check, explain
-from placeopt.cli.commands.show import show
-from placeopt.cli.commands.simulate import simulate
-from placeopt.cli.commands.solve import solve
-from placeopt.cli.importers.importer import Importer
-from placeopt.cli.options import with_signature
 from placeopt.cli.output import ExitCode, write_out
+
+if TYPE_CHECKING:
+    from placeopt.cli.importers.importer import Importer
+
+
+class Command(NamedTuple):
+    """A command; its module is imported when it is needed."""
+
+    name: str  # also that of its function, whose docstring is the help
+    module: str  # in ``placeopt.cli.commands``
+    example: str
+
+    def load(self) -> Callable[..., int]:
+        """Return the function."""
+        found: Callable[..., int] = getattr(import_module(f"placeopt.cli.commands.{self.module}"), self.name)
+        return found
 
 
 class Group(NamedTuple):
@@ -29,21 +40,22 @@ class Group(NamedTuple):
 
     help: str
     example: str
-    commands: tuple[tuple[Callable[..., int], str], ...]
-    """Function and example of each; the function's name is the command's, its docstring the help."""
+    commands: tuple[Command, ...]
 
 
-COMMANDS: tuple[tuple[Callable[..., int], str], ...] = (
-    (solve, "placeopt solve round.json --time-limit 30 --out plan.json"),
-    (check, "placeopt check round.json plan.json"),
-    (audit, "placeopt import slurm ... --out now.json, then placeopt audit now.json --moves 10"),
-    (explain, "placeopt explain round.json plan.json --job train-7"),
-    (show, "placeopt show plan.json --instance round.json"),
-    (report, "placeopt report round.json plan.json runs --out report.html --figures figures"),
-    (export, "placeopt export round.json --format mps --out round.mps"),
-    (simulate, "placeopt simulate instances/papers/sc17-workloads-5.json --policy fcfs,placeopt"),
-    (generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json"),
-    (doctor, "placeopt doctor"),
+COMMANDS = (
+    Command("solve", "solve", "placeopt solve round.json --time-limit 30 --out plan.json"),
+    Command("check", "review", "placeopt check round.json plan.json"),
+    Command("audit", "review", "placeopt import slurm ... --out now.json, then placeopt audit now.json --moves 10"),
+    Command("explain", "review", "placeopt explain round.json plan.json --job train-7"),
+    Command("show", "show", "placeopt show plan.json --instance round.json"),
+    Command("report", "report", "placeopt report round.json plan.json runs --out report.html --figures figures"),
+    Command("export", "make", "placeopt export round.json --format mps --out round.mps"),
+    Command("simulate", "simulate", "placeopt simulate instances/papers/sc17-workloads-5.json --policy fcfs,placeopt"),
+    Command(
+        "generate", "make", "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json"
+    ),
+    Command("doctor", "doctor", "placeopt doctor"),
 )
 GROUPS = {
     "import": Group(
@@ -55,42 +67,73 @@ GROUPS = {
         "Run methods and solvers on sets of instances, and compare them.",
         "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --out results",
         (
-            (bench.run, "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results"),
-            (bench.report, "placeopt bench report results --baseline highs"),
-            (bench.check, "placeopt bench check results --update"),
-            (bench.list, "placeopt bench list"),
-            (bench.statistics, "placeopt bench statistics --out instances/STATISTICS.md"),
-            (papers, "placeopt bench papers --only sc17 --seeds 0-4 --out papers"),
+            Command(
+                "run",
+                "bench",
+                "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results",
+            ),
+            Command("report", "bench", "placeopt bench report results --baseline highs"),
+            Command("check", "bench", "placeopt bench check results --update"),
+            Command("list", "bench", "placeopt bench list"),
+            Command("statistics", "bench", "placeopt bench statistics --out instances/STATISTICS.md"),
+            Command("papers", "bench_papers", "placeopt bench papers --only sc17 --seeds 0-4 --out papers"),
         ),
     ),
     "whatif": Group(
         "Answer capacity questions: what fits, what stays free, what fails, what to add.",
         "placeopt whatif fit round.json --job 8xH100",
         (
-            (whatif.fit, "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack"),
-            (whatif.slots, "placeopt whatif slots round.json --sizes 8,64"),
-            (whatif.fail, "placeopt whatif fail round.json --plan plan.json --level rack --k 1 --all"),
-            (
-                whatif.add,
+            Command("fit", "whatif", "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack"),
+            Command("slots", "whatif", "placeopt whatif slots round.json --sizes 8,64"),
+            Command("fail", "whatif", "placeopt whatif fail round.json --plan plan.json --level rack --k 1 --all"),
+            Command(
+                "add",
+                "whatif",
                 "placeopt whatif add round.json --node-type dgx --until placed=all; with a scenario: "
                 "placeopt whatif add trace.json --node-type dgx --until 'p95_wait<=30m' --policy fcfs",
             ),
-            (
-                whatif_rounds.sweep,
+            Command(
+                "sweep",
+                "whatif_rounds",
                 "placeopt whatif sweep round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv; with a scenario: "
                 "placeopt whatif sweep trace.json --vary arrivals=80-130:10 --policy fcfs --measure p95_wait",
             ),
-            (whatif_rounds.swap, "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json"),
-            (whatif_rounds.price, "placeopt whatif price round.json --of node,rack"),
-            (whatif_rounds.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable"),
-            (whatif.apply, "placeopt whatif apply round.json --patch scenario.json --out changed.json"),
+            Command(
+                "swap", "whatif_rounds", "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json"
+            ),
+            Command("price", "whatif_rounds", "placeopt whatif price round.json --of node,rack"),
+            Command(
+                "defrag",
+                "whatif_rounds",
+                "placeopt whatif defrag round.json --plan plan.json --level node --all-movable",
+            ),
+            Command("apply", "whatif", "placeopt whatif apply round.json --patch scenario.json --out changed.json"),
         ),
     ),
 }
 
 
-def build_app(importers: Sequence[Importer]) -> typer.Typer:
-    """Return the parser of the command line, with these importers under ``placeopt import``."""
+VERSION = "--version"
+OVERVIEW = ("", "--help", "-h")
+"""First words, empty for none, after which commands are listed and none runs."""
+
+
+def first_words(arguments: Sequence[str]) -> tuple[str, str] | None:
+    """Return the words that name the command of a command line, empty for none; None if the first one is unknown."""
+    first, second = (*arguments[:2], "", "")[:2]
+    if first in GROUPS:
+        return first, second
+    known = {VERSION, *OVERVIEW, *(command.name for command in COMMANDS)}
+    return (first, "") if first in known else None
+
+
+def build_app(importers: Iterable[Importer], words: tuple[str, str] | None = None) -> typer.Typer:
+    """
+    Return the parser of the command line, with these importers under ``placeopt import``.
+
+    ``words``: as `first_words` returns them. The parser has the command that they name and no other; where they ask for
+    help, its commands have no options. None: it has everything.
+    """
     app = typer.Typer(
         name="placeopt",
         add_completion=False,
@@ -105,16 +148,31 @@ def build_app(importers: Sequence[Importer]) -> typer.Typer:
         "Example: placeopt generate --spec uniform --jobs 50 --nodes 16 --gpus 8 --out round.json, "
         "then placeopt solve round.json --out plan.json",
     )(_root)
-    for function, example in COMMANDS:
-        _add(app, function.__name__, function, example)
-    for name, group in GROUPS.items():
+    first, second = words or (None, None)
+    if first == VERSION:
+        return app
+    commands = {command.name: command for command in COMMANDS}
+    for name in _needed(first, (*commands, *GROUPS)):
+        if name in commands:
+            _add(app, name, commands[name].load(), commands[name].example, bare=first in OVERVIEW)
+            continue
+        group = GROUPS[name]
         sub = typer.Typer(name=name, no_args_is_help=False, help=group.help, epilog=f"Example: {group.example}")
-        for function, example in group.commands:
-            _add(sub, function.__name__, function, example)
-        for importer in importers if name == "import" else ():
-            _add(sub, importer.name, importer.command(), importer.example)
         app.add_typer(sub)
+        if first in OVERVIEW:
+            continue
+        members: dict[str, Command | Importer] = {command.name: command for command in group.commands}
+        if name == "import":
+            members |= {importer.name: importer for importer in importers}
+        for each in _needed(second, members):
+            _add(sub, each, members[each].load(), members[each].example, bare=second in OVERVIEW)
     return app
+
+
+def _needed(word: str | None, names: Iterable[str]) -> list[str]:
+    """Return the name that the command line gives, or all names where it gives none of them."""
+    known = list(names)
+    return [word] if word in known else known
 
 
 def _version(wanted: bool) -> None:
@@ -126,7 +184,7 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option(VERSION, callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """
@@ -139,11 +197,17 @@ def _root(
         raise typer.Exit(ExitCode.USAGE)
 
 
-def _add(group: typer.Typer, name: str, command: Callable[..., int], example: str) -> None:
-    """Register a command; its docstring is the help, each paragraph on one line."""
+def _add(group: typer.Typer, name: str, command: Callable[..., int], example: str, *, bare: bool) -> None:
+    """Register a command; its docstring is the help, each paragraph on one line. ``bare``: without its options."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    group.command(name=name.replace("_", "-"), help=text, epilog=f"Example: {example}")(with_shared_options(command))
+    register = group.command(name=name.replace("_", "-"), help=text, epilog=f"Example: {example}")
+    register(_listed if bare else with_shared_options(command))
+
+
+def _listed() -> int:
+    """Stand for a command that is listed in a help text, and does not run."""
+    return ExitCode.USAGE
 
 
 def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -160,6 +224,7 @@ def with_shared_options(command: Callable[..., int]) -> Callable[..., int]:
     group: Any = parameters[shared].annotation
     hints = get_type_hints(group, include_extras=True)
     names = [field.name for field in fields(group)]
+    from placeopt.cli.options import with_signature
 
     def run(**options: Any) -> int:
         return command(**{shared: group(**{name: options.pop(name) for name in names})}, **options)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 import traceback
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from placeopt import __version__
-from placeopt.cli.app import GROUPS, build_app
-from placeopt.cli.importers.importer import Importer
-from placeopt.cli.importers.registry import IMPORTERS
+from placeopt.cli.app import GROUPS, build_app, first_words
 from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
+
+if TYPE_CHECKING:
+    from placeopt.cli.importers.importer import Importer
 
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
@@ -24,7 +26,7 @@ DEBUG = "PLACEOPT_DEBUG"
 _ParserError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], *, started: float | None = None) -> int:
     """
     Run a command line and return its exit code.
 
@@ -32,6 +34,9 @@ def run(arguments: Sequence[str]) -> int:
     ----------
     arguments
         Without the program's name. Never raises, whatever stands in them or in the files that they name.
+    started
+        When the command began, on ``time.monotonic()``; time limits that include reading count from there. Left out:
+        now.
 
     Returns
     -------
@@ -39,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
         Exit code, as in ``placeopt --help``.
     """
     try:
-        return _invoke(list(arguments))
+        return _invoke(list(arguments), time.monotonic() if started is None else started)
     except (UsageError, BadArgument, _ParserError) as error:
         text = _usage(error)
         end = "" if text.endswith("?") else ";"
@@ -56,20 +61,30 @@ def run(arguments: Sequence[str]) -> int:
         return _internal(error)
 
 
-def _invoke(arguments: list[str]) -> int:
-    command = _parser(tuple(IMPORTERS.values()))
+def _invoke(arguments: list[str], started: float) -> int:
+    command = _parser(*_needed(arguments))
     try:
-        with command.make_context("placeopt", arguments) as context:
+        with command.make_context("placeopt", arguments, obj=started) as context:
             code = command.invoke(context)
     except typer.Exit as end:
         return int(end.exit_code)
     return int(code) if isinstance(code, int) else ExitCode.DONE
 
 
-@cache
-def _parser(importers: tuple[Importer, ...]) -> Any:
-    """Return the parser; building it takes longer than most commands."""
-    return typer.main.get_command(build_app(importers))
+def _needed(arguments: list[str]) -> tuple[tuple[Importer, ...], tuple[str, str] | None]:
+    """Return the importers that the parser of a command line may need, and the words that name its command."""
+    words = first_words(arguments)
+    if words is not None and words[0] != "import":
+        return (), words
+    from placeopt.cli.importers.registry import IMPORTERS
+
+    return tuple(IMPORTERS.values()), words
+
+
+@lru_cache(maxsize=100)
+def _parser(importers: tuple[Importer, ...], words: tuple[str, str] | None) -> Any:
+    """Return the parser; building it takes longer than some commands."""
+    return typer.main.get_command(build_app(importers, words))
 
 
 def _usage(error: Exception) -> str:

@@ -6,10 +6,12 @@ records of `placeopt.model`. Every fault becomes part of one `BadInput` that nam
 value and what was expected.
 """
 
+from __future__ import annotations
+
 import json
 import os
 from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator
@@ -22,7 +24,9 @@ from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, writ
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
-from placeopt.model.scenario import Scenario
+
+if TYPE_CHECKING:
+    from placeopt.model.scenario import Scenario
 
 Document = TypeVar("Document", bound=Record)
 MAX_KEYS = 20_000
@@ -132,6 +136,8 @@ def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -
         If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
         lists up to 20 faults, each with its path in the document.
     """
+    from placeopt.model.scenario import Scenario  # only here: its records take 7 ms to make
+
     return read_document(Scenario, path, max_bytes=max_bytes)
 
 

@@ -5,6 +5,8 @@ Both ends are this library, started by each other and joined by pipes that no ot
 trusts no new party. `Request`, `Stop` go down; `Ready`, `Answer` come up.
 """
 
+from __future__ import annotations
+
 import contextlib
 import pickle
 import struct
@@ -12,11 +14,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from placeopt.linear import LinearModel
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Progress, Solution, SolveOptions
+
+if TYPE_CHECKING:
+    from placeopt.linear import LinearModel
 
 _LENGTH = struct.Struct("<Q")
 

@@ -7,6 +7,9 @@ losing any. The next solve finds a new child.
 
 In a thread, where no process can be started, a solver that does not stop when asked is left behind at the deadline,
 and the next solve waits for it first. Memory limits do not apply, and a crash of the solver is one of the program.
+
+Importing this module loads the standard library only: a `Worker` may start first, and load its solver while the
+process that started it loads NumPy and the rest.
 """
 
 import contextlib

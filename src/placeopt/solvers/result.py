@@ -5,13 +5,16 @@ Why a solve stopped is two fields, as in MathOpt: `Status` says what is known, `
 Unknown is ``None``, never 0 or infinity.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-from placeopt.linear import IntArray
+    from placeopt.linear import IntArray
 
 Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error"]
 """

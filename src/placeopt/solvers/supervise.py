@@ -5,6 +5,8 @@ A `Supervision` keeps the best verified solution and bound that were reported, s
 side falls silent. It asks gently first, ahead of the deadline, and gives up at the deadline.
 """
 
+from __future__ import annotations
+
 import itertools
 import queue
 import threading
@@ -13,14 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from placeopt.linear import LinearModel
-from placeopt.solvers.certify import trivial_bound
 from placeopt.solvers.frames import Answer, Request
-from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.registry import require
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
+
+if TYPE_CHECKING:
+    from placeopt.linear import LinearModel
+    from placeopt.solvers.reading import OnProgress
 
 CANCEL_POLL_S = 0.05
 LONGEST_WAIT_S = 3600.0
@@ -41,7 +44,7 @@ class Link(Protocol):
     """A way to a running solve."""
 
     @property
-    def inbox(self) -> "queue.SimpleQueue[Answer | Lost]":
+    def inbox(self) -> queue.SimpleQueue[Answer | Lost]:
         """What comes back."""
         ...
 
@@ -83,7 +86,7 @@ class Supervision:
         self._best: Progress | None = None
         hint = options.hint
         if hint is not None and not options.relax and len(hint) == model.num_variables and model.is_feasible(hint):
-            self._best = Progress(model.objective_value(hint), trivial_bound(model), 0.0, hint)
+            self._best = Progress(model.objective_value(hint), _trivial_bound(model), 0.0, hint)
 
     def run(self, link: Link) -> tuple[Solution, bool]:
         """
@@ -109,12 +112,12 @@ class Supervision:
     def cut(self, limit: Limit, message: str, *, failed: bool = False) -> Solution:
         """The solution so far, of a solve that did not answer; ``failed`` if neither clock nor caller ended it."""
         best, seconds = self._best, time.monotonic() - self._began
-        bound = trivial_bound(self._model) if best is None or best.bound is None else best.bound
+        bound = _trivial_bound(self._model) if best is None or best.bound is None else best.bound
         if best is None or best.values is None or best.objective is None:
             status: Status = "no_solution" if limit in ("time", "user") else "error"
             return Solution(status, limit, bound=bound, seconds=seconds, message=message, failed=failed)
         if bound < best.objective if self._model.sense == "max" else bound > best.objective:
-            bound = trivial_bound(self._model)  # one of the two was wrong, and it is not the solution
+            bound = _trivial_bound(self._model)  # one of the two was wrong, and it is not the solution
         status = "optimal" if bound == best.objective else "feasible"
         return Solution(
             status,
@@ -182,6 +185,12 @@ class Supervision:
             self._best = replace(self._best, bound=solution.bound)
             return self.cut(solution.limit, solution.message, failed=solution.failed)
         return solution
+
+
+def _trivial_bound(model: LinearModel) -> int:
+    from placeopt.solvers.certify import trivial_bound  # only here: it loads NumPy, see `placeopt.solvers.pool`
+
+    return trivial_bound(model)
 
 
 class Runner(ABC):

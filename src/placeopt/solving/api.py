@@ -17,6 +17,7 @@ from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
 from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.race import RACERS
 from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
@@ -90,6 +91,8 @@ class Solver:
     isolation
         ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, where none can
         be started; a solver that ignores its deadline is then left behind.
+    worker
+        A solver process that is there already, to be used before any other; closed with the rest.
 
     Raises
     ------
@@ -97,14 +100,22 @@ class Solver:
         If it is another word, or ``policy`` is none.
     """
 
-    def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        isolation: Literal["process", "thread"] = "process",
+        worker: Worker | None = None,
+    ) -> None:
         if policy is not None:
             expect("policy", policy, Policy, "a Policy, or None")
         if isolation not in ("process", "thread"):
             raise BadInput(f"isolation: {isolation!r}, expected process or thread")
         self.policy = policy
-        make = Worker if isolation == "process" else InProcess
-        self._runners: tuple[Worker | InProcess, Worker | InProcess] = (make(), make())
+        self._runners: tuple[Worker | InProcess, Worker | InProcess] = (InProcess(), InProcess())
+        if isolation == "process":
+            first, second = RACERS
+            self._runners = (worker or Worker((first,)), Worker((second,)))
 
     def __enter__(self) -> Self:
         return self

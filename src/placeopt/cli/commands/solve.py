@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self, TextIO
@@ -14,7 +15,8 @@ from placeopt.cli.files import STREAM, check_sources, check_target, read_policy,
 from placeopt.cli.options import PolicyChoice, RoundFile, check_params, check_previous, parse_solver_options
 from placeopt.cli.output import ExitCode, show, write_error
 from placeopt.cli.progress import Interruption, Ticker
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, only_documented
+from placeopt.solvers.pool import Worker
 from placeopt.solving.params import SolveParams
 
 if TYPE_CHECKING:
@@ -110,16 +112,19 @@ class SolveLog:
 
 
 DEFAULT_TIME_LIMIT_S = 10.0
+FIRST_SOLVER = "highs"
+"""Solves the relaxation that most methods begin with."""
 
 
 def solve(
+    context: typer.Context,
     instance: RoundFile,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="auto, or a method such as stranding or counts; a wrong name lists all.")
     ] = "auto",
     policy: PolicyChoice = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Time limit in seconds, reading included.")
+        float, typer.Option(metavar="S", help="Time limit in seconds, start and reading included.")
     ] = DEFAULT_TIME_LIMIT_S,
     gap: Annotated[float, typer.Option(metavar="G", help="Stop at this relative gap; 0.01 is one percent.")] = 0.0,
     threads: Annotated[
@@ -152,7 +157,7 @@ def solve(
     Ctrl-C stops with the best plan so far; a second one quits at once. Progress goes to standard error after 2 s.
     Exit code 4: jobs were waiting and none was placed.
     """
-    started = time.monotonic()
+    started: float = context.obj  # before Python was up: the time limit is that of the whole command
     params = SolveParams(
         method=method,
         time_limit_s=time_limit,
@@ -163,16 +168,18 @@ def solve(
         memory_limit_mib=memory_limit,
         solver_options=parse_solver_options(solver_option or []),
     )
-    check_params(params)
     check_sources({"INSTANCE": instance, "--previous": previous, "--policy": policy})
     check_target(out, (instance, previous, policy, log))
     check_target(log, (instance, previous, policy))
-    from placeopt.formats.documents import read_instance, read_plan
-    from placeopt.live_cluster.engine import Engine
+    with ExitStack() as stack:
+        worker = stack.enter_context(Worker((FIRST_SOLVER,)))  # it loads while this process loads all the rest
+        check_params(params)
+        from placeopt.formats.documents import read_instance, read_plan
+        from placeopt.solving.api import Solver
 
-    chosen = read_policy(policy)
-    with SolveLog(log) as journal, Ticker(started, quiet=quiet) as ticker, Engine(chosen) as engine:
-        engine.start()  # it loads while the instance is read
+        solver = stack.enter_context(Solver(read_policy(policy), worker=worker))
+        journal = stack.enter_context(SolveLog(log))
+        ticker = stack.enter_context(Ticker(started, quiet=quiet))
         round_ = read_instance(instance)
         earlier = None
         if previous is not None:
@@ -187,7 +194,7 @@ def solve(
 
         with Interruption() as interruption:  # until all is written
             read_s = time.monotonic() - started
-            plan = engine.solve(
+            plan = only_documented(solver.solve)(
                 round_,
                 **params.keywords(),
                 previous=earlier,
@@ -195,7 +202,7 @@ def solve(
                 on_progress=on_progress,
                 read_s=read_s,
             )
-            engine.close()
+            solver.close()
             total_s = time.monotonic() - started
             ticker.stop()
             for stage in plan.stages:  # the plan is valid nevertheless

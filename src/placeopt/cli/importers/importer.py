@@ -61,9 +61,9 @@ class Importer:
     output: Literal["instance", "scenario", "hardware"]
     example: str
 
-    def command(self) -> Callable[..., int]:
+    def load(self) -> Callable[..., int]:
         """
-        Return the function that the command line runs.
+        Return the function that the command line runs, as `placeopt.cli.app.Command.load` does.
 
         Returns
         -------
