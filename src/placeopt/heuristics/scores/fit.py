@@ -7,6 +7,9 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.problem import CPU, MEMORY, IntArray, Problem
 
+RATED = slice(CPU, MEMORY + 1)
+"""The resources that every GPU needs its part of, in the last axis of resource arrays."""
+
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
 UNTOUCHED_WEIGHT = 0.1 / 8
@@ -53,34 +56,38 @@ class Stranding:
         demand = (weight * options.workers[o] * with_gpus)[:, None] * options.demand[o]
         self.cpu_per_gpu = max(float(demand[:, CPU].sum()) / gpus, 1e-9)
         self.memory_per_gpu = max(float(demand[:, MEMORY].sum()) / gpus, 1e-9)
+        self._per_gpu = np.array([self.cpu_per_gpu, self.memory_per_gpu])
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
-        state, options = candidates.state, candidates.problem.options
-        workers = int(options.bundle_workers[option])
-        free = candidates.free_milli(nodes) / 1000
-        idle, before = free.sum(axis=1), state.node_free[nodes]
-        after = before - workers * options.demand[option]
+        options = candidates.problem.options
         gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
-        change = self._stranded(idle - gpus * share, after) - self._stranded(idle, before)
-        whole = free >= 1
-        untouched = whole.sum(axis=1).astype(float)
-        left_over = np.zeros(len(nodes))
-        if gpus:
-            fits = candidates.usable(option, nodes)
-            if share < 1:
-                smallest = np.where(fits, free, np.inf).min(axis=1)
-                left_over = smallest - share
-                untouched -= smallest >= 1
-            else:
-                untouched -= gpus
-        score: np.ndarray = STRANDING_WEIGHT * change + left_over + UNTOUCHED_WEIGHT * untouched
+        free = candidates.free_milli(nodes) / 1000
+        score = STRANDING_WEIGHT * self._change(candidates, option, nodes, np.add.reduce(free, axis=1), gpus * share)
+        untouched = np.add.reduce(free >= 1, axis=1, dtype=float)
+        if gpus and share < 1:
+            smallest = np.where(candidates.usable(option, nodes), free, np.inf).min(axis=1)
+            score += smallest - share
+            untouched -= smallest >= 1
+        else:
+            untouched -= gpus
+        score += UNTOUCHED_WEIGHT * untouched
         return score
 
-    def _stranded(self, idle: np.ndarray, free: IntArray) -> np.ndarray:
-        by_cpu, by_memory = free[:, CPU] / self.cpu_per_gpu, free[:, MEMORY] / self.memory_per_gpu
-        stranded: np.ndarray = _softplus(idle - by_cpu) + _softplus(idle - by_memory)
-        return stranded
+    def _change(
+        self, candidates: Candidates, option: int, nodes: IntArray, idle: np.ndarray, taken: float
+    ) -> np.ndarray:
+        """Return S(node) after a bundle that takes that much of the ``idle`` GPUs, less S(node) before."""
+        options = candidates.problem.options
+        free = candidates.state.node_free.take(nodes, axis=0)[:, RATED]
+        demand = int(options.bundle_workers[option]) * options.demand[option, RATED]
+        beyond = np.empty((2, len(nodes), 2))  # GPUs that CPU, and memory, cannot serve, after and before
+        np.subtract((idle - taken)[:, None], (free - demand) / self._per_gpu, out=beyond[0])
+        np.subtract(idle[:, None], free / self._per_gpu, out=beyond[1])
+        stranded = _softplus(beyond)
+        total = stranded[:, :, 0] + stranded[:, :, 1]
+        change: np.ndarray = total[0] - total[1]
+        return change
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
