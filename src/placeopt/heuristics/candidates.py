@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
+from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
 from placeopt.problem import IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
 FloatArray = np.ndarray
+
+FEW_NODES = 32
+"""Nodes up to which single ones are scored in plain numbers: about as many as an array of them costs."""
 
 MANY_CHANGES = 32
 """Share of the nodes, one in so many, from which changed ones are looked for among all instead of in the journal."""
@@ -29,6 +33,7 @@ Ranks nodes for a bundle of an option, the lower the better; a bundle fits on al
 - ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
 - ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
+- ``of_node(problem, option)``: the same score for single nodes, in plain numbers; see ``ScalarScore``.
 - ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
 
@@ -88,6 +93,7 @@ class Candidates:
         self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
         """Whether GPUs of a node are chosen by their free part alone."""
+        self._only_usable = self._pick is None and self._excluded_gpus is None and self._views.only_shares
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
@@ -98,6 +104,8 @@ class Candidates:
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
         self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
         self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
+        scalar = hasattr(score, "of_node") and self._views.only_shares and self._excluded_gpus is None
+        self._singles = SingleNodes(state, cast("ScalarScore", score), width) if scalar else None
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
 
     def _may_remember(self, score: Score) -> bool:
@@ -108,6 +116,8 @@ class Candidates:
         self._at[node] = len(self._journal)
         self._journal.append(node)
         self._views.forget(node)
+        if self._singles is not None:
+            self._singles.forget(node)
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
             self._cache.clear()
@@ -157,6 +167,9 @@ class Candidates:
         """Write scores and rooms of ``nodes`` anew, as far as the option may run there."""
         if not self._bundle(option).any_class:
             nodes = nodes[self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]]
+        if self._singles is not None and len(nodes) <= FEW_NODES:
+            self._singles.evaluate(option, nodes.tolist(), scores, rooms)
+            return
         cache = self._scores_seen
         if cache is None or not cache.helps:
             if len(nodes):
@@ -272,12 +285,15 @@ class Candidates:
         """
         if self._over():
             raise OutOfTime("no time left to choose GPUs")
-        options = self.problem.options
-        need = int(options.bundle_gpus[option])
+        bundle = self._bundle(option)
+        need = bundle.gpus
         if not need:
             return ()
         if not held and self.remembers_gpus and self._gpus_seen.helps:
-            key = (self._shape[option], self._views.gpus_of(node))
+            if self._only_usable:
+                key: Hashable = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
+            else:
+                key = (self._shape[option], self._views.gpus_of(node))
             start = self.problem.first_gpu[node]
             known = self._gpus_seen.recall(key)
             if known is None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable
+from math import exp, log1p
+
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.single_nodes import NodeView
 from placeopt.problem import CPU, MEMORY, IntArray, Problem
 
 RATED = slice(CPU, MEMORY + 1)
@@ -74,6 +79,32 @@ class Stranding:
         score += UNTOUCHED_WEIGHT * untouched
         return score
 
+    def of_node(self, problem: Problem, option: int) -> Callable[[NodeView], float]:
+        """Return the same for single nodes; see ``ScalarScore``."""
+        options = problem.options
+        gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
+        taken, milli = gpus * share, int(options.milli[option])
+        cpu, memory = (int(options.bundle_workers[option]) * options.demand[option, RATED]).tolist()
+        shared = gpus > 0 and share < 1
+
+        def score(view: NodeView) -> float:
+            if view.kept is None:
+                view.kept = self._stranded(view.idle, view.free[CPU], view.free[MEMORY])
+            after = self._stranded(view.idle - taken, view.free[CPU] - cpu, view.free[MEMORY] - memory)
+            left = view.left
+            untouched = len(left) - bisect_left(left, 1000)
+            if not shared:
+                return STRANDING_WEIGHT * (after - view.kept) + UNTOUCHED_WEIGHT * (untouched - gpus)
+            smallest = left[bisect_left(left, milli)]
+            if smallest >= 1000:
+                untouched -= 1
+            return STRANDING_WEIGHT * (after - view.kept) + (smallest / 1000 - share) + UNTOUCHED_WEIGHT * untouched
+
+        return score
+
+    def _stranded(self, idle: float, cpu: int, memory: int) -> float:
+        return _softplus_of(idle - cpu / self.cpu_per_gpu) + _softplus_of(idle - memory / self.memory_per_gpu)
+
     def _change(
         self, candidates: Candidates, option: int, nodes: IntArray, idle: np.ndarray, taken: float
     ) -> np.ndarray:
@@ -93,3 +124,9 @@ class Stranding:
 def _softplus(x: np.ndarray) -> np.ndarray:
     out: np.ndarray = SOFTPLUS_WIDTH * np.logaddexp(0, x / SOFTPLUS_WIDTH)
     return out
+
+
+def _softplus_of(x: float) -> float:
+    """Return the same of a number, added up as ``numpy.logaddexp`` does."""
+    steps = x / SOFTPLUS_WIDTH
+    return SOFTPLUS_WIDTH * (steps + log1p(exp(-steps)) if steps > 0 else log1p(exp(steps)))
