@@ -157,15 +157,23 @@ class Candidates:
         self._cache[shape] = (len(self._journal), scores, rooms)
         return scores, rooms
 
-    def _changed_since(self, seen: int) -> IntArray:
-        """Return the nodes that the journal names from ``seen`` on, each once."""
+    def _changed_since(self, seen: int) -> list[int] | IntArray:
+        """Return the nodes that the journal names from ``seen`` on, each once; an array where they may be many."""
         if (len(self._journal) - seen) * MANY_CHANGES < self.problem.num_nodes:
-            return np.array(list(dict.fromkeys(self._journal[seen:])), dtype=np.int64)
+            return list(dict.fromkeys(self._journal[seen:]))
         return (self._at >= seen).nonzero()[0]
 
-    def _evaluate_again(self, option: int, nodes: IntArray, scores: FloatArray, rooms: IntArray) -> None:
-        """Write scores and rooms of ``nodes`` anew, as far as the option may run there."""
-        if not self._bundle(option).any_class:
+    def _evaluate_again(
+        self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray
+    ) -> None:
+        """Write scores and rooms of nodes anew, as far as the option may run there."""
+        any_class = self._bundle(option).any_class
+        if self._singles is not None and any_class and len(changed) <= FEW_NODES:
+            few = changed if isinstance(changed, list) else changed.tolist()
+            self._singles.evaluate(option, few, scores, rooms)
+            return
+        nodes = np.asarray(changed, dtype=np.int64)
+        if not any_class:
             nodes = nodes[self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]]
         if self._singles is not None and len(nodes) <= FEW_NODES:
             self._singles.evaluate(option, nodes.tolist(), scores, rooms)

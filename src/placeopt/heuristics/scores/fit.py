@@ -87,23 +87,28 @@ class Stranding:
         cpu, memory = (int(options.bundle_workers[option]) * options.demand[option, RATED]).tolist()
         shared = gpus > 0 and share < 1
 
+        per_cpu, per_memory = self.cpu_per_gpu, self.memory_per_gpu
+
+        def stranded(idle: float, cpu: int, memory: int) -> float:
+            by_cpu = (idle - cpu / per_cpu) / SOFTPLUS_WIDTH
+            by_memory = (idle - memory / per_memory) / SOFTPLUS_WIDTH
+            # log(1 + e^x) in the steps of numpy.logaddexp
+            soft_cpu = by_cpu + log1p(exp(-by_cpu)) if by_cpu > 0 else log1p(exp(by_cpu))
+            soft_memory = by_memory + log1p(exp(-by_memory)) if by_memory > 0 else log1p(exp(by_memory))
+            return SOFTPLUS_WIDTH * soft_cpu + SOFTPLUS_WIDTH * soft_memory
+
         def score(view: NodeView) -> float:
+            free, left, idle = view.free, view.left, view.idle
             if view.kept is None:
-                view.kept = self._stranded(view.idle, view.free[CPU], view.free[MEMORY])
-            after = self._stranded(view.idle - taken, view.free[CPU] - cpu, view.free[MEMORY] - memory)
-            left = view.left
+                view.kept = stranded(idle, free[CPU], free[MEMORY])
+            found = STRANDING_WEIGHT * (stranded(idle - taken, free[CPU] - cpu, free[MEMORY] - memory) - view.kept)
             untouched = len(left) - bisect_left(left, 1000)
             if not shared:
-                return STRANDING_WEIGHT * (after - view.kept) + UNTOUCHED_WEIGHT * (untouched - gpus)
+                return found + UNTOUCHED_WEIGHT * (untouched - gpus)
             smallest = left[bisect_left(left, milli)]
-            if smallest >= 1000:
-                untouched -= 1
-            return STRANDING_WEIGHT * (after - view.kept) + (smallest / 1000 - share) + UNTOUCHED_WEIGHT * untouched
+            return found + (smallest / 1000 - share) + UNTOUCHED_WEIGHT * (untouched - (smallest >= 1000))
 
         return score
-
-    def _stranded(self, idle: float, cpu: int, memory: int) -> float:
-        return _softplus_of(idle - cpu / self.cpu_per_gpu) + _softplus_of(idle - memory / self.memory_per_gpu)
 
     def _change(
         self, candidates: Candidates, option: int, nodes: IntArray, idle: np.ndarray, taken: float
@@ -124,9 +129,3 @@ class Stranding:
 def _softplus(x: np.ndarray) -> np.ndarray:
     out: np.ndarray = SOFTPLUS_WIDTH * np.logaddexp(0, x / SOFTPLUS_WIDTH)
     return out
-
-
-def _softplus_of(x: float) -> float:
-    """Return the same of a number, added up as ``numpy.logaddexp`` does."""
-    steps = x / SOFTPLUS_WIDTH
-    return SOFTPLUS_WIDTH * (steps + log1p(exp(-steps)) if steps > 0 else log1p(exp(steps)))
