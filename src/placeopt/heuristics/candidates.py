@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from placeopt.errors import OutOfTime
+from placeopt.heuristics.narrow_rows import row_counts
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
 from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
 from placeopt.problem import IntArray, Move, Problem, State
@@ -106,6 +107,7 @@ class Candidates:
         self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
         scalar = hasattr(score, "of_node") and self._views.only_shares and self._excluded_gpus is None
         self._singles = SingleNodes(state, cast("ScalarScore", score), width) if scalar else None
+        self._kept: dict[Callable[[Candidates, IntArray], FloatArray], FloatArray] = {}
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
 
     def _may_remember(self, score: Score) -> bool:
@@ -118,6 +120,8 @@ class Candidates:
         self._views.forget(node)
         if self._singles is not None:
             self._singles.forget(node)
+        for kept in self._kept.values():
+            kept[node] = np.nan
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
             self._cache.clear()
@@ -244,8 +248,7 @@ class Candidates:
         usable = None
         if bundle.gpus:
             usable = self.usable(option, nodes)
-            times = np.add.reduce(usable, axis=1, dtype=np.int64)
-            rooms = np.minimum(rooms, times // bundle.gpus)  # a job never holds a GPU twice
+            rooms = np.minimum(rooms, row_counts(usable) // bundle.gpus)  # a job never holds a GPU twice
         return np.minimum(np.maximum(rooms, 0), bundle.limit), usable
 
     def usable(self, option: int, nodes: IntArray) -> FloatArray:
@@ -277,6 +280,17 @@ class Candidates:
         if self._equal_nodes:
             return of_gpus.reshape(self.slot_gpu.shape).take(nodes, axis=0)
         return of_gpus[self.slot_gpu[nodes]]
+
+    def kept(self, compute: Callable[[Candidates, IntArray], FloatArray], nodes: IntArray) -> FloatArray:
+        """Return ``compute(self, nodes)``, a number of each node whatever the option, kept until the node changes."""
+        if compute not in self._kept:
+            self._kept[compute] = np.full(self.problem.num_nodes, np.nan)
+        of_all = self._kept[compute]
+        numbers = of_all.take(nodes)
+        unknown = np.isnan(numbers)
+        if unknown.any():
+            numbers[unknown] = of_all[nodes[unknown]] = compute(self, nodes[unknown])
+        return numbers
 
     def free_milli(self, nodes: IntArray) -> IntArray:
         """Shape (len(nodes), width): thousandths free of every GPU, at least 0; 0 where a slot has none."""

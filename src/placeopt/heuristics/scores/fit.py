@@ -9,6 +9,7 @@ from math import exp, log1p
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.narrow_rows import row_counts, row_minima
 from placeopt.heuristics.single_nodes import NodeView
 from placeopt.problem import CPU, MEMORY, IntArray, Problem
 
@@ -68,16 +69,32 @@ class Stranding:
         options = candidates.problem.options
         gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
         free = candidates.free_milli(nodes) / 1000
-        score = STRANDING_WEIGHT * self._change(candidates, option, nodes, np.add.reduce(free, axis=1), gpus * share)
-        untouched = np.add.reduce(free >= 1, axis=1, dtype=float)
+        idle = np.add.reduce(free, axis=1)
+        demand = int(options.bundle_workers[option]) * options.demand[option, RATED]
+        left = candidates.state.node_free.take(nodes, axis=0)[:, RATED] - demand
+        score = self._stranded(idle - gpus * share, left)
+        score -= candidates.kept(self.before, nodes)
+        score *= STRANDING_WEIGHT
+        untouched = row_counts(free >= 1).astype(float)
         if gpus and share < 1:
-            smallest = np.where(candidates.usable(option, nodes), free, np.inf).min(axis=1)
+            smallest = row_minima(np.where(candidates.usable(option, nodes), free, np.inf))
             score += smallest - share
             untouched -= smallest >= 1
         else:
             untouched -= gpus
         score += UNTOUCHED_WEIGHT * untouched
         return score
+
+    def before(self, candidates: Candidates, nodes: IntArray) -> np.ndarray:
+        """S(node) as it is."""
+        idle = np.add.reduce(candidates.free_milli(nodes) / 1000, axis=1)
+        return self._stranded(idle, candidates.state.node_free.take(nodes, axis=0)[:, RATED])
+
+    def _stranded(self, idle: np.ndarray, free: IntArray) -> np.ndarray:
+        """S of nodes with so many idle GPUs, (n,), and so much free CPU and memory, (n, 2)."""
+        beyond = _softplus(idle[:, None] - free / self._per_gpu)
+        stranded: np.ndarray = beyond[:, 0] + beyond[:, 1]
+        return stranded
 
     def of_node(self, problem: Problem, option: int) -> Callable[[NodeView], float]:
         """Return the same for single nodes; see ``ScalarScore``."""
@@ -109,21 +126,6 @@ class Stranding:
             return found + (smallest / 1000 - share) + UNTOUCHED_WEIGHT * (untouched - (smallest >= 1000))
 
         return score
-
-    def _change(
-        self, candidates: Candidates, option: int, nodes: IntArray, idle: np.ndarray, taken: float
-    ) -> np.ndarray:
-        """Return S(node) after a bundle that takes that much of the ``idle`` GPUs, less S(node) before."""
-        options = candidates.problem.options
-        free = candidates.state.node_free.take(nodes, axis=0)[:, RATED]
-        demand = int(options.bundle_workers[option]) * options.demand[option, RATED]
-        beyond = np.empty((2, len(nodes), 2))  # GPUs that CPU, and memory, cannot serve, after and before
-        np.subtract((idle - taken)[:, None], (free - demand) / self._per_gpu, out=beyond[0])
-        np.subtract(idle[:, None], free / self._per_gpu, out=beyond[1])
-        stranded = _softplus(beyond)
-        total = stranded[:, :, 0] + stranded[:, :, 1]
-        change: np.ndarray = total[0] - total[1]
-        return change
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
