@@ -167,9 +167,7 @@ class Candidates:
             return list(dict.fromkeys(self._journal[seen:]))
         return (self._at >= seen).nonzero()[0]
 
-    def _evaluate_again(
-        self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray
-    ) -> None:
+    def _evaluate_again(self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray) -> None:
         """Write scores and rooms of nodes anew, as far as the option may run there."""
         any_class = self._bundle(option).any_class
         if self._singles is not None and any_class and len(changed) <= FEW_NODES:

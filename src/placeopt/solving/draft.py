@@ -30,9 +30,7 @@ from placeopt.solving.params import SolveParams
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
-def draft_plan(
-    instance: Instance, problem: Problem, allocation: Allocation, recorder: Recorder | None = None
-) -> Plan:
+def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, recorder: Recorder | None = None) -> Plan:
     """
     Return a plan with placements, waiting jobs and changes; ``finish`` adds reasons, objective and the rest.
 

@@ -103,7 +103,6 @@ class Stranding:
         taken, milli = gpus * share, int(options.milli[option])
         cpu, memory = (int(options.bundle_workers[option]) * options.demand[option, RATED]).tolist()
         shared = gpus > 0 and share < 1
-
         per_cpu, per_memory = self.cpu_per_gpu, self.memory_per_gpu
 
         def stranded(idle: float, cpu: int, memory: int) -> float:
@@ -118,7 +117,8 @@ class Stranding:
             free, left, idle = view.free, view.left, view.idle
             if view.kept is None:
                 view.kept = stranded(idle, free[CPU], free[MEMORY])
-            found = STRANDING_WEIGHT * (stranded(idle - taken, free[CPU] - cpu, free[MEMORY] - memory) - view.kept)
+            before: float = view.kept
+            found = STRANDING_WEIGHT * (stranded(idle - taken, free[CPU] - cpu, free[MEMORY] - memory) - before)
             untouched = len(left) - bisect_left(left, 1000)
             if not shared:
                 return found + UNTOUCHED_WEIGHT * (untouched - gpus)

@@ -41,10 +41,7 @@ _BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
 
 def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
     """Return the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
-    for rule in _BEYOND_ROOM:  # a loop, since this is asked for every job placed
-        if not rule.fits(state, job, placement):
-            return False
-    return True
+    return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
 
 
 def add_rules(builder: ModelBuilder, variables: Variables) -> None:
