@@ -112,12 +112,18 @@ class State:
             self.take(job, before, -1)
             for node in dict.fromkeys(before.nodes) if before.gpus else ():
                 del self.node_jobs[node][job]
-        if after is not None:
-            self.take(job, after)
-            for node in dict.fromkeys(after.nodes) if after.gpus else ():
-                self.node_jobs[node][job] = None
-        self.placements[job] = after
+        if after is None:
+            self.placements[job] = None
+        else:
+            self.place(job, after)
         return Move(job, before)
+
+    def place(self, job: int, placement: Placement) -> None:
+        """Put a job that is nowhere to ``placement``: ``apply``, of which nothing has to be undone."""
+        self.take(job, placement)
+        for node in dict.fromkeys(placement.nodes) if placement.gpus else ():
+            self.node_jobs[node][job] = None
+        self.placements[job] = placement
 
     def allocation(self) -> Allocation:
         """Return the placements as they stand."""
