@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from placeopt.errors import OutOfTime
+from placeopt.heuristics.narrow_rows import row_counts
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
+from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
 from placeopt.problem import IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
 FloatArray = np.ndarray
+
+FEW_NODES = 32
+"""Nodes up to which single ones are scored in plain numbers: about as many as an array of them costs."""
+
+MANY_CHANGES = 32
+"""Share of the nodes, one in so many, from which changed ones are looked for among all instead of in the journal."""
 
 STEPS = 1 << 22
 """GPUs looked at in one choice of GPUs on a node; all choices up to 161 GPUs try every one as the first."""
@@ -25,6 +34,7 @@ Ranks nodes for a bundle of an option, the lower the better; a bundle fits on al
 - ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
 - ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
+- ``of_node(problem, option)``: the same score for single nodes, in plain numbers; see ``ScalarScore``.
 - ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
 
@@ -35,6 +45,19 @@ Exclude = Callable[["Candidates", int, list[int]], list[int]]
 def never() -> bool:
     """Return false: no deadline, and no cancellation."""
     return False
+
+
+class _Bundle(NamedTuple):
+    """What one bundle of an option needs, as plain integers: reading them from arrays takes longer than using them."""
+
+    demand: IntArray  # (R,) of the bundle
+    gpus: int
+    milli: int
+    memory_mib: int
+    most: int  # bundles of the job
+    limit: int  # bundles on one node
+    any_type: bool  # whether every type of GPU will do
+    any_class: bool  # whether it fits on idle nodes of every class
 
 
 class Candidates:
@@ -62,6 +85,7 @@ class Candidates:
         self._score = score
         option_features: Callable[[Problem], IntArray] | None = getattr(score, "option_features", None)
         self._shape = option_shapes(self.problem, None if option_features is None else option_features(self.problem))
+        self._bundles: dict[int, _Bundle] = {}
         self._journal: list[int] = []
         self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
@@ -70,24 +94,38 @@ class Candidates:
         self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
         """Whether GPUs of a node are chosen by their free part alone."""
+        self._only_usable = self._pick is None and self._excluded_gpus is None and self._views.only_shares
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
-        width = int(np.diff(start).max(initial=0))
+        per_node = np.diff(start)
+        width = int(per_node.max(initial=0))
         slots = start[:-1, None] + np.arange(width)[None, :]
         self.slot_exists: FloatArray = slots < start[1:, None]  # (N, width)
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
+        self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
+        self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
+        scalar = hasattr(score, "of_node") and self._views.only_shares and self._excluded_gpus is None
+        self._singles = SingleNodes(state, cast("ScalarScore", score), width) if scalar else None
+        self._kept: dict[Callable[[Candidates, IntArray], FloatArray], FloatArray] = {}
+        self._usable_of: tuple[int, IntArray, FloatArray] | None = None
 
     def _may_remember(self, score: Score) -> bool:
         return self.remembers and bool(getattr(score, "cacheable", False))
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
+        self._at[node] = len(self._journal)
         self._journal.append(node)
         self._views.forget(node)
+        if self._singles is not None:
+            self._singles.forget(node)
+        for kept in self._kept.values():
+            kept[node] = np.nan
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
             self._cache.clear()
+            self._at.fill(-1)
 
     def apply(self, move: Move) -> Move:
         """Carry out a move in the state, note the nodes that it changes, and return the move that takes it back."""
@@ -119,78 +157,144 @@ class Candidates:
             seen, scores, rooms = cached
             if seen == len(self._journal):
                 return scores, rooms
-            self._evaluate_again(option, list(dict.fromkeys(self._journal[seen:])), scores, rooms)
+            self._evaluate_again(option, self._changed_since(seen), scores, rooms)
         self._cache[shape] = (len(self._journal), scores, rooms)
         return scores, rooms
 
-    def _evaluate_again(self, option: int, nodes: list[int], scores: FloatArray, rooms: IntArray) -> None:
-        """Write scores and rooms of ``nodes`` anew, as far as the option may run there."""
-        allowed = self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]
-        nodes = [node for node, may in zip(nodes, allowed.tolist(), strict=True) if may]
-        cache = self._scores_seen
-        if cache is not None and cache.helps:
-            shape, unknown = self._shape[option], []
-            for node in nodes:
-                known = cache.recall((shape, self._views.state_of(node)))
-                if known is None:
-                    unknown.append(node)
-                else:
-                    scores[node], rooms[node] = known
-            nodes = unknown
-        if not nodes:
+    def _changed_since(self, seen: int) -> list[int] | IntArray:
+        """Return the nodes that the journal names from ``seen`` on, each once; an array where they may be many."""
+        if (len(self._journal) - seen) * MANY_CHANGES < self.problem.num_nodes:
+            return list(dict.fromkeys(self._journal[seen:]))
+        return (self._at >= seen).nonzero()[0]
+
+    def _evaluate_again(self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray) -> None:
+        """Write scores and rooms of nodes anew, as far as the option may run there."""
+        any_class = self._bundle(option).any_class
+        if self._singles is not None and any_class and len(changed) <= FEW_NODES:
+            few = changed if isinstance(changed, list) else changed.tolist()
+            self._singles.evaluate(option, few, scores, rooms)
             return
-        where = np.array(nodes, dtype=np.int64)
+        nodes = np.asarray(changed, dtype=np.int64)
+        if not any_class:
+            nodes = nodes[self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]]
+        if self._singles is not None and len(nodes) <= FEW_NODES:
+            self._singles.evaluate(option, nodes.tolist(), scores, rooms)
+            return
+        cache = self._scores_seen
+        if cache is None or not cache.helps:
+            if len(nodes):
+                scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
+            return
+        shape, unknown = self._shape[option], []
+        for node in nodes.tolist():
+            known = cache.recall((shape, self._views.state_of(node)))
+            if known is None:
+                unknown.append(node)
+            else:
+                scores[node], rooms[node] = known
+        if not unknown:
+            return
+        where = np.array(unknown, dtype=np.int64)
         scores[where], rooms[where] = self.evaluate(option, where)
-        if cache is not None and cache.helps:
-            for node in nodes:
+        if cache.helps:
+            for node in unknown:
                 cache.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
+
+    def _bundle(self, option: int) -> _Bundle:
+        bundle = self._bundles.get(option)
+        if bundle is None:
+            options, workers = self.problem.options, int(self.problem.options.bundle_workers[option])
+            bundle = self._bundles[option] = _Bundle(
+                demand=options.demand[option] * workers,
+                gpus=int(options.bundle_gpus[option]),
+                milli=int(options.milli[option]),
+                memory_mib=int(options.gpu_memory_mib[option]),
+                most=int(options.bundles[option]),
+                limit=int(options.workers_per_node[option]) // workers,
+                any_type=bool(options.gpu_type_ok[option].all()),
+                any_class=bool(options.node_class_ok[option].all()),
+            )
+        return bundle
 
     def evaluate(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
         """Return the scores and the rooms of ``nodes``, on all of which a bundle fits while they are idle."""
-        rooms = self.rooms(option, nodes)
-        scores, fits = np.full(len(nodes), np.inf), rooms > 0
-        if fits.any():
-            scores[fits] = self._score(self, option, nodes[fits])
+        scores = np.full(len(nodes), np.inf)
+        rooms, usable = self._rooms(option, nodes)
+        fits = rooms > 0
+        found = np.count_nonzero(fits)
+        if found == len(nodes):
+            return self._scored(option, nodes, usable), rooms
+        if found:
+            scores[fits] = self._scored(option, nodes[fits], None if usable is None else usable[fits])
         return scores, rooms
+
+    def _scored(self, option: int, nodes: IntArray, usable: FloatArray | None) -> FloatArray:
+        """Return the scores of nodes with room; ``usable`` spares the score what was just asked."""
+        self._usable_of = None if usable is None else (option, nodes, usable)
+        scores = self._score(self, option, nodes)
+        self._usable_of = None
+        return scores
 
     def rooms(self, option: int, nodes: IntArray) -> IntArray:
         """Shape (len(nodes),): how many bundles of ``option`` each node could take by its resources and GPUs."""
-        options = self.problem.options
-        workers = int(options.bundle_workers[option])
-        need, most = options.demand[option] * workers, int(options.bundles[option])
-        rooms = times_by_resources(self.state.node_free[nodes], need, most)
-        if options.gpus[option]:
+        return self._rooms(option, nodes)[0]
+
+    def _rooms(self, option: int, nodes: IntArray) -> tuple[IntArray, FloatArray | None]:
+        """Return ``rooms``, and ``usable`` where the option has GPUs."""
+        bundle = self._bundle(option)
+        rooms = times_by_resources(self.state.node_free.take(nodes, axis=0), bundle.demand, bundle.most)
+        usable = None
+        if bundle.gpus:
             usable = self.usable(option, nodes)
-            gpus = int(options.bundle_gpus[option])
-            rooms = np.minimum(rooms, usable.sum(axis=1) // gpus)  # a job never holds a GPU twice
-        limit = int(options.workers_per_node[option]) // workers
-        return np.minimum(np.maximum(rooms, 0), limit)
+            rooms = np.minimum(rooms, row_counts(usable) // bundle.gpus)  # a job never holds a GPU twice
+        return np.minimum(np.maximum(rooms, 0), bundle.limit), usable
 
     def usable(self, option: int, nodes: IntArray) -> FloatArray:
-        """Shape (len(nodes), width): slots whose GPU could take one more job in ``option``."""
-        problem, options, state = self.problem, self.problem.options, self.state
-        gpus = self.slot_gpu[nodes]
-        usable = self.slot_exists[nodes]
-        if not options.gpu_type_ok[option].all():
-            usable &= options.gpu_type_ok[option][problem.gpu_type[gpus]]
-        memory_mib = int(options.gpu_memory_mib[option])
-        usable &= gpus_with_room(
+        """Shape (len(nodes), width): slots whose GPU could take one more job in ``option``; not to be changed."""
+        asked = self._usable_of
+        if asked is not None and asked[1] is nodes and asked[0] == option:
+            return asked[2]
+        problem, bundle, state = self.problem, self._bundle(option), self.state
+        usable = gpus_with_room(
             problem,
-            state.gpu_free_milli[gpus],
-            state.gpu_free_memory[gpus] if memory_mib else None,
-            state.gpu_jobs[gpus],
-            milli=int(options.milli[option]),
-            memory_mib=memory_mib,
+            self._of_slots(state.gpu_free_milli, nodes),
+            self._of_slots(state.gpu_free_memory, nodes) if bundle.memory_mib else None,
+            None if problem.jobs_per_gpu is None else self._of_slots(state.gpu_jobs, nodes),
+            milli=bundle.milli,
+            memory_mib=bundle.memory_mib,
             jobs_per_gpu=problem.jobs_per_gpu,
         )
+        if not self._equal_nodes:
+            usable &= self.slot_exists[nodes]
+        if not bundle.any_type:
+            usable &= problem.options.gpu_type_ok[option][self._of_slots(problem.gpu_type, nodes)]
         if self._excluded_gpus is not None and usable.any():
+            gpus = self.slot_gpu[nodes]
             usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
         return usable
 
+    def _of_slots(self, of_gpus: IntArray, nodes: IntArray) -> IntArray:
+        """Shape (len(nodes), width): what ``of_gpus``, (G,), says of every slot; of anything where a slot has none."""
+        if self._equal_nodes:
+            return of_gpus.reshape(self.slot_gpu.shape).take(nodes, axis=0)
+        return of_gpus[self.slot_gpu[nodes]]
+
+    def kept(self, compute: Callable[[Candidates, IntArray], FloatArray], nodes: IntArray) -> FloatArray:
+        """Return ``compute(self, nodes)``, a number of each node whatever the option, kept until the node changes."""
+        if compute not in self._kept:
+            self._kept[compute] = np.full(self.problem.num_nodes, np.nan)
+        of_all = self._kept[compute]
+        numbers = of_all.take(nodes)
+        unknown = np.isnan(numbers)
+        if unknown.any():
+            numbers[unknown] = of_all[nodes[unknown]] = compute(self, nodes[unknown])
+        return numbers
+
     def free_milli(self, nodes: IntArray) -> IntArray:
         """Shape (len(nodes), width): thousandths free of every GPU, at least 0; 0 where a slot has none."""
-        free = self.state.gpu_free_milli[self.slot_gpu[nodes]]
-        left: IntArray = np.where(self.slot_exists[nodes], np.maximum(free, 0), 0)
+        left: IntArray = np.maximum(self._of_slots(self.state.gpu_free_milli, nodes), 0)
+        if not self._equal_nodes:
+            left[~self.slot_exists[nodes]] = 0
         return left
 
     def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:
@@ -201,12 +305,15 @@ class Candidates:
         """
         if self._over():
             raise OutOfTime("no time left to choose GPUs")
-        options = self.problem.options
-        need = int(options.bundle_gpus[option])
+        bundle = self._bundle(option)
+        need = bundle.gpus
         if not need:
             return ()
         if not held and self.remembers_gpus and self._gpus_seen.helps:
-            key = (self._shape[option], self._views.gpus_of(node))
+            if self._only_usable:
+                key: Hashable = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
+            else:
+                key = (self._shape[option], self._views.gpus_of(node))
             start = self.problem.first_gpu[node]
             known = self._gpus_seen.recall(key)
             if known is None:

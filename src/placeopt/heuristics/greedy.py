@@ -14,7 +14,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 8
@@ -129,7 +129,7 @@ def greedy(
             if stop_at_first_failure:
                 break
             continue
-        state.apply(Move(job, placement))
+        state.place(job, placement)
         for node in dict.fromkeys(placement.nodes):
             chosen.changed(node)
     return GreedyResult(state.allocation(), ())

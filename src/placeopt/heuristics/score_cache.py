@@ -67,6 +67,11 @@ class NodeViews:
             self._arrays.append(problem.gpu_type)
         self._states: dict[int, View] = {}
 
+    @property
+    def only_shares(self) -> bool:
+        """Whether the free shares of its GPUs, and free resources, are all that tells nodes of a class apart."""
+        return len(self._arrays) == 1
+
     def forget(self, node: int) -> None:
         """Note that ``node`` changed."""
         self._states.pop(node, None)
@@ -85,6 +90,11 @@ class NodeViews:
         if len(self._arrays) == 1:
             return (self._class[node], *self._arrays[0][start:end].tolist())
         return (self._class[node], *zip(*(array[start:end].tolist() for array in self._arrays), strict=True))
+
+    def usable_gpus_of(self, node: int, milli: int) -> View:
+        """Return class, and the free part of every GPU with so much free; 0 of the others. Where `only_shares`."""
+        row = self._arrays[0][self._start[node] : self._start[node + 1]].tolist()
+        return (self._class[node], *[left if left >= milli else 0 for left in row])
 
 
 def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:

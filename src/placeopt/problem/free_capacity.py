@@ -16,7 +16,7 @@ def gpus_with_room(
     problem: Problem,
     free_milli: IntArray,
     free_memory: IntArray | None,
-    jobs: IntArray,
+    jobs: IntArray | None,
     *,
     milli: int,
     memory_mib: int,
@@ -25,14 +25,12 @@ def gpus_with_room(
     """
     Return which GPUs can take one more job by share, memory and number of jobs; same shape as ``free_milli``.
 
-    ``free_milli``, ``free_memory`` (None leaves memory out) and ``jobs`` are what is free of each GPU, and its holders;
-    any shape. ``milli`` and ``memory_mib`` are the demand on each GPU, ``jobs_per_gpu`` the most jobs on one (None: no
-    limit).
+    ``free_milli``, ``free_memory`` (None leaves memory out) and ``jobs`` (None: no limit on them) are what is free of
+    each GPU, and its holders; any shape. ``milli`` and ``memory_mib`` are the demand on each GPU, ``jobs_per_gpu`` the
+    most jobs on one (None: no limit).
     """
-    room: BoolArray = np.ones(free_milli.shape, dtype=bool)
-    if problem.shares_bind:
-        room &= free_milli >= milli
-    if jobs_per_gpu is not None:
+    room: BoolArray = free_milli >= milli if problem.shares_bind else np.ones(free_milli.shape, dtype=bool)
+    if jobs_per_gpu is not None and jobs is not None:
         room &= jobs < jobs_per_gpu
     if free_memory is not None:
         room &= free_memory >= memory_mib
@@ -66,8 +64,14 @@ def times_by_resources(node_free: IntArray, need: IntArray, most: int) -> IntArr
 
     ``node_free`` has shape (n, R); ``most`` is the limit, and the result where nothing is needed.
     """
+    needed = need.nonzero()[0].tolist()
+    if most == 1:  # the usual case, and comparing is cheaper than dividing
+        once = np.ones(len(node_free), dtype=bool)
+        for r in needed:
+            once &= node_free[:, r] >= need[r]
+        return once.astype(np.int64)
     room = np.full(len(node_free), most, dtype=np.int64)
-    for r in np.flatnonzero(need):
+    for r in needed:
         room = np.minimum(room, node_free[:, r] // need[r])
     return room
 

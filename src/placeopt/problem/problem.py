@@ -25,6 +25,12 @@ class FragmentationLevel(Frozen):
     gpu_to_domain: IntArray  # (G,), -1 where the GPU lies in no such domain
     total: IntArray  # (domains,) GPUs in each
 
+    @cached_property
+    def domain_of_gpu(self) -> list[int]:
+        """``gpu_to_domain`` as plain integers, for loops over placements."""
+        domains: list[int] = self.gpu_to_domain.tolist()
+        return domains
+
 
 @dataclass(frozen=True, eq=False)
 class Hardware(Frozen):

@@ -112,12 +112,18 @@ class State:
             self.take(job, before, -1)
             for node in dict.fromkeys(before.nodes) if before.gpus else ():
                 del self.node_jobs[node][job]
-        if after is not None:
-            self.take(job, after)
-            for node in dict.fromkeys(after.nodes) if after.gpus else ():
-                self.node_jobs[node][job] = None
-        self.placements[job] = after
+        if after is None:
+            self.placements[job] = None
+        else:
+            self.place(job, after)
         return Move(job, before)
+
+    def place(self, job: int, placement: Placement) -> None:
+        """Put a job that is nowhere to ``placement``: ``apply``, of which nothing has to be undone."""
+        self.take(job, placement)
+        for node in dict.fromkeys(placement.nodes) if placement.gpus else ():
+            self.node_jobs[node][job] = None
+        self.placements[job] = placement
 
     def allocation(self) -> Allocation:
         """Return the placements as they stand."""
@@ -132,9 +138,10 @@ class State:
     def take(self, job: int, placement: Placement, sign: int = 1) -> None:
         """Take from what is free what a job like ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
         options, option = self.problem.options, placement.option
-        demand = options.demand[option]
+        demand = options.demand[option] * sign
         for node in placement.nodes:
-            self.node_free[node] -= sign * demand
+            free = self.node_free[node]
+            free -= demand
         if placement.gpus:
             self._change_gpus(placement, sign)
             if self._tenants:
@@ -147,17 +154,18 @@ class State:
     def _change_gpus(self, placement: Placement, sign: int) -> None:
         milli, memory, utilisation = self.problem.options.grants[placement.option]
         turns = 1 if sign > 0 else 0  # jobs on a GPU that just became busy, or free
+        free_milli, held = self.gpu_free_milli, self.gpu_jobs
         for gpu in placement.gpus:
-            self.gpu_free_milli[gpu] -= sign * milli
+            free_milli[gpu] -= sign * milli
             if memory:
                 self.gpu_free_memory[gpu] -= sign * memory
             if utilisation:
                 self.gpu_utilisation[gpu] += sign * utilisation
-            jobs = self.gpu_jobs[gpu] + sign
-            self.gpu_jobs[gpu] = jobs
+            jobs = held.item(gpu) + sign
+            held[gpu] = jobs
             if jobs == turns:
                 for level, free in zip(self.problem.levels, self.level_free, strict=True):
-                    domain = level.gpu_to_domain[gpu]
+                    domain = level.domain_of_gpu[gpu]
                     if domain >= 0:
                         free[domain] -= sign
 

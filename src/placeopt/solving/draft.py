@@ -30,19 +30,20 @@ from placeopt.solving.params import SolveParams
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
-def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> Plan:
+def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, recorder: Recorder | None = None) -> Plan:
     """
     Return a plan with placements, waiting jobs and changes; ``finish`` adds reasons, objective and the rest.
 
-    Every record is built from compiled integers, so it is not validated again field by field.
+    Every record is built from compiled integers, so it is not validated again field by field. A ``recorder`` that drew
+    up an earlier plan of the problem makes the records of what changed since.
     """
-    recorder = Recorder(problem)
+    recorder = recorder or Recorder(problem)
     placements, unplaced = [], []
     for job, placement in enumerate(allocation):
         if placement is not None:
             placements.append(recorder.record(job, placement))
         else:
-            unplaced.append(trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": ""}))
+            unplaced.append(recorder.waiting(job))
     if problem.share_bounds:
         placements = with_grants(placements, [problem.share_bounds[p.option] for p in allocation if p is not None])
     policy = problem.policy
@@ -100,7 +101,7 @@ class Recorder:
     state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that.
 
     ``same``: Running job -> its assignments as the instance has them; a job left where it runs keeps these very
-    records.
+    records. Of every job the last record is kept, for the next plan of the round in which it has the same placement.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -123,13 +124,28 @@ class Recorder:
             for index, here in lost.items()
         }
         self._workers: dict[tuple[int, tuple[int, ...]], WorkerGpus] = {}  # alike in most jobs, so few are made
+        self._last: dict[int, tuple[Indexed, Placement]] = {}
+        self._waiting: dict[int, Unplaced] = {}
 
     def record(self, job: int, placement: Indexed) -> Placement:
         """Return the placement of one job."""
+        last = self._last.get(job)
+        if last is not None and last[0] is placement:
+            return last[1]
         problem = self.problem
         assignments = self.same[job] if problem.running.get(job) is placement else self.assignments(placement)
         name = problem.options.name[placement.option]
-        return trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
+        made = trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
+        self._last[job] = placement, made
+        return made
+
+    def waiting(self, job: int) -> Unplaced:
+        """Return the entry of a job that is not placed, without a reason so far."""
+        entry = self._waiting.get(job)
+        if entry is None:
+            fields = {"job": self.problem.job_ids[job], "reason": "outvoted", "detail": ""}
+            entry = self._waiting[job] = trusted(Unplaced, fields)
+        return entry
 
     def assignments(self, placement: Indexed) -> tuple[Assignment, ...]:
         """Return what a placement holds: one assignment per node, in order of first use."""

@@ -14,7 +14,7 @@ from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Problem, State
 from placeopt.solving.bounds import Bounds
 from placeopt.solving.budget import Budget
-from placeopt.solving.draft import draft_plan, standing_records
+from placeopt.solving.draft import Recorder, draft_plan, standing_records
 from placeopt.terms.objective import Weighted, value
 from placeopt.terms.rules.minimal_utility import withdrawn
 
@@ -68,6 +68,7 @@ class Incumbent:
         """``base`` holds the running jobs; ``draft`` is their plan, if the referee has accepted it before."""
         self._instance, self._problem, self._weighted = instance, problem, weighted
         self._bounds, self._budget = bounds, budget
+        self._recorder: Recorder | None = None  # what offers have in common is written once
         self.allocation = base.allocation()
         self.value = value(problem, self.allocation)
         self.raw, self.cost = self._priced(self.allocation)
@@ -142,7 +143,8 @@ class Incumbent:
         """Return the draft of a plan, and the referee's first fault."""
         before = time.monotonic()
         with gc_paused():
-            draft = draft_plan(self._instance, self._problem, allocation)
+            self._recorder = self._recorder or Recorder(self._problem)
+            draft = draft_plan(self._instance, self._problem, allocation, self._recorder)
             faults, standing = judge(self._instance, draft)
             if standing:
                 draft = draft.model_copy(update={"standing": standing_records(standing)})

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable
+from math import exp, log1p
+
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.narrow_rows import row_counts, row_minima
+from placeopt.heuristics.single_nodes import NodeView
 from placeopt.problem import CPU, MEMORY, IntArray, Problem
+
+RATED = slice(CPU, MEMORY + 1)
+"""The resources that every GPU needs its part of, in the last axis of resource arrays."""
 
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
@@ -62,34 +71,70 @@ class Stranding:
         demand = (weight * options.workers[o] * with_gpus)[:, None] * options.demand[o]
         self.cpu_per_gpu = max(float(demand[:, CPU].sum()) / gpus, 1e-9)
         self.memory_per_gpu = max(float(demand[:, MEMORY].sum()) / gpus, 1e-9)
+        self._per_gpu = np.array([self.cpu_per_gpu, self.memory_per_gpu])
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
-        state, options = candidates.state, candidates.problem.options
-        workers = int(options.bundle_workers[option])
-        free = candidates.free_milli(nodes) / 1000
-        idle, before = free.sum(axis=1), state.node_free[nodes]
-        after = before - workers * options.demand[option]
+        options = candidates.problem.options
         gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
-        change = self._stranded(idle - gpus * share, after) - self._stranded(idle, before)
-        whole = free >= 1
-        untouched = whole.sum(axis=1).astype(float)
-        left_over = np.zeros(len(nodes))
-        if gpus:
-            fits = candidates.usable(option, nodes)
-            if share < 1:
-                smallest = np.where(fits, free, np.inf).min(axis=1)
-                left_over = smallest - share
-                untouched -= smallest >= 1
-            else:
-                untouched -= gpus
-        score: np.ndarray = STRANDING_WEIGHT * change + left_over + UNTOUCHED_WEIGHT * untouched
+        free = candidates.free_milli(nodes) / 1000
+        idle = np.add.reduce(free, axis=1)
+        demand = int(options.bundle_workers[option]) * options.demand[option, RATED]
+        left = candidates.state.node_free.take(nodes, axis=0)[:, RATED] - demand
+        score = self._stranded(idle - gpus * share, left)
+        score -= candidates.kept(self.before, nodes)
+        score *= STRANDING_WEIGHT
+        untouched = row_counts(free >= 1).astype(float)
+        if gpus and share < 1:
+            smallest = row_minima(np.where(candidates.usable(option, nodes), free, np.inf))
+            score += smallest - share
+            untouched -= smallest >= 1
+        else:
+            untouched -= gpus
+        score += UNTOUCHED_WEIGHT * untouched
         return score
 
+    def before(self, candidates: Candidates, nodes: IntArray) -> np.ndarray:
+        """S(node) as it is."""
+        idle = np.add.reduce(candidates.free_milli(nodes) / 1000, axis=1)
+        return self._stranded(idle, candidates.state.node_free.take(nodes, axis=0)[:, RATED])
+
     def _stranded(self, idle: np.ndarray, free: IntArray) -> np.ndarray:
-        by_cpu, by_memory = free[:, CPU] / self.cpu_per_gpu, free[:, MEMORY] / self.memory_per_gpu
-        stranded: np.ndarray = _softplus(idle - by_cpu) + _softplus(idle - by_memory)
+        """S of nodes with so many idle GPUs, (n,), and so much free CPU and memory, (n, 2)."""
+        beyond = _softplus(idle[:, None] - free / self._per_gpu)
+        stranded: np.ndarray = beyond[:, 0] + beyond[:, 1]
         return stranded
+
+    def of_node(self, problem: Problem, option: int) -> Callable[[NodeView], float]:
+        """Return the same for single nodes; see ``ScalarScore``."""
+        options = problem.options
+        gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
+        taken, milli = gpus * share, int(options.milli[option])
+        cpu, memory = (int(options.bundle_workers[option]) * options.demand[option, RATED]).tolist()
+        shared = gpus > 0 and share < 1
+        per_cpu, per_memory = self.cpu_per_gpu, self.memory_per_gpu
+
+        def stranded(idle: float, cpu: int, memory: int) -> float:
+            by_cpu = (idle - cpu / per_cpu) / SOFTPLUS_WIDTH
+            by_memory = (idle - memory / per_memory) / SOFTPLUS_WIDTH
+            # log(1 + e^x) in the steps of numpy.logaddexp
+            soft_cpu = by_cpu + log1p(exp(-by_cpu)) if by_cpu > 0 else log1p(exp(by_cpu))
+            soft_memory = by_memory + log1p(exp(-by_memory)) if by_memory > 0 else log1p(exp(by_memory))
+            return SOFTPLUS_WIDTH * soft_cpu + SOFTPLUS_WIDTH * soft_memory
+
+        def score(view: NodeView) -> float:
+            free, left, idle = view.free, view.left, view.idle
+            if view.kept is None:
+                view.kept = stranded(idle, free[CPU], free[MEMORY])
+            before: float = view.kept
+            found = STRANDING_WEIGHT * (stranded(idle - taken, free[CPU] - cpu, free[MEMORY] - memory) - before)
+            untouched = len(left) - bisect_left(left, 1000)
+            if not shared:
+                return found + UNTOUCHED_WEIGHT * (untouched - gpus)
+            smallest = left[bisect_left(left, milli)]
+            return found + (smallest / 1000 - share) + UNTOUCHED_WEIGHT * (untouched - (smallest >= 1000))
+
+        return score
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:

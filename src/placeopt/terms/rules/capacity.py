@@ -117,7 +117,7 @@ class QueueShare:
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the job's queue may hold that much more."""
         problem = state.problem
-        queue = problem.class_queue[problem.job_class[job]]
+        queue = problem.class_queue[problem.job_class[job]] if problem.policy.queues else -1
         if queue < 0:
             return True
         use = option_use(problem)[placement.option]
