@@ -102,10 +102,10 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     pays = rng.integers(1, 100, len(bundle_groups))
     pays[(bundle_groups.level < 0) & (bundle_groups.demand == 0).all(axis=1)] = 0
     for rounding in ("down", "up"):
-        best, patterns = PatternPricing(bundle_groups, states, rounding, lambda: None).price(pays)
+        best, choice, patterns = PatternPricing(bundle_groups, states, rounding, lambda: None).price(pays)
         for s in range(len(states)):
             assert best[s] == best_filling(bundle_groups, states, s, pays)
-            assert sum(pays[k] * n for k, n in patterns[s].items()) == best[s]
+            assert sum(pays[k] * n for k, n in patterns[choice[s]].items()) == best[s]
 
 
 def best_filling(bundle_groups: BundleGroups, states: NodeStates, s: int, pays: IntArray) -> int:
@@ -151,7 +151,7 @@ def test_prices_prove_a_bound_by_hand() -> None:
     pricing = PatternPricing(bundle_groups, states, "down", lambda: None)
     for price, bound in ((4, 9), (0, 12), (100, 200)):
         prices = np.array([price * job_groups.scale])
-        best, _ = pricing.price(prices)
+        best = pricing.price(prices).pays
         assert proven_bound(job_groups, prices, best, states.count, held=0) == bound
 
 
@@ -165,23 +165,22 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
         int(bundle_groups.of_option[problem.options_of(0)[0]]),
         int(bundle_groups.of_option[problem.options_of(3)[0]]),
     )
-    master = PatternMaster(bundle_groups, states, job_groups, held=0)
-    assert master.add([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
-    model = master.model(np.zeros(0, dtype=np.int64))
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
+    assert master.add_plan([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
+    model = master.model()
     solution = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
     assert solution.bound == 11  # one node of each, or a mix of equal worth
     assert solution.duals is not None
     assert solution.basis is not None
     prices = master.prices(model, solution.duals)
-    best, found = PatternPricing(bundle_groups, states, "down", lambda: None).price(prices)
-    assert proven_bound(job_groups, prices, best, states.count, held=0) == 11
-    assert master.add(enumerate(found)) == 0
+    best = PatternPricing(bundle_groups, states, "down", lambda: None).price(prices)
+    assert proven_bound(job_groups, prices, best.pays, states.count, held=0) == 11
+    assert master.add_best(best) == 0
     again = SolveOptions(time_limit_s=10, relax=True, start=solution.basis)
-    assert solve(master.model(np.zeros(0, dtype=np.int64)), again).bound == 11
-    whole, rest = master.whole(np.array([0.0, 0.0, 1.25, 0.75]))
-    assert whole.tolist() == [1, 0]
-    assert rest.tolist() == [0.25, 0.75]
-    assert master.round_up(whole, rest).tolist() == [1, 1]
+    assert solve(master.model(), again).bound == 11
+    assert master.take(np.array([0.0, 0.0, 1.25, 0.75]))
+    assert master.used == {(0, ((single, 2),)): 1, (0, ((double, 1),)): 1}
+    assert not master.take(np.zeros(4))
 
 
 def test_gangs_start_whole_or_not_at_all() -> None:
@@ -192,17 +191,17 @@ def test_gangs_start_whole_or_not_at_all() -> None:
     problem = problem_of(instance(3, jobs, machines=[machine(gpus=1)]))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, job_groups, held=0)
-    master.add([(0, {0: 1})])
-    none, options = np.zeros(0, dtype=np.int64), SolveOptions(time_limit_s=10, relax=True)
-    assert solve(master.model(none), options).bound == 6
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
+    master.add_plan([(0, {0: 1})])
+    options = SolveOptions(time_limit_s=10, relax=True)
+    assert solve(master.model(), options).bound == 6
     assert master.fix_gangs(np.array([1.6, 3.0]), down=False)
-    assert solve(master.model(none), options).status == "infeasible"  # two gangs must run on three nodes
+    assert solve(master.model(), options).status == "infeasible"  # two gangs must run on three nodes
     assert master.release_gangs()
-    assert solve(master.model(none), options).bound == 6
+    assert solve(master.model(), options).bound == 6
     assert master.fix_gangs(np.array([1.6, 3.0]), down=True)
     assert not master.release_gangs()
-    assert solve(master.model(none), options).bound == 4
+    assert solve(master.model(), options).bound == 4
 
 
 def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
@@ -249,12 +248,10 @@ def test_a_basis_of_another_model_is_left_aside() -> None:
     problem = problem_of(round_)
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, job_groups, held=0)
-    _, found = PatternPricing(bundle_groups, states, "up", lambda: None).price(
-        np.full(len(bundle_groups), 10, dtype=np.int64)
-    )
-    master.add(enumerate(found))
-    model = master.model(np.zeros(0, dtype=np.int64))
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
+    prices = np.full(len(bundle_groups), 10, dtype=np.int64)
+    master.add_best(PatternPricing(bundle_groups, states, "up", lambda: None).price(prices))
+    model = master.model()
     cold = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
     assert cold.basis is not None
     short = type(cold.basis)(cold.basis.columns, cold.basis.rows[:-1])

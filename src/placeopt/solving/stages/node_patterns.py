@@ -15,13 +15,15 @@ from placeopt.formulations.node_patterns import (
     PatternPricing,
     PlacementRequest,
     bundle_groups_of,
+    capacity_model,
+    capacity_prices,
     job_groups_of,
     node_states_of,
     patterns_of_plan,
     placement_requests,
     proven_bound,
+    state_groups_of,
 )
-from placeopt.formulations.node_patterns.master import EXACT
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy import stop_at
 from placeopt.problem import IntArray
@@ -96,8 +98,7 @@ class _PatternSearch:
     """Column generation on one round."""
 
     price: IntArray  # of a bundle of each bundle group, by the last linear program
-    whole: IntArray  # how often it uses each pattern, in whole nodes
-    rest: np.ndarray  # what is left of that
+    values: np.ndarray  # of its columns
 
     def __init__(self, context: SolveContext) -> None:
         """Begin with the patterns of the best plan so far."""
@@ -105,15 +106,17 @@ class _PatternSearch:
         self.bundle_groups = bundle_groups_of(context.problem)
         self.states = node_states_of(state, self.bundle_groups)
         self.job_groups = job_groups_of(state, self.bundle_groups)
-        self.values: np.ndarray | None = None
-        self.fixed: IntArray = np.zeros(0, dtype=np.int64)
         self.programs = self.objective = self.mixed = 0
         self._basis: Basis | None = None
         self._held = value(context.problem, state.allocation())
-        self.master = PatternMaster(self.bundle_groups, self.states, self.job_groups, self._held)
+        groups = state_groups_of(self.states)
+        self.groups = len(np.unique(groups))
+        self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
         best = context.incumbent.allocation
-        self.master.add(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
+        self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
         self._pricing = PatternPricing(self.bundle_groups, self.states, "up", self._check_time)
+        self._center: IntArray | None = None
+        self._least = 0
 
     def _check_time(self) -> None:
         if self.context.budget.stopped():
@@ -121,45 +124,57 @@ class _PatternSearch:
 
     def mix(self) -> None:
         """Generate patterns until no prices bound the value much above that of the mix of those known."""
-        center, least = None, None
+        self._begin()
         for _ in range(MOST_ROUNDS):
             self._check_time()
-            if not self._program():
+            if not self._program() or self._is_close():
                 return
-            tried = [self.price]
-            if center is not None:
-                tried.append((SMOOTHING * center + (1 - SMOOTHING) * self.price).astype(np.int64))
-            new = 0
-            for price in tried:
-                best, found = self._pricing.price(price)
-                new += self.master.add(enumerate(found))
-                bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
-                if least is None or bound < least:
-                    center, least = price, bound
-            if not new or (least is not None and least - self.objective <= CLOSE * abs(self.objective)):
+            smoothed = self.price
+            if self._center is not None:
+                smoothed = (SMOOTHING * self._center + (1 - SMOOTHING) * self.price).astype(np.int64)
+            if not self._add_at(smoothed) and not self._add_at(self.price):
                 return
+
+    def _is_close(self) -> bool:
+        return self._center is not None and self._least - self.objective <= CLOSE * abs(self.objective)
+
+    def _begin(self) -> None:
+        """Price patterns at the duals of what all nodes have together."""
+        model = capacity_model(self.bundle_groups, self.states, self.job_groups)
+        options = replace(self.context.budget.options(SIMPLEX_WORK), relax=True)
+        solution = self.context.solvers.solve("highs", model, options)
+        if solution.status == "optimal" and solution.duals is not None:
+            price = capacity_prices(self.bundle_groups, self.job_groups, model, solution.duals)
+            price[self._pricing.free_of_charge] = 0
+            self._add_at(price)
+
+    def _add_at(self, price: IntArray) -> int:
+        """Add the best patterns at a price, which becomes the center if it bounds the value closest."""
+        best = self._pricing.price(price)
+        bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
+        if self._center is None or bound < self._least:
+            self._center, self._least = price, bound
+        return self.master.add_best(best)
 
     def dive(self) -> None:
         """Round the mix to integers: jobs of several bundles first, then patterns, the largest parts first."""
-        if self.values is None:
+        if not self.programs:
             return
         mixed = self.values
         if self.master.fix_gangs(mixed, down=False) and not self._program():
             self.master.fix_gangs(mixed, down=True)
             self._program()
         for _ in range(MOST_ROUNDS):
-            if not (self.rest > EXACT).any():
+            if not self.master.take(self.values):
                 return
-            _, found = self._pricing.price(self.price)
-            self.master.add(enumerate(found))
-            self.fixed = self.master.round_up(self.whole, self.rest)
+            self.master.add_best(self._pricing.price(self.price))
             if not self._program() and not (self.master.release_gangs() and self._program()):
                 return
 
     def _program(self) -> bool:
         """Solve the linear program over the patterns known; tell whether there is a new mix."""
         budget = self.context.budget
-        model = self.master.model(self.fixed, budget.deadline)
+        model = self.master.model(budget.deadline)
         options = replace(budget.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
@@ -169,30 +184,29 @@ class _PatternSearch:
         self.price = self.master.prices(model, solution.duals)
         self.price[self._pricing.free_of_charge] = 0
         self.values = solution.relaxed_values
-        self.whole, self.rest = self.master.whole(solution.relaxed_values)
         self.objective = solution.bound if solution.bound is not None else 0
         self._basis = solution.basis
         return True
 
     def prove(self) -> None:
-        """Take the bound that the last prices prove; demands are rounded down there, so it holds."""
-        if not self.programs:
-            return
+        """Take the bound that the best prices prove; demands are rounded down there, so it holds."""
         pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time)
-        price = self.price.copy()
-        price[pricing.free_of_charge] = 0
-        best, _ = pricing.price(price, patterns=False)
-        bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
-        self.context.bounds.prove_value(bound, RELAXES)
+        for found in (self._center, self.price if self.programs else None):
+            if found is not None:
+                price = found.copy()
+                price[pricing.free_of_charge] = 0
+                best = pricing.price(price, patterns=False)
+                bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
+                self.context.bounds.prove_value(bound, RELAXES)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""
-        used = zip(self.master.patterns, self.whole.tolist(), strict=False)  # patterns added since are not used
+        used = self.master.used.items()
         return placement_requests(self.context.problem, self.bundle_groups, self.states, self.job_groups, used)
 
     def summary(self) -> str:
         """Say what was done."""
         return (
-            f"{len(self.master.patterns)} fillings of {len(self.states)} node states, {self.programs} linear programs; "
-            f"mix worth {self.mixed}, whole {self.objective}"
+            f"{len(self.master)} fillings of {self.groups} groups of {len(self.states)} node states, {self.programs} "
+            f"linear programs; mix worth {self.mixed}, whole {self.objective}"
         )
