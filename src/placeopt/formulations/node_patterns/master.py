@@ -166,7 +166,9 @@ class PatternMaster:
         """
         size = np.array([len(states) for states in self._free], dtype=np.int64)
         group, parts = np.array([(column.group, column.parts) for column in self._columns], dtype=np.int64).T
-        nodes = np.maximum(values[len(self._job_groups.job_group) :], 0) * (size[group] / np.maximum(parts, 1))
+        used = np.zeros(len(group))  # columns added since are not used
+        used[: len(values) - len(self._job_groups.job_group)] = values[len(self._job_groups.job_group) :]
+        nodes = np.maximum(used, 0) * (size[group] / np.maximum(parts, 1))
         number = np.floor(nodes + EXACT).astype(np.int64)
         rest = np.maximum(nodes - number, 0)
         free = size - np.bincount(group, weights=number, minlength=len(size)).astype(np.int64)

@@ -10,10 +10,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from placeopt.formulations.node_patterns.groups import CPU_ONLY, BundleGroups, NodeStates
-from placeopt.problem import IntArray
+from placeopt.problem import BoolArray, IntArray
 
-CELLS = 10_000
+CELLS = 20_000
 """Cells of the grid of node resources."""
+SPLITS = (0.5, 0.7, 1.0, 1.4, 2.0)
+"""Parts of the grid tried for the first resource where two bind, beside those of the second."""
 RESOURCES_PRICED = 2
 MOST_UNITS = 4000
 """Units tried for the grid."""
@@ -44,14 +46,19 @@ class PatternPricing:
     """
 
     def __init__(
-        self, bundle_groups: BundleGroups, states: NodeStates, rounding: Rounding, check_time: Callable[[], None]
+        self,
+        bundle_groups: BundleGroups,
+        states: NodeStates,
+        rounding: Rounding,
+        check_time: Callable[[], None],
+        cells: int = CELLS,
     ) -> None:
+        """``cells``: those of the grid, at most; ``check_time`` is called between tables."""
         self._bundle_groups, self._states, self._check_time = bundle_groups, states, check_time
         resources = np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
         binds = states.binding[resources] > 0
-        cells = int(CELLS ** (1 / max(int(binds.sum()), 1)))
         demand, free = bundle_groups.demand[:, resources], states.free[:, resources]
-        grid = np.array([_unit(demand[:, i], int(free[:, i].max(initial=0)), cells) for i in range(RESOURCES_PRICED)])
+        grid = _units(demand, free.max(axis=0, initial=0), binds, cells)
         need = demand // grid if rounding == "down" else -(-demand // grid)
         self._need = np.where(binds, need, 0)  # (D, 2)
         self._room = np.where(binds, free // grid, 0)  # (S, 2)
@@ -263,10 +270,24 @@ def _undominated(bundle_groups: BundleGroups, need: IntArray, pays: IntArray, le
     return out
 
 
-def _unit(demand: IntArray, most: int, cells: int) -> int:
+def _units(demand: IntArray, most: IntArray, binds: BoolArray, cells: int) -> IntArray:
+    """Return the units of both resources that lose least by rounding, relative to ``most``, of those for the grid."""
+    if not binds.all():
+        return np.array([_unit(demand[:, i], int(most[i]), cells)[0] for i in range(RESOURCES_PRICED)])
+    root = cells**0.5
+    tried = [
+        (_unit(demand[:, 0], int(most[0]), int(root * split)), _unit(demand[:, 1], int(most[1]), int(root / split)))
+        for split in SPLITS
+    ]
+    best = min(tried, key=lambda pair: sum(lost / max(int(most[i]), 1) for i, (_, lost) in enumerate(pair)))
+    return np.array([unit for unit, _ in best])
+
+
+def _unit(demand: IntArray, most: int, cells: int) -> tuple[int, int]:
     """Return the unit, of those that make at most ``cells`` cells and at least half of that, that rounds least."""
     least = max(1, -(-most // cells))
     units = np.arange(least, 2 * least + 1, max(1, least // MOST_UNITS))
     rest = demand[None, :] % units[:, None]
     lost = np.where(rest > 0, units[:, None], 0).sum(axis=1)  # what rounding down and rounding up lose together
-    return int(units[int(lost.argmin())])
+    best = int(lost.argmin())
+    return int(units[best]), int(lost[best])

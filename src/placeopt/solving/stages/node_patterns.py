@@ -40,6 +40,8 @@ MOST_ROUNDS = 60
 """Most linear programs."""
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
+CELLS_PROOF = 100_000
+"""Cells of the grid by which the bound is proven, a few times a round: what rounding demands down leaves falls."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
@@ -190,7 +192,7 @@ class _PatternSearch:
 
     def prove(self) -> None:
         """Take the bound that the best prices prove; demands are rounded down there, so it holds."""
-        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time)
+        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time, CELLS_PROOF)
         for found in (self._center, self.price if self.programs else None):
             if found is not None:
                 price = found.copy()
