@@ -227,8 +227,11 @@ def _most_used(
     return out
 
 
-MOST_GROUPS = 60
-"""State groups of a round, where it has as many states; ours: 40 to 100 do as well."""
+MOST_GROUPS = 500
+"""
+State groups of a round; ours. With 60, programs are smaller, but twice as many are needed and rounding loses more; with
+1000 they take twice as long.
+"""
 
 
 def state_groups_of(states: NodeStates, most: int = MOST_GROUPS) -> IntArray:

@@ -44,7 +44,7 @@ class PatternMaster:
         """Of each group: the states of its nodes that have no pattern yet, once for each node."""
         self._single = np.bincount(group) == 1
         self._patterns: list[tuple[tuple[int, int], ...]] = [()]
-        self._numbers = {(): 0}  # of patterns
+        self._numbers: dict[tuple[tuple[int, int], ...], int] = {(): 0}
         self._columns: list[_Column] = []
         self._seen: set[tuple[int, bytes]] = set()
         self._slots = np.zeros(len(bundle_groups), dtype=np.int64)
