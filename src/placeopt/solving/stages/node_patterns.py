@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -26,6 +26,7 @@ from placeopt.formulations.node_patterns import (
     proven_bound,
     state_groups_of,
 )
+from placeopt.formulations.node_patterns.pricing import CELLS
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy import stop_at
 from placeopt.problem import IntArray
@@ -42,13 +43,13 @@ MOST_ROUNDS = 100
 """Most linear programs of a mix, and most for making it whole."""
 WHOLE, PLACED = 3.0, 2.2
 """
-Time reserved for making a mix whole and placing its jobs, and for placing them alone, the check of the plan included, in
+Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
 multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 2.9 and 2.1.
 """
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
-GRIDS = (20_000, 100_000, 400_000)
-"""Cells of the grids that prove the bound, one after the other until it is close: what rounding leaves falls."""
+GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
+"""Cells of the grids that prove the bound: the first before the plan is made, finer ones after it until it is close."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
@@ -80,10 +81,11 @@ class NodePatterns:
         try:
             search = _PatternSearch(context)
             search.mix()
-            search.prove()
+            search.prove(GRIDS[:1], PLACED)
             if search.mixed > context.incumbent.value:
                 search.dive()
                 offer = _offer(context, search)
+            search.prove(GRIDS[1:], 0)
             detail = search.summary()
         except PlaceoptError as error:
             context.budget.stopped()
@@ -151,9 +153,8 @@ class _PatternSearch:
             self._check_time()
             if not self._program() or (self._center is not None and self._is_close(self._least)):
                 return
-            smoothed = self.price
-            if self._center is not None:
-                smoothed = (SMOOTHING * self._center + (1 - SMOOTHING) * self.price).astype(np.int64)
+            center = self.price if self._center is None else self._center
+            smoothed = (SMOOTHING * center + (1 - SMOOTHING) * self.price).astype(np.int64)
             if not self._add_at(smoothed) and not self._add_at(self.price):
                 return
 
@@ -216,18 +217,20 @@ class _PatternSearch:
         self.check_s = budget.offer_s * max(1.0, float(jobs) / self._placed)
         return True
 
-    def prove(self) -> None:
+    def prove(self, grids: Iterable[int], reserved: float) -> None:
         """Take the bound that the best prices prove; demands are rounded down there, so it holds."""
-        self._reserved = PLACED
-        bounds, price = self.context.bounds, self.price if self._center is None else self._center
-        for cells in GRIDS:
-            pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
-            price = price.copy()
-            price[pricing.free_of_charge] = 0
-            best = pricing.price(price, patterns=False)
-            bounds.prove_value(proven_bound(self.job_groups, price, best.pays, self.states.count, self._held), RELAXES)
-            if self._is_close(bounds.value):
-                return
+        self._reserved = reserved
+        with suppress(OutOfTime):
+            for cells in grids:
+                if self._center is not None and not self._is_close(self.context.bounds.value):
+                    self._prove(self._center.copy(), cells)
+
+    def _prove(self, price: IntArray, cells: int) -> None:
+        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
+        price[pricing.free_of_charge] = 0
+        best = pricing.price(price, patterns=False)
+        bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
+        self.context.bounds.prove_value(bound, RELAXES)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""
