@@ -50,6 +50,8 @@ SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
 GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
 """Cells of the grids that prove the bound: the first before the plan is made, finer ones after it until it is close."""
+CELLS_PER_JOB = 100
+"""Cells of finer grids for a job of the round, at most: else small rounds take longer for tables than for all else."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
@@ -222,7 +224,8 @@ class _PatternSearch:
         self._reserved = reserved
         with suppress(OutOfTime):
             for cells in grids:
-                if self._center is not None and not self._is_close(self.context.bounds.value):
+                small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
+                if small and self._center is not None and not self._is_close(self.context.bounds.value):
                     self._prove(self._center.copy(), cells)
 
     def _prove(self, price: IntArray, cells: int) -> None:
