@@ -11,11 +11,14 @@ from placeopt.formulations.node_patterns import (
     PatternMaster,
     PatternPricing,
     bundle_groups_of,
+    capacity_model,
+    capacity_prices,
     job_groups_of,
     node_states_of,
     patterns_of_plan,
     placement_requests,
     proven_bound,
+    state_groups_of,
 )
 from placeopt.generators import generate
 from placeopt.model import Domain, Instance, Policy
@@ -102,10 +105,10 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     pays = rng.integers(1, 100, len(bundle_groups))
     pays[(bundle_groups.level < 0) & (bundle_groups.demand == 0).all(axis=1)] = 0
     for rounding in ("down", "up"):
-        best, patterns = PatternPricing(bundle_groups, states, rounding, lambda: None).price(pays)
+        best, choice, patterns = PatternPricing(bundle_groups, states, rounding, lambda: None).price(pays)
         for s in range(len(states)):
             assert best[s] == best_filling(bundle_groups, states, s, pays)
-            assert sum(pays[k] * n for k, n in patterns[s].items()) == best[s]
+            assert sum(pays[k] * n for k, n in patterns[choice[s]].items()) == best[s]
 
 
 def best_filling(bundle_groups: BundleGroups, states: NodeStates, s: int, pays: IntArray) -> int:
@@ -151,7 +154,7 @@ def test_prices_prove_a_bound_by_hand() -> None:
     pricing = PatternPricing(bundle_groups, states, "down", lambda: None)
     for price, bound in ((4, 9), (0, 12), (100, 200)):
         prices = np.array([price * job_groups.scale])
-        best, _ = pricing.price(prices)
+        best = pricing.price(prices).pays
         assert proven_bound(job_groups, prices, best, states.count, held=0) == bound
 
 
@@ -165,23 +168,22 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
         int(bundle_groups.of_option[problem.options_of(0)[0]]),
         int(bundle_groups.of_option[problem.options_of(3)[0]]),
     )
-    master = PatternMaster(bundle_groups, states, job_groups, held=0)
-    assert master.add([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
-    model = master.model(np.zeros(0, dtype=np.int64))
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
+    assert master.add_plan([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
+    model = master.model()
     solution = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
     assert solution.bound == 11  # one node of each, or a mix of equal worth
     assert solution.duals is not None
     assert solution.basis is not None
     prices = master.prices(model, solution.duals)
-    best, found = PatternPricing(bundle_groups, states, "down", lambda: None).price(prices)
-    assert proven_bound(job_groups, prices, best, states.count, held=0) == 11
-    assert master.add(enumerate(found)) == 0
+    best = PatternPricing(bundle_groups, states, "down", lambda: None).price(prices)
+    assert proven_bound(job_groups, prices, best.pays, states.count, held=0) == 11
+    assert master.add_best(best) == 0
     again = SolveOptions(time_limit_s=10, relax=True, start=solution.basis)
-    assert solve(master.model(np.zeros(0, dtype=np.int64)), again).bound == 11
-    whole, rest = master.whole(np.array([0.0, 0.0, 1.25, 0.75]))
-    assert whole.tolist() == [1, 0]
-    assert rest.tolist() == [0.25, 0.75]
-    assert master.round_up(whole, rest).tolist() == [1, 1]
+    assert solve(master.model(), again).bound == 11
+    assert master.take(np.array([0.0, 0.0, 1.25, 0.75]))
+    assert master.used == {(0, ((single, 2),)): 1, (0, ((double, 1),)): 1}
+    assert not master.take(np.zeros(4))
 
 
 def test_gangs_start_whole_or_not_at_all() -> None:
@@ -192,17 +194,17 @@ def test_gangs_start_whole_or_not_at_all() -> None:
     problem = problem_of(instance(3, jobs, machines=[machine(gpus=1)]))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, job_groups, held=0)
-    master.add([(0, {0: 1})])
-    none, options = np.zeros(0, dtype=np.int64), SolveOptions(time_limit_s=10, relax=True)
-    assert solve(master.model(none), options).bound == 6
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
+    master.add_plan([(0, {0: 1})])
+    options = SolveOptions(time_limit_s=10, relax=True)
+    assert solve(master.model(), options).bound == 6
     assert master.fix_gangs(np.array([1.6, 3.0]), down=False)
-    assert solve(master.model(none), options).status == "infeasible"  # two gangs must run on three nodes
+    assert solve(master.model(), options).status == "infeasible"  # two gangs must run on three nodes
     assert master.release_gangs()
-    assert solve(master.model(none), options).bound == 6
+    assert solve(master.model(), options).bound == 6
     assert master.fix_gangs(np.array([1.6, 3.0]), down=True)
     assert not master.release_gangs()
-    assert solve(master.model(none), options).bound == 4
+    assert solve(master.model(), options).bound == 4
 
 
 def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
@@ -249,13 +251,121 @@ def test_a_basis_of_another_model_is_left_aside() -> None:
     problem = problem_of(round_)
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, job_groups, held=0)
-    _, found = PatternPricing(bundle_groups, states, "up", lambda: None).price(
-        np.full(len(bundle_groups), 10, dtype=np.int64)
-    )
-    master.add(enumerate(found))
-    model = master.model(np.zeros(0, dtype=np.int64))
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
+    prices = np.full(len(bundle_groups), 10, dtype=np.int64)
+    master.add_best(PatternPricing(bundle_groups, states, "up", lambda: None).price(prices))
+    model = master.model()
     cold = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
     assert cold.basis is not None
     short = type(cold.basis)(cold.basis.columns, cold.basis.rows[:-1])
     assert solve(model, SolveOptions(time_limit_s=10, relax=True, start=short)).bound == cold.bound
+
+
+def mixed(problem: Problem, groups: int, rounds: int = 40) -> tuple[PatternMaster, IntArray, int]:
+    """Generate columns for groups of states until none is new; returns the master, the last values and the bound."""
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    pricing = PatternPricing(bundle_groups, states, "up", lambda: None)
+    master = PatternMaster(bundle_groups, states, state_groups_of(states, groups), job_groups, held=0)
+    start = capacity_model(bundle_groups, states, job_groups)
+    duals = solve(start, SolveOptions(time_limit_s=10, relax=True)).duals
+    assert duals is not None
+    prices = capacity_prices(bundle_groups, job_groups, start, duals)
+    least = 2**62
+    for _ in range(rounds):
+        prices[pricing.free_of_charge] = 0
+        best = pricing.price(prices)
+        least = min(least, proven_bound(job_groups, prices, best.pays, states.count, held=0))
+        new = master.add_best(best)
+        model = master.model()
+        solution = solve(model, SolveOptions(time_limit_s=10, relax=True))
+        assert solution.duals is not None
+        assert solution.relaxed_values is not None
+        assert solution.bound is not None
+        assert solution.bound <= least
+        if not new:
+            break
+        prices = master.prices(model, solution.duals)
+    return master, solution.relaxed_values, solution.bound
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_of_states_mix_no_more_than_single_states(seed: int) -> None:
+    """A column of a group is a mix of those of its states; no mix is worth more than any prices bound."""
+    problem = problem_of(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
+    singles = mixed(problem, 100)[2]
+    for groups in (1, 3):
+        assert 0.9 * singles <= mixed(problem, groups)[2] <= singles
+
+
+@pytest.mark.parametrize("groups", [1, 3, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_node_gets_one_pattern_that_fits(seed: int, groups: int) -> None:
+    """Whatever parts the relaxation uses: no state gives more patterns than it has nodes, and each fits."""
+    problem = problem_of(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
+    bundle_groups = bundle_groups_of(problem)
+    states = node_states_of(State(problem), bundle_groups)
+    master, values, _ = mixed(problem, groups)
+    while master.take(values):
+        solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
+        assert solution.relaxed_values is not None
+        values = solution.relaxed_values
+    given = np.zeros(len(states), dtype=np.int64)
+    for (s, pattern), times in master.used.items():
+        given[s] += times
+        count = np.zeros(len(bundle_groups), dtype=np.int64)
+        for k, bundles in pattern:
+            count[k] = bundles
+        assert (count @ bundle_groups.demand <= states.free[s]).all()
+    assert (given <= states.count).all()
+    assert given.any()
+
+
+def test_state_groups_by_hand() -> None:
+    """
+    Three nodes with 1, 2 and 4 free GPUs: alone while there are enough groups, else divided where they differ most.
+    """
+    here = [job("two", gpus=2), job("three", gpus=3)]
+    runs = [running(one, [(f"n{i}", list(range(i + 2)))]) for i, one in enumerate(here)]
+    problem = problem_of(instance(3, [job("a"), *here], machines=[machine(gpus=4)], running=runs))
+    states = node_states_of(State(problem), bundle_groups_of(problem))
+    assert states.room[:, 0].tolist() == [1, 2, 4]
+    assert state_groups_of(states, 3).tolist() == [0, 1, 2]
+    assert state_groups_of(states, 2).tolist() == [0, 0, 1]
+    assert state_groups_of(states, 1).tolist() == [0, 0, 0]
+
+
+def test_a_plan_is_a_column_of_its_group() -> None:
+    """
+    Two states in one group: the nodes as they are filled make one column, worth what the plan is; known ones make none.
+    """
+    here = job("here", gpus=2)
+    jobs = [*(job(f"s{i}", value=3) for i in range(3)), here]
+    problem = problem_of(instance(2, jobs, machines=[machine(gpus=3)], running=[running(here, [("n1", [0, 1])])]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    single = int(bundle_groups.of_option[problem.options_of(0)[0]])
+    small, large = np.argsort(states.room[:, 0]).tolist()
+    master = PatternMaster(bundle_groups, states, state_groups_of(states, 1), job_groups, held=0)
+    plan = [(small, {single: 1}), (large, {single: 1})]
+    assert (master.add_plan(plan), master.add_plan(plan), len(master)) == (1, 0, 1)
+    solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
+    assert solution.bound == 6
+    assert solution.relaxed_values is not None
+    assert not master.take(solution.relaxed_values)
+    assert master.used == {(small, ((single, 1),)): 1, (large, ((single, 1),)): 1}
+
+
+def test_capacity_prices_by_hand() -> None:
+    """Two GPUs for jobs worth 5, 4 and 3: a GPU is worth 3 to 4, and a bundle of two twice that."""
+    jobs = [*(job(f"{value}", value=value) for value in (5, 4, 3)), job("pair", gpus=2, value=1)]
+    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    model = capacity_model(bundle_groups, states, job_groups)
+    solution = solve(model, SolveOptions(time_limit_s=10, relax=True))
+    assert solution.bound == 9
+    assert solution.duals is not None
+    one, two = np.sort(capacity_prices(bundle_groups, job_groups, model, solution.duals) / job_groups.scale).tolist()
+    assert 3 <= one <= 4
+    assert two == 2 * one

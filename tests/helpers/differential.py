@@ -283,15 +283,15 @@ def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generato
     for most in (1, dearest // 2 + 1, dearest + 1):
         price = rng.integers(0, most, len(kinds)) // np.maximum(1, 1 + rng.integers(0, 4, len(kinds)))
         price[down.free_of_charge] = 0
-        pays, _ = down.price(price)
+        pays = down.price(price).pays
         report.patterns += 1
         bound = proven_bound(job_groups, price, pays, states.count, held)
         if bound < best:
             report.mismatches.append(f"patterns: bound {bound} below the best value {best}")
         price[up.free_of_charge] = 0
-        fewer, gpu_patterns = up.price(price)
+        fewer, choice, patterns = up.price(price)
         report.expect("patterns: rounding up pays no more", bool((fewer <= pays).all()), True)
-        paid = [sum(int(price[k]) * n for k, n in filling.items()) for filling in gpu_patterns]
+        paid = [sum(int(price[k]) * n for k, n in patterns[c].items()) for c in choice.tolist()]
         report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
 
 

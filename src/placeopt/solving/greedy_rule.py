@@ -95,9 +95,10 @@ class GreedyRule:
             chooser=None if self.chooser is None else CHOOSERS[self.chooser],
         )
 
-    def fill_up(self, problem: Problem, budget: Budget, start: Allocation) -> Allocation:
-        """Return ``start`` with waiting jobs added by score."""
-        deadline = budget.heuristic_deadline()
+    def fill_up(self, problem: Problem, budget: Budget, start: Allocation, deadline: float | None = None) -> Allocation:
+        """Return ``start`` with waiting jobs added by score, until ``deadline``; None for that of heuristics."""
+        if deadline is None:
+            deadline = budget.heuristic_deadline()
         filled = greedy(
             problem, self.jobs(problem), self.score, deadline=deadline, cancelled=budget.cancelled, start=start
         )

@@ -15,6 +15,7 @@ from placeopt.formulations.node_patterns.groups import (
     job_groups_of,
     node_states_of,
     shares_nest,
+    state_groups_of,
 )
 from placeopt.formulations.node_patterns.master import (
     RELAXES,
@@ -24,10 +25,12 @@ from placeopt.formulations.node_patterns.master import (
     placement_requests,
     proven_bound,
 )
-from placeopt.formulations.node_patterns.pricing import NodePattern, PatternPricing
+from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern, PatternPricing
+from placeopt.formulations.node_patterns.start_prices import capacity_model, capacity_prices
 
 __all__ = [
     "RELAXES",
+    "BestPatterns",
     "BundleGroups",
     "JobGroups",
     "NodePattern",
@@ -36,10 +39,13 @@ __all__ = [
     "PatternPricing",
     "PlacementRequest",
     "bundle_groups_of",
+    "capacity_model",
+    "capacity_prices",
     "job_groups_of",
     "node_states_of",
     "patterns_of_plan",
     "placement_requests",
     "proven_bound",
     "shares_nest",
+    "state_groups_of",
 ]

@@ -4,13 +4,14 @@ The master: which mix of known patterns is worth most, what its prices prove, an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.formulations.node_patterns.groups import BundleGroups, JobGroups, NodeStates
-from placeopt.formulations.node_patterns.pricing import NodePattern
+from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Problem
 
@@ -19,55 +20,109 @@ LARGE = 0.6
 """Part of a pattern from which it is used once more without being the largest; ours."""
 
 Key = tuple[int, tuple[tuple[int, int], ...]]
+"""A state, and (bundle group, number) pairs of a pattern."""
 
 
 class PatternMaster:
     """
-    Rows of a mix: the bundles of jobs that start lie in patterns, and a state has no more patterns than nodes.
+    Rows of a mix: the bundles of jobs that start lie in patterns, and a group of states has no more nodes than it has.
 
-    Columns: one per start to start, then one per pattern in the order in which they were added, so a basis stays valid
-    when patterns are added. Rows: bundles by bundle group, nodes by state, then jobs by job group where a job has
+    A column gives every free node of a group of states a pattern; where a group is a single state, the same one to all,
+    and then its variable counts nodes. Other variables count parts of the group in which all patterns occur alike.
+    Columns: one per start to start, then those of groups in the order in which they were added, so a basis stays valid
+    when columns are added. Rows: bundles by bundle group, nodes by group, then jobs by job group where a job has
     several starts.
     """
 
-    def __init__(self, bundle_groups: BundleGroups, states: NodeStates, job_groups: JobGroups, held: int) -> None:
-        self._bundle_groups, self._states, self._job_groups, self._held = bundle_groups, states, job_groups, held
-        self.patterns: list[Key] = []
-        """State, and (bundle group, number) pairs of every pattern."""
-        self._seen: set[Key] = set()
+    def __init__(
+        self, bundle_groups: BundleGroups, states: NodeStates, group: IntArray, job_groups: JobGroups, held: int
+    ) -> None:
+        self._bundle_groups, self._job_groups, self._held = bundle_groups, job_groups, held
+        order = np.argsort(group, kind="stable")
+        size = np.bincount(group, weights=states.count).astype(np.int64)
+        self._free = np.split(np.repeat(order, states.count[order]), np.cumsum(size)[:-1])
+        """Of each group: the states of its nodes that have no pattern yet, once for each node."""
+        self._single = np.bincount(group) == 1
+        self._patterns: list[tuple[tuple[int, int], ...]] = [()]
+        self._numbers: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+        self._columns: list[_Column] = []
+        self._seen: set[tuple[int, bytes]] = set()
+        self._slots = np.zeros(len(bundle_groups), dtype=np.int64)
+        self.used: Counter[Key] = Counter()
+        """Patterns that nodes have got, and how often."""
         self.least: IntArray = np.zeros(len(job_groups.job_group), dtype=np.int64)
         self.most: IntArray = job_groups.size[job_groups.job_group]
         """Shapes (W,): limits on the jobs that start each start."""
 
-    def add(self, patterns: Iterable[tuple[int, NodePattern]]) -> int:
-        """Add patterns of states, those that are known or empty left out. Returns how many were new."""
-        before = len(self.patterns)
+    def __len__(self) -> int:
+        """Return the number of columns beside those of starts."""
+        return len(self._columns)
+
+    def add_plan(self, patterns: Iterable[tuple[int, NodePattern]]) -> int:
+        """
+        Add the patterns of nodes of states; what is known or empty is left out. Returns how many columns were new.
+
+        Those of a single state make a column each; those of a group of states one together.
+        """
+        of_state: dict[int, list[int]] = {}
         for state, pattern in patterns:
-            key = (state, tuple(sorted(pattern.items())))
-            if pattern and key not in self._seen:
-                self._seen.add(key)
-                self.patterns.append(key)
-        return len(self.patterns) - before
+            of_state.setdefault(state, []).append(self._number(pattern))
+        new = 0
+        for g, states in enumerate(self._free):
+            if self._single[g]:
+                for number in dict.fromkeys(of_state.get(int(states[0]), ())):
+                    new += self._add(g, np.full(len(states), number, dtype=np.int64))
+            else:
+                rest = {state: iter(of_state.get(state, ())) for state in np.unique(states).tolist()}
+                new += self._add(g, np.array([next(rest[state], 0) for state in states.tolist()], dtype=np.int64))
+        return new
 
-    def model(self, fixed: IntArray, deadline: float = float("inf")) -> LinearModel:
-        """
-        Build the linear program; its duals of the first rows, by ``prices``, are what bundles are worth.
+    def add_best(self, best: BestPatterns) -> int:
+        """Add a column for each group in which all nodes have their best patterns. Returns how many were new."""
+        number = np.array([self._number(pattern) for pattern in best.patterns], dtype=np.int64)[best.choice]
+        return sum(self._add(g, number[states]) for g, states in enumerate(self._free))
 
-        ``fixed``: how often each of the first patterns is used at least.
-        """
-        job_groups, states = self._job_groups, self._states
+    def _number(self, pattern: NodePattern) -> int:
+        pairs = tuple(sorted(pattern.items()))
+        if pairs not in self._numbers:
+            self._numbers[pairs] = len(self._patterns)
+            self._patterns.append(pairs)
+        return self._numbers[pairs]
+
+    def _add(self, group: int, choice: IntArray) -> bool:
+        key = (group, choice.tobytes())
+        if not choice.any() or key in self._seen:
+            return False
+        self._seen.add(key)
+        self._columns.append(self._column(group, choice))
+        return True
+
+    def _column(self, group: int, choice: IntArray) -> _Column:
+        times = np.bincount(choice)
+        parts = int(np.gcd.reduce(times))
+        use: dict[int, int] = {}
+        for number in np.flatnonzero(times).tolist():
+            for k, bundles in self._patterns[number]:
+                use[k] = use.get(k, 0) + bundles * int(times[number]) // parts
+        return _Column(group, choice, parts, use)
+
+    def model(self, deadline: float = float("inf")) -> LinearModel:
+        """Build the linear program; its duals of the first rows, by ``prices``, are what bundles are worth."""
+        job_groups = self._job_groups
         builder = ModelBuilder(deadline)
         starts = builder.add_variables(self.least, self.most, count=len(job_groups.job_group))
-        state = np.array([s for s, _ in self.patterns], dtype=np.int64)
-        least = np.zeros(len(state), dtype=np.int64)
-        least[: len(fixed)] = fixed
-        columns = builder.add_variables(least, states.count[state], count=len(state))
-        entries = [len(pattern) for _, pattern in self.patterns]
-        pairs = np.array([pair for _, pattern in self.patterns for pair in pattern], dtype=np.int64).reshape(-1, 2)
+        group, parts = (
+            np.array([getattr(column, name) for column in self._columns], dtype=np.int64) for name in ("group", "parts")
+        )
+        size = np.array([len(states) for states in self._free], dtype=np.int64)
+        columns = builder.add_variables(0, parts, count=len(parts))
+        entries = [len(column.use) for column in self._columns]
+        pairs = np.array([pair for column in self._columns for pair in column.use.items()], dtype=np.int64)
+        pairs = pairs.reshape(-1, 2)
         started = (job_groups.bundle_group, starts, job_groups.bundles)
         held = (pairs[:, 0], np.repeat(columns, entries), -pairs[:, 1])
-        builder.add_parts(NO_LOWER, 0, started, held, count=len(self._bundle_groups))
-        builder.add_rows(state, columns, 1, NO_LOWER, states.count)
+        builder.add_parts(NO_LOWER, self._slots, started, held)
+        builder.add_rows(group, columns, size[group] // np.maximum(parts, 1), NO_LOWER, size)
         several = np.bincount(job_groups.job_group, minlength=len(job_groups.jobs)) > 1
         selected = several[job_groups.job_group]
         row = np.cumsum(several) - 1
@@ -101,29 +156,61 @@ class PatternMaster:
         self.least[:] = 0
         return forced
 
-    def whole(self, values: np.ndarray) -> tuple[IntArray, np.ndarray]:
-        """Shapes (patterns,): how often the relaxation uses each pattern, in whole nodes, and what is left of that."""
-        used = np.maximum(values[len(self._job_groups.job_group) :], 0)
-        whole: IntArray = np.floor(used + EXACT).astype(np.int64)
-        return whole, np.maximum(used - whole, 0)
-
-    def round_up(self, whole: IntArray, rest: np.ndarray) -> IntArray:
+    def take(self, values: np.ndarray) -> bool:
         """
-        Use patterns once more that the relaxation uses in large part: all of LARGE, at least the largest.
+        Give nodes the patterns that the relaxation uses: in whole nodes, and once more where it does so in large part.
 
-        A pattern that is used without need only leaves room, so no more than the nodes of each state limit this.
+        That is all of LARGE, at least the largest. A pattern that is used without need only leaves room, so no more
+        than the nodes of each group limit this. Nodes that take the patterns of one column lie evenly among all of a
+        group, so that they are like the group. Returns whether any part was left.
         """
-        state = np.array([s for s, _ in self.patterns[: len(whole)]], dtype=np.int64)
-        free = self._states.count.copy()
-        np.subtract.at(free, state, whole)
-        out = whole.copy()
+        size = np.array([len(states) for states in self._free], dtype=np.int64)
+        group, parts = np.array([(column.group, column.parts) for column in self._columns], dtype=np.int64).T
+        used = np.zeros(len(group))  # columns added since are not used
+        used[: len(values) - len(self._job_groups.job_group)] = values[len(self._job_groups.job_group) :]
+        nodes = np.maximum(used, 0) * (size[group] / np.maximum(parts, 1))
+        number = np.floor(nodes + EXACT).astype(np.int64)
+        rest = np.maximum(nodes - number, 0)
+        free = size - np.bincount(group, weights=number, minlength=len(size)).astype(np.int64)
+        rounded = False
         for c in np.argsort(-rest, kind="stable").tolist():
-            if rest[c] <= EXACT or (rest[c] < LARGE and (out > whole).any()):
+            if rest[c] <= EXACT or (rest[c] < LARGE and rounded):
                 break
-            if free[state[c]] > 0:
-                out[c] += 1
-                free[state[c]] -= 1
-        return out
+            if free[group[c]] > 0:
+                number[c] += 1
+                free[group[c]] -= 1
+                rounded = True
+        for g in np.unique(group[number > 0]).tolist():
+            here = np.flatnonzero(group == g)
+            self._give(g, here, number[here], int(free[g]))
+        return bool((rest > EXACT).any())
+
+    def _give(self, group: int, columns: IntArray, number: IntArray, free: int) -> None:
+        """Give nodes of a group the patterns of its columns, ``number`` of each; ``free`` ones stay free."""
+        times = np.array([*number.tolist(), free], dtype=np.int64)
+        which = np.repeat(np.arange(len(times)), times)
+        position = (np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times) + 0.5) / times[which]
+        which = which[np.argsort(position, kind="stable")]
+        states, left = self._free[group], which == len(columns)
+        self._free[group] = states[left]
+        for i, c in enumerate(columns.tolist()):
+            choice, here = self._columns[c].choice, which == i
+            for state, p in zip(states[here].tolist(), choice[here].tolist(), strict=True):
+                self.used[state, self._patterns[p]] += 1
+                for k, bundles in self._patterns[p]:
+                    self._slots[k] += bundles
+            self._columns[c] = self._column(group, choice[left])
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A pattern for every free node of a group; in each of ``parts`` equal parts they use ``use`` together."""
+
+    group: int
+    choice: IntArray
+    """Shape (free nodes,): numbers of patterns."""
+    parts: int
+    use: NodePattern
 
 
 RELAXES = (

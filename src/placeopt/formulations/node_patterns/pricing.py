@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from placeopt.formulations.node_patterns.groups import CPU_ONLY, BundleGroups, NodeStates
-from placeopt.problem import IntArray
+from placeopt.problem import BoolArray, IntArray
 
-CELLS = 10_000
+CELLS = 20_000
 """Cells of the grid of node resources."""
+SPLITS = (0.5, 0.7, 1.0, 1.4, 2.0)
+"""Parts of the grid tried for the first resource where two bind, beside those of the second."""
 RESOURCES_PRICED = 2
 MOST_UNITS = 4000
 """Units tried for the grid."""
@@ -21,6 +23,14 @@ MOST_UNITS = 4000
 Rounding = Literal["down", "up"]
 NodePattern = dict[int, int]
 """Bundle group -> number of bundles."""
+
+
+class BestPatterns(NamedTuple):
+    """The best pattern of each of S states at some prices."""
+
+    pays: IntArray  # (S,) what it pays
+    choice: IntArray  # (S,) row in ``patterns``
+    patterns: list[NodePattern]  # the first one is empty
 
 
 class PatternPricing:
@@ -36,14 +46,19 @@ class PatternPricing:
     """
 
     def __init__(
-        self, bundle_groups: BundleGroups, states: NodeStates, rounding: Rounding, check_time: Callable[[], None]
+        self,
+        bundle_groups: BundleGroups,
+        states: NodeStates,
+        rounding: Rounding,
+        check_time: Callable[[], None],
+        cells: int = CELLS,
     ) -> None:
+        """``cells``: those of the grid, at most; ``check_time`` is called between tables."""
         self._bundle_groups, self._states, self._check_time = bundle_groups, states, check_time
         resources = np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
         binds = states.binding[resources] > 0
-        cells = int(CELLS ** (1 / max(int(binds.sum()), 1)))
         demand, free = bundle_groups.demand[:, resources], states.free[:, resources]
-        grid = np.array([_unit(demand[:, i], int(free[:, i].max(initial=0)), cells) for i in range(RESOURCES_PRICED)])
+        grid = _units(demand, free.max(axis=0, initial=0), binds, cells)
         need = demand // grid if rounding == "down" else -(-demand // grid)
         self._need = np.where(binds, need, 0)  # (D, 2)
         self._room = np.where(binds, free // grid, 0)  # (S, 2)
@@ -52,27 +67,45 @@ class PatternPricing:
             (bundle_groups.level == CPU_ONLY) & (self._need == 0).all(axis=1)
         )
         """Bundle groups that need nothing that is counted: any number of them fits. Their price must be 0."""
+        self._alike = [(m, self._by_room(m)) for m in np.unique(states.mask).tolist()]
 
-    def price(self, pays: IntArray, *, patterns: bool = True) -> tuple[IntArray, list[NodePattern]]:
+    def _by_room(self, m: int) -> list[tuple[Cell, IntArray]]:
+        """Return the states of a mask by GPU room, those with the smallest cells first."""
+        here = np.flatnonzero(self._states.mask == m)
+        here = here[np.argsort(self._room[here].sum(axis=1), kind="stable")]
+        rooms, of_state = np.unique(self._states.room[here], axis=0, return_inverse=True)
+        of_state = of_state.reshape(-1)
+        return [(tuple(room), here[of_state == i]) for i, room in enumerate(rooms.tolist())]
+
+    def price(self, pays: IntArray, *, patterns: bool = True) -> BestPatterns:
         """
-        Return what the best pattern of each state pays, shape (S,), and those patterns (none unless asked for).
+        Return what the best pattern of each state pays, and those patterns (empty ones unless asked for).
 
         ``pays``, shape (D,), is what a bundle of each bundle group pays; bundle groups that pay nothing are left out.
         """
         states = self._states
-        best, best_patterns = np.zeros(len(states), dtype=np.int64), [NodePattern() for _ in range(len(states))]
-        for m, allowed in enumerate(states.allowed):
-            here = np.flatnonzero(states.mask == m)
-            if len(here):
-                tables = _Tables(
-                    self._bundle_groups, self._need, self._cells, np.where(allowed, pays, 0), self._check_time
-                )
-                for s in here.tolist():
-                    room, cell = tuple(states.room[s].tolist()), tuple(self._room[s].tolist())
-                    best[s] = tables.value(room, cell)
-                    if patterns:
-                        best_patterns[s] = tables.pattern(room, cell)
-        return best, best_patterns
+        out = BestPatterns(np.zeros(len(states), dtype=np.int64), np.zeros(len(states), dtype=np.int64), [{}])
+        for m, of_room in self._alike:
+            tables = _Tables(
+                self._bundle_groups, self._need, self._cells, np.where(states.allowed[m], pays, 0), self._check_time
+            )
+            for room, here in of_room:
+                cells = self._room[here]
+                out.pays[here] = tables.values(room, cells)
+                if patterns:
+                    self._find(tables, room, here, out)
+        return out
+
+    def _find(self, tables: _Tables, room: Cell, here: IntArray, out: BestPatterns) -> None:
+        """Walk back for one state of a room; its pattern is the best of all that it fits and where it pays the best."""
+        here = here[out.pays[here] > 0]
+        while len(here):
+            pattern = tables.pattern(room, tuple(self._room[here[0]].tolist()))
+            need = sum((number * self._need[k] for k, number in pattern.items()), np.zeros(2, dtype=np.int64))
+            fits = (self._room[here] >= need).all(axis=1) & (out.pays[here] == out.pays[here[0]])
+            out.choice[here[fits]] = len(out.patterns)
+            out.patterns.append(pattern)
+            here = here[~fits]
 
 
 @dataclass(frozen=True)
@@ -102,11 +135,13 @@ class _Tables:
         sizes = bundle_groups.sizes
         self._ratio = [1, *(larger // smaller for larger, smaller in pairwise(sizes))]
         self._levels: dict[Cell, list[Table]] = {(): [np.zeros(cells, dtype=np.int64)]}
+        self._known: dict[Cell, Table] = {}
         self._last: dict[Cell, Table] = {}
 
-    def value(self, room: Cell, cell: Cell) -> int:
-        """Return what the best pattern pays of a node with ``room`` of each size and the cells ``cell``."""
-        return int(self._finish(room)[cell])
+    def values(self, room: Cell, cells: IntArray) -> IntArray:
+        """Return what the best patterns pay of nodes with ``room`` of each size and ``cells``, shape (n, 2)."""
+        values: IntArray = self._finish(room)[cells[:, 0], cells[:, 1]]
+        return values
 
     def _finish(self, room: Cell) -> Table:
         """Return the last table of a node: all levels, then bundle groups without GPU in what is left."""
@@ -121,17 +156,33 @@ class _Tables:
         return cached
 
     def _level(self, before: Cell, most: int) -> list[Table]:
-        """Return the tables of level len(before), for 0 up to ``most`` shares of its size at least."""
+        """
+        Return the tables of level len(before), for 0 up to ``most`` shares of its size at least.
+
+        ``before`` limits a table only where its shares hold more of a larger size: others are shared by all prefixes.
+        """
         level = len(before)
         tables = self._levels.setdefault((*before, -1), [])
         for t in range(len(tables), most + 1):
+            tight = self._tight(before, t)
+            if tight in self._known:
+                tables.append(self._known[tight])
+                continue
             self._check_time()
             table = self._coarser(before, t).copy() if t == 0 else np.maximum(self._coarser(before, t), tables[t - 1])
             for item in self._items[level]:
                 if item.units <= t:
                     _put(table, tables[t - item.units], item)
             tables.append(table)
+            self._known[tight] = table
         return tables
+
+    def _tight(self, before: Cell, shares: int) -> Cell:
+        """Return the most shares of each size that a table can use; tables with the same ones are equal."""
+        out = [shares]
+        for level in range(len(before), 0, -1):
+            out.append(min(before[level - 1], out[-1] // self._ratio[level]))
+        return tuple(reversed(out))
 
     def _coarser(self, before: Cell, shares: int) -> Table:
         """Return what larger sizes alone make of ``shares`` shares of a level's size."""
@@ -219,10 +270,24 @@ def _undominated(bundle_groups: BundleGroups, need: IntArray, pays: IntArray, le
     return out
 
 
-def _unit(demand: IntArray, most: int, cells: int) -> int:
+def _units(demand: IntArray, most: IntArray, binds: BoolArray, cells: int) -> IntArray:
+    """Return the units of both resources that lose least by rounding, relative to ``most``, of those for the grid."""
+    if not binds.all():
+        return np.array([_unit(demand[:, i], int(most[i]), cells)[0] for i in range(RESOURCES_PRICED)])
+    root = cells**0.5
+    tried = [
+        (_unit(demand[:, 0], int(most[0]), int(root * split)), _unit(demand[:, 1], int(most[1]), int(root / split)))
+        for split in SPLITS
+    ]
+    best = min(tried, key=lambda pair: sum(lost / max(int(most[i]), 1) for i, (_, lost) in enumerate(pair)))
+    return np.array([unit for unit, _ in best])
+
+
+def _unit(demand: IntArray, most: int, cells: int) -> tuple[int, int]:
     """Return the unit, of those that make at most ``cells`` cells and at least half of that, that rounds least."""
     least = max(1, -(-most // cells))
     units = np.arange(least, 2 * least + 1, max(1, least // MOST_UNITS))
     rest = demand[None, :] % units[:, None]
     lost = np.where(rest > 0, units[:, None], 0).sum(axis=1)  # what rounding down and rounding up lose together
-    return int(units[int(lost.argmin())])
+    best = int(lost.argmin())
+    return int(units[best]), int(lost[best])

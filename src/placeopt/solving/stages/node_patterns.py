@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,13 +17,16 @@ from placeopt.formulations.node_patterns import (
     PatternPricing,
     PlacementRequest,
     bundle_groups_of,
+    capacity_model,
+    capacity_prices,
     job_groups_of,
     node_states_of,
     patterns_of_plan,
     placement_requests,
     proven_bound,
+    state_groups_of,
 )
-from placeopt.formulations.node_patterns.master import EXACT
+from placeopt.formulations.node_patterns.pricing import CELLS
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy import stop_at
 from placeopt.problem import IntArray
@@ -34,10 +39,19 @@ from placeopt.terms.objective import value
 
 CLOSE = 1e-4
 """The mix is good enough when prices bound the value within this part of it."""
-MOST_ROUNDS = 60
-"""Most linear programs."""
+MOST_ROUNDS = 100
+"""Most linear programs of a mix, and most for making it whole."""
+WHOLE, PLACED = 3.0, 2.2
+"""
+Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
+multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 2.9 and 2.1.
+"""
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
+GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
+"""Cells of the grids that prove the bound: the first before the plan is made, finer ones after it until it is close."""
+CELLS_PER_JOB = 100
+"""Cells of finer grids for a job of the round, at most: else small rounds take longer for tables than for all else."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
@@ -69,11 +83,11 @@ class NodePatterns:
         try:
             search = _PatternSearch(context)
             search.mix()
-            search.mixed = search.objective
-            search.prove()
+            search.prove(GRIDS[:1], PLACED)
             if search.mixed > context.incumbent.value:
                 search.dive()
                 offer = _offer(context, search)
+            search.prove(GRIDS[1:], 0)
             detail = search.summary()
         except PlaceoptError as error:
             context.budget.stopped()
@@ -86,81 +100,111 @@ class NodePatterns:
 
 def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
-    jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
-    stop = stop_at(context.budget.heuristic_deadline(), context.budget.cancelled)
-    start = assign_gpus(context.problem, jobs, stop)
-    return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start))
+    jobs = ((one.job, one.option, one.nodes) for one in search.placement_requests())
+    deadline = context.budget.heuristic_deadline() - search.check_s
+    start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
+    return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
 
 
 class _PatternSearch:
     """Column generation on one round."""
 
     price: IntArray  # of a bundle of each bundle group, by the last linear program
-    whole: IntArray  # how often it uses each pattern, in whole nodes
-    rest: np.ndarray  # what is left of that
+    values: np.ndarray  # of its columns
 
     def __init__(self, context: SolveContext) -> None:
         """Begin with the patterns of the best plan so far."""
-        self.context, state = context, context.base
+        self.context, state, best = context, context.base, context.incumbent.allocation
         self.bundle_groups = bundle_groups_of(context.problem)
         self.states = node_states_of(state, self.bundle_groups)
         self.job_groups = job_groups_of(state, self.bundle_groups)
-        self.values: np.ndarray | None = None
-        self.fixed: IntArray = np.zeros(0, dtype=np.int64)
         self.programs = self.objective = self.mixed = 0
+        self.check_s = context.budget.offer_s
+        """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
+        self._placed = max(sum(placement is not None for placement in best), 1)
+        self._reserved = WHOLE  # in multiples of these seconds
         self._basis: Basis | None = None
+        self._center: IntArray | None = None
+        self._least = 0
         self._held = value(context.problem, state.allocation())
-        self.master = PatternMaster(self.bundle_groups, self.states, self.job_groups, self._held)
-        best = context.incumbent.allocation
-        self.master.add(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
+        groups = state_groups_of(self.states)
+        self.groups = len(np.unique(groups))
+        self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
+        self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
         self._pricing = PatternPricing(self.bundle_groups, self.states, "up", self._check_time)
 
+    @property
+    def _ends(self) -> float:
+        return self.context.budget.deadline - self._reserved * self.check_s
+
     def _check_time(self) -> None:
-        if self.context.budget.stopped():
+        budget = self.context.budget
+        if budget.stopped() or budget.is_past(self._ends):
+            budget.note_limit("time")
             raise OutOfTime("the time limit came before the fillings were priced")
 
     def mix(self) -> None:
-        """Generate patterns until no prices bound the value much above that of the mix of those known."""
-        center, least = None, None
+        """Generate patterns until prices bound the value close to that of the mix, or the time left is needed."""
+        with suppress(OutOfTime):
+            self._generate()
+        self.mixed = self.objective
+
+    def _generate(self) -> None:
+        self._begin()
         for _ in range(MOST_ROUNDS):
             self._check_time()
-            if not self._program():
+            if not self._program() or (self._center is not None and self._is_close(self._least)):
                 return
-            tried = [self.price]
-            if center is not None:
-                tried.append((SMOOTHING * center + (1 - SMOOTHING) * self.price).astype(np.int64))
-            new = 0
-            for price in tried:
-                best, patterns = self._pricing.price(price)
-                new += self.master.add(enumerate(patterns))
-                bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
-                if least is None or bound < least:
-                    center, least = price, bound
-            if not new or (least is not None and least - self.objective <= CLOSE * abs(self.objective)):
+            center = self.price if self._center is None else self._center
+            smoothed = (SMOOTHING * center + (1 - SMOOTHING) * self.price).astype(np.int64)
+            if not self._add_at(smoothed) and not self._add_at(self.price):
                 return
 
+    def _is_close(self, bound: int) -> bool:
+        return bound - self.objective <= CLOSE * abs(self.objective)
+
+    def _begin(self) -> None:
+        """Price patterns at the duals of what all nodes have together."""
+        model = capacity_model(self.bundle_groups, self.states, self.job_groups)
+        options = replace(self.context.budget.options(SIMPLEX_WORK), relax=True)
+        solution = self.context.solvers.solve("highs", model, options)
+        if solution.status == "optimal" and solution.duals is not None:
+            price = capacity_prices(self.bundle_groups, self.job_groups, model, solution.duals)
+            price[self._pricing.free_of_charge] = 0
+            self._add_at(price)
+
+    def _add_at(self, price: IntArray) -> int:
+        """Add the best patterns at a price, which becomes the center if it bounds the value closest."""
+        best = self._pricing.price(price)
+        bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
+        if self._center is None or bound < self._least:
+            self._center, self._least = price, bound
+        return self.master.add_best(best)
+
     def dive(self) -> None:
-        """Round the mix to integers: jobs of several bundles first, then patterns, the largest parts first."""
-        if self.values is None:
-            return
+        """Round the mix to integers, as far as time permits: jobs of several bundles first, then large parts."""
+        self._reserved = PLACED
+        with suppress(OutOfTime):
+            self._dive()
+
+    def _dive(self) -> None:
         mixed = self.values
         if self.master.fix_gangs(mixed, down=False) and not self._program():
             self.master.fix_gangs(mixed, down=True)
             self._program()
         for _ in range(MOST_ROUNDS):
-            if not (self.rest > EXACT).any():
+            if not self.master.take(self.values):
                 return
-            _, patterns = self._pricing.price(self.price)
-            self.master.add(enumerate(patterns))
-            self.fixed = self.master.round_up(self.whole, self.rest)
+            self.master.add_best(self._pricing.price(self.price))
             if not self._program() and not (self.master.release_gangs() and self._program()):
                 return
 
     def _program(self) -> bool:
         """Solve the linear program over the patterns known; tell whether there is a new mix."""
         budget = self.context.budget
-        model = self.master.model(self.fixed, budget.deadline)
-        options = replace(budget.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
+        model = self.master.model(budget.deadline)
+        seconds = max(0.0, self._ends - time.monotonic())
+        options = replace(budget.options(SIMPLEX_WORK, seconds), relax=True, start=self._basis, keep_basis=True)
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
             budget.note_limit(solution.limit)
@@ -169,30 +213,36 @@ class _PatternSearch:
         self.price = self.master.prices(model, solution.duals)
         self.price[self._pricing.free_of_charge] = 0
         self.values = solution.relaxed_values
-        self.whole, self.rest = self.master.whole(solution.relaxed_values)
         self.objective = solution.bound if solution.bound is not None else 0
         self._basis = solution.basis
+        jobs = len(self.context.problem.running) + self.values[: len(self.job_groups.job_group)].sum()
+        self.check_s = budget.offer_s * max(1.0, float(jobs) / self._placed)
         return True
 
-    def prove(self) -> None:
-        """Take the bound that the last prices prove; demands are rounded down there, so it holds."""
-        if not self.programs:
-            return
-        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time)
-        price = self.price.copy()
+    def prove(self, grids: Iterable[int], reserved: float) -> None:
+        """Take the bound that the best prices prove; demands are rounded down there, so it holds."""
+        self._reserved = reserved
+        with suppress(OutOfTime):
+            for cells in grids:
+                small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
+                if small and self._center is not None and not self._is_close(self.context.bounds.value):
+                    self._prove(self._center.copy(), cells)
+
+    def _prove(self, price: IntArray, cells: int) -> None:
+        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
         price[pricing.free_of_charge] = 0
-        best, _ = pricing.price(price, patterns=False)
-        bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
+        best = pricing.price(price, patterns=False)
+        bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
         self.context.bounds.prove_value(bound, RELAXES)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""
-        used = zip(self.master.patterns, self.whole.tolist(), strict=False)  # patterns added since are not used
+        used = self.master.used.items()
         return placement_requests(self.context.problem, self.bundle_groups, self.states, self.job_groups, used)
 
     def summary(self) -> str:
         """Say what was done."""
         return (
-            f"{len(self.master.patterns)} fillings of {len(self.states)} node states, {self.programs} linear programs; "
-            f"mix worth {self.mixed}, whole {self.objective}"
+            f"{len(self.master)} fillings of {self.groups} groups of {len(self.states)} node states, {self.programs} "
+            f"linear programs; mix worth {self.mixed}, whole {self.objective}"
         )
