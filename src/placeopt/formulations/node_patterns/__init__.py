@@ -4,7 +4,8 @@
 A *bundle group* is what one bundle of a job asks of a node. A *state* is what nodes have free, as far as bundle groups
 can tell. A *pattern* says how many bundles of each bundle group a node gets. Fillings are found by pricing: at a price
 per bundle group, the most valuable pattern of every state, by dynamic programming over GPU shares and the two node
-resources that bind most. The prices themselves prove a bound, and patterns that an LP mixes become a plan.
+resources that bind most. The prices themselves prove a bound, and patterns that an LP mixes become a plan. Where states
+are many, the LP mixes what the nodes of a group of states hold together.
 """
 
 from placeopt.formulations.node_patterns.groups import (

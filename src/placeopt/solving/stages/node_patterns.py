@@ -41,10 +41,10 @@ CLOSE = 1e-4
 """The mix is good enough when prices bound the value within this part of it."""
 MOST_ROUNDS = 100
 """Most linear programs of a mix, and most for making it whole."""
-WHOLE, PLACED = 3.0, 2.2
+WHOLE, PLACED = 4.0, 3.2
 """
 Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
-multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 2.9 and 2.1.
+multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.5 and 2.1 to 3.0.
 """
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
