@@ -149,10 +149,11 @@ class _GpuRows:
 
     def _gpus_of_class(self, node_class: int, option: IntArray) -> IntArray:
         """GPUs on nodes of the class that at least one of the options could use, or that running jobs may stay on."""
-        problem = self._state.problem
+        problem, options = self._state.problem, self._state.problem.options
         usable = np.zeros(problem.num_gpus, dtype=bool)
-        for o in option:
-            usable |= usable_gpus(self._state, int(o))
+        asked = np.column_stack((options.milli, options.gpu_memory_mib, options.gpu_type_ok))[option]
+        for o in option[np.unique(asked, axis=0, return_index=True)[1]].tolist():
+            usable |= usable_gpus(self._state, o)
         usable[[gpu for job in problem.changeable for gpu in problem.running[job].gpus]] = True
         return np.flatnonzero(usable & (problem.node_class[problem.gpu_node] == node_class))
 

@@ -71,7 +71,10 @@ class _Draft:
 
     def __init__(self, state: State, groups: list[list[int]]) -> None:
         self._state, self._problem, self._groups = state, state.problem, groups
-        self._capacity: dict[int, dict[int, int]] = {}
+        self._capacity: dict[bytes, dict[int, int]] = {}  # by what a bundle asks of a node
+        options = state.problem.options
+        counts = (options.bundle_workers, options.bundle_gpus, options.milli, options.gpu_memory_mib)
+        self._asked = np.column_stack((*counts, options.demand, options.gpu_type_ok, options.node_class_ok))
         self.starts: list[tuple[int, ...]] = []
         self.bundles: list[tuple[int, int, int]] = []
 
@@ -111,10 +114,11 @@ class _Draft:
 
     def _room(self, option: int) -> dict[int, int]:
         """Return node class -> bundles of the option that it could take, classes without room left out."""
-        if option not in self._capacity:
+        asked = self._asked[option].tobytes()
+        if asked not in self._capacity:
             node_class = self._problem.node_class
             nodes, per_node = bundles_per_node(self._state, option)
             room = np.zeros(int(node_class.max()) + 1, dtype=np.int64)
             np.add.at(room, node_class[nodes], per_node)
-            self._capacity[option] = {k: int(room[k]) for k in np.flatnonzero(room).tolist()}
-        return self._capacity[option]
+            self._capacity[asked] = {k: int(room[k]) for k in np.flatnonzero(room).tolist()}
+        return self._capacity[asked]

@@ -100,7 +100,7 @@ class NodePatterns:
 
 def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
-    jobs = ((one.job, one.option, one.nodes) for one in search.placement_requests())
+    jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
     deadline = context.budget.heuristic_deadline() - search.check_s
     start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
     return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
