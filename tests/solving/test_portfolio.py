@@ -35,7 +35,7 @@ def outcomes(context: SolveContext) -> dict[str, str]:
 
 def test_drb_wins_where_gpus_of_a_mesh_matter() -> None:
     """Cube meshes with random GPUs taken: the same value at less communication, and the referee accepts it."""
-    context = tried(generate("cubemesh", jobs=60, nodes=10, gpus=8, seed=0))
+    context = tried(generate("cubemesh", jobs=160, nodes=20, gpus=8, seed=0))
     first, drb = (stage for stage in context.stages)
     assert (first.name, drb.name, drb.outcome) == ("heuristic", "drb", "improved")
     assert first.objective == drb.objective
@@ -53,7 +53,7 @@ def test_swaf_wins_where_many_more_jobs_wait_than_fit() -> None:
 @pytest.mark.parametrize("spec", ["elastic", "gangs", "cubemesh", "uniform"])
 def test_the_best_goes_on(spec: str, seed: int) -> None:
     """No alternative makes the first plan worse, by value, then by cost."""
-    of = generate(spec, jobs=80, nodes=8, gpus=8, seed=seed)
+    of = generate(spec, jobs=320, nodes=8, gpus=8, seed=seed)
     alone = SolveContext(compile_problem(of), tried(of).budget, greedy=GreedyRule("auto"))
     run_stages(alone, (Greedy(),))
     best = tried(of).incumbent
