@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from placeopt import Engine, Instance, Plan, read_instance
 from placeopt.benchmark.metrics import integral, primal_dual_gap, primal_gap
+from placeopt.benchmark.sets import read_sets
 from placeopt.environment import usable_cores, versions
 from placeopt.formats.figure import COLOURS, MARKS, Figure, Tips, render
 from placeopt.formats.table import markdown_table
@@ -112,11 +113,10 @@ class Curve:
 
 def rounds(lists: tuple[str, ...]) -> Iterator[Instance]:
     """Yield the stored rounds, then the generated ones."""
-    for name in lists:
-        for line in (ROOT / f"{name}.test").read_text(encoding="utf-8").split():
-            instance = read_instance(ROOT / line)
-            if len(instance.jobs) <= MOST_JOBS:
-                yield instance
+    for entry in read_sets(lists, ROOT):
+        instance = read_instance(entry.there())
+        if len(instance.jobs) <= MOST_JOBS:
+            yield instance
     for spec, jobs, nodes, gpus, seed in FAMILIES:
         yield generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
 

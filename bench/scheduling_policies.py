@@ -205,9 +205,7 @@ def compared(by_policy: dict[str, list[Row]]) -> list[str]:
         return [name for name, by in apart.items() if by is not None and by.excludes_zero and by.mean < 0]
 
     def standing(policy: str) -> str:
-        places = (
-            f"{figure.split(',')[0]} behind {', '.join(ahead_of(policy, figure)) or 'nobody'}" for figure in JUDGED
-        )
+        places = (f"{figure.split(',')[0]} behind {', '.join(ahead_of(policy, figure)) or 'none'}" for figure in JUDGED)
         return f"{policy}: {', '.join(places)}"
 
     words = []
