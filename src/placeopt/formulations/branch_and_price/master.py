@@ -12,7 +12,7 @@ from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPa
 from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups
 from placeopt.formulations.branch_and_price.pricing import Column, DualPrices
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import IntArray
+from placeopt.problem import Allocation, IntArray
 from placeopt.problem.classes import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
@@ -30,6 +30,7 @@ class MasterModel:
     column: IntArray  # (columns,)
     option: IntArray  # (options,)
     node: IntArray  # (N',) used nodes of each group
+    wide: IntArray  # (wider domains,) whether each is opened
     extra: IntArray  # artificial ones of the relaxation
     bundle_group_row: IntArray  # (K,)
     group_row: IntArray  # (A,)
@@ -188,6 +189,7 @@ class ColumnMaster:
             column=x,
             option=y,
             node=node,
+            wide=wide,
             extra=extra,
             bundle_group_row=bundle_group_row,
             group_row=group_row,
@@ -196,6 +198,39 @@ class ColumnMaster:
             wider_row=np.array(wider_row, dtype=np.int64),
             scarce_row=np.array(scarce_row, dtype=np.int64),
         )
+
+    def values_of(
+        self, layout: MasterModel, columns: Sequence[Column], held: Sequence[Column], allocation: Allocation
+    ) -> IntArray | None:
+        """
+        Return the values, shape (n,), of an allocation in the model of ``columns``; ``held`` are its columns.
+
+        ``None`` if one of them is not in the model, or the values break it, as where a branch excludes the allocation.
+        """
+        number = {column: i for i, column in enumerate(columns)}
+        if any(column not in number for column in held):
+            return None
+        values = np.zeros(layout.model.num_variables, dtype=np.int64)
+        np.add.at(values, layout.column[[number[column] for column in held]], 1)
+        state, at = self.gpu_groups.state, {o: i for i, o in enumerate(self.options.tolist())}
+        for job, placement in enumerate(allocation):
+            if placement is not None and state.placements[job] is None:
+                if placement.option not in at:
+                    return None
+                values[layout.option[at[placement.option]]] += 1
+        open_group = [column.open_group for column in held if column.open_group >= 0]
+        filled = np.bincount(np.array(open_group, dtype=np.int64), minlength=len(self.gpu_groups.node_group_of))
+        per_node = np.where(self.opening[:, None] > 0, self.holds, 0)
+        values[layout.node] = np.where(per_node > 0, -(-filled // np.maximum(per_node, 1)), 0).max(axis=1, initial=0)
+        groups = [self._node_group(column) for column in held]
+        values[layout.wide] = self._under[groups].any(axis=0)
+        return values if layout.model.is_feasible(values) else None
+
+    def _node_group(self, column: Column) -> int:
+        """Number of the node group that a column is counted in."""
+        if column.open_group >= 0:
+            return int(self.gpu_groups.node_group_of[column.open_group])
+        return int(self.patterns.group[column.pattern])
 
     def multipliers(self, layout: MasterModel, duals: NDArray[np.float64]) -> tuple[DualPrices, NDArray[np.float64]]:
         """

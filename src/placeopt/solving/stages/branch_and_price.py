@@ -45,11 +45,17 @@ MAX_COLUMNS = 40_000
 FIRST_SLACK = 1_000
 """Columns are taken up to this part of the bound above it at first, then up to four times as much."""
 
+ROOT_SHARE = 0.15
+"""Share of the time left that the first search for a good plan, among the columns of the root, may take."""
+
 QUICK_SHARE, QUICK_GAP = 0.3, 0.0003
 """Share of the time left, and relative gap, at which the search for a good plan among known columns ends."""
 
 WORK_PER_SECOND = 0.1
 """Deterministic work per second of the time limit for an integer model, so that work, not the clock, ends it."""
+
+NO_PRESOLVE = (("presolve", "off"),)
+"""On some ten thousand columns in thirty rows presolve takes HiGHS ten seconds, the search without it one to three."""
 
 RELAXED_WORK = 60.0
 """Deterministic work that a relaxation may take."""
@@ -127,6 +133,7 @@ class _Tree:
         self._penalty = self._first_penalty()
         self._nodes = 0
         self._models = 0
+        self._tried, self._past_half = 0, False  # columns of the last search for a plan; whether half time has come
         self._cut = ""
 
     @property
@@ -141,6 +148,7 @@ class _Tree:
         at_work: list[int] = []
         try:
             self._push(nodes, {})
+            self._find_plan(ROOT_SHARE * self._left_s)
             while nodes and nodes[0].bound < self._least and not self._context.is_closed:
                 node = heapq.heappop(nodes)
                 at_work = [node.bound]
@@ -234,15 +242,24 @@ class _Tree:
             slack *= 4
 
     def _find_plan_in_time(self) -> None:
-        """Look for a good plan among the columns at hand, once half of the time is used without having done so."""
+        """Look for a good plan once more when half of the time is used, if new columns have come since."""
         half = (self._started + self._deadline) / 2
-        if not self._models and self._context.budget.is_past(half):
-            self._integer(list(self._pool), {}, self._left_s / 2, QUICK_GAP)
+        if self._tried < len(self._pool) and not self._past_half and self._context.budget.is_past(half):
+            self._past_half = True
+            self._find_plan(self._left_s / 2)
+
+    def _find_plan(self, seconds: float) -> None:
+        """Look for a good plan among the columns at hand: a good incumbent closes nodes early."""
+        self._tried = len(self._pool)
+        self._integer(list(self._pool), {}, seconds, QUICK_GAP)
 
     def _integer(self, columns: list[Column], limits: BranchLimits, seconds: float, gap: float) -> Solution:
-        """Solve an integer model of some columns, and offer the plan that it finds."""
+        """Solve an integer model of some columns and those of the best plan, and offer the plan that it finds."""
+        best = columns_of(self._master.gpu_groups, self._master.patterns, self._context.incumbent.allocation)
+        columns = list(dict.fromkeys([*columns, *best]))
         layout = self._master.build(columns, limits, penalty=None, deadline=self._deadline)
-        solution = self._run(layout, relax=False, seconds=seconds, gap=gap)
+        hint = self._master.values_of(layout, columns, best, self._context.incumbent.allocation)
+        solution = self._run(layout, relax=False, seconds=seconds, gap=gap, hint=hint)
         self._models += 1
         if solution.values is not None:
             offer = self._context.incumbent.offer(realise(self._master, columns, layout, solution.values))
@@ -283,7 +300,15 @@ class _Tree:
         if self._context.budget.stopped() or not self._left_s:
             raise OutOfTime("no time left to price columns")
 
-    def _run(self, layout: MasterModel, *, relax: bool, seconds: float | None = None, gap: float = 0.0) -> Solution:
+    def _run(
+        self,
+        layout: MasterModel,
+        *,
+        relax: bool,
+        seconds: float | None = None,
+        gap: float = 0.0,
+        hint: IntArray | None = None,
+    ) -> Solution:
         self._check()
         budget = self._context.budget
         options = replace(
@@ -291,6 +316,8 @@ class _Tree:
             threads=1 if relax else budget.threads,
             gap=gap,
             relax=relax,
+            hint=hint,
+            extra=() if relax else NO_PRESOLVE,
         )
         solution = self._context.solvers.solve("highs", layout.model, options)
         if solution.limit == "user":
