@@ -130,7 +130,7 @@ METHODS: dict[str, Method] = {
             Bound(),
             GpuPatternPlans(before_exact="counts"),
             NodePatterns(before_exact=True),
-            BranchAndPrice(share=0.7),
+            BranchAndPrice(share=0.7, root_share=0.5),
             Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),
             Exact("counts", RACE),
             RankMapping(after_improvement=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import numpy as np
 
@@ -40,30 +40,32 @@ class CrossGroupPatterns:
 def make_cross_group_patterns(gpu_groups: GpuGroups) -> CrossGroupPatterns:
     """
     List every set of jobs across GPU groups that fits a node, with its price but for what the GPU groups hold besides.
+
+    Raises ``Unsupported`` where there are more than ``MAX_PATTERNS``, before any is priced.
     """
     bundle_groups, size = gpu_groups.bundle_groups, len(gpu_groups.bundle_groups)
-    patterns: list[tuple[CrossGroupJob, ...]] = []
+    listed = list(islice(_all_sets(gpu_groups), MAX_PATTERNS + 1))
+    if len(listed) > MAX_PATTERNS:
+        raise Unsupported(f"jobs across rooms of nodes make more than {MAX_PATTERNS} sets")
+    patterns = [pattern for _, pattern in listed]
     rows: list[tuple[int, IntArray, int, IntArray]] = []  # node group, uses, cost, opens
     occupied_group: list[list[int]] = []
     occupied_groups: dict[tuple[int, int, tuple[int, ...]], int] = {}
     widest = max((len(g.parts) for g in gpu_groups.node_groups), default=0)
-    for number, nodes in enumerate(gpu_groups.node_groups):
-        distances = _Distances(gpu_groups, nodes)
-        for pattern in _sets(gpu_groups, nodes):
-            if len(patterns) == MAX_PATTERNS:
-                raise Unsupported(f"jobs across rooms of nodes make more than {MAX_PATTERNS} sets")
-            patterns.append(pattern)
-            uses = np.bincount([bundle_group for bundle_group, _ in pattern], minlength=size)
-            cost = _cost(gpu_groups, nodes, pattern) + sum(map(distances.least, pattern))
-            rows.append((number, uses, cost, _opened(gpu_groups, nodes, pattern)))
-            selected = [-1] * widest
-            for r, open_group in enumerate(nodes.room):
-                inside = [(bundle_group, split[r]) for bundle_group, split in pattern if split[r]]
-                held = sum(part for _, part in inside)
-                beside = tuple(sorted(int(bundle_groups.profile[bundle_group]) for bundle_group, _ in inside))
-                if gpu_groups.open_groups.units[open_group] - 1000 * held >= gpu_groups.shares[0]:
-                    selected[r] = occupied_groups.setdefault((open_group, held, beside), len(occupied_groups))
-            occupied_group.append(selected)
+    distances = [_Distances(gpu_groups, nodes) for nodes in gpu_groups.node_groups]
+    for number, pattern in listed:
+        nodes = gpu_groups.node_groups[number]
+        uses = np.bincount([bundle_group for bundle_group, _ in pattern], minlength=size)
+        cost = _cost(gpu_groups, nodes, pattern) + sum(map(distances[number].least, pattern))
+        rows.append((number, uses, cost, _opened(gpu_groups, nodes, pattern)))
+        selected = [-1] * widest
+        for r, open_group in enumerate(nodes.room):
+            inside = [(bundle_group, split[r]) for bundle_group, split in pattern if split[r]]
+            held = sum(part for _, part in inside)
+            beside = tuple(sorted(int(bundle_groups.profile[bundle_group]) for bundle_group, _ in inside))
+            if gpu_groups.open_groups.units[open_group] - 1000 * held >= gpu_groups.shares[0]:
+                selected[r] = occupied_groups.setdefault((open_group, held, beside), len(occupied_groups))
+        occupied_group.append(selected)
     occupied_row = np.array([key[0] for key in occupied_groups], dtype=np.int64)
     group, uses_of, cost_of, opens = zip(*rows, strict=True) if rows else ((),) * 4
     return CrossGroupPatterns(
@@ -76,6 +78,16 @@ def make_cross_group_patterns(gpu_groups: GpuGroups) -> CrossGroupPatterns:
         occupied_groups=_search_occupied(gpu_groups, list(occupied_groups), occupied_row),
         occupied_row=occupied_row,
     )
+
+
+def _all_sets(gpu_groups: GpuGroups) -> Iterator[tuple[int, tuple[CrossGroupJob, ...]]]:
+    """Yield (node group, set) of all groups of nodes: first the sets of one job, which alone may be too many."""
+    jobs = [_jobs(gpu_groups, nodes) for nodes in gpu_groups.node_groups]
+    yield from ((number, (job,)) for number, alone in enumerate(jobs) for job in alone)
+    for number, nodes in enumerate(gpu_groups.node_groups):
+        for pattern in _sets(gpu_groups, nodes, jobs[number]):
+            if len(pattern) > 1:
+                yield number, pattern
 
 
 def _opened(gpu_groups: GpuGroups, nodes: NodeGroup, pattern: tuple[CrossGroupJob, ...]) -> IntArray:
@@ -106,8 +118,8 @@ def _search_occupied(
     )
 
 
-def _sets(gpu_groups: GpuGroups, nodes: NodeGroup) -> Iterator[tuple[CrossGroupJob, ...]]:
-    """Yield every multiset of jobs across GPU groups that the idle GPUs of a node of the group can hold."""
+def _jobs(gpu_groups: GpuGroups, nodes: NodeGroup) -> list[CrossGroupJob]:
+    """Return every job across GPU groups, in each split, that the idle GPUs of a node of the group can hold."""
     bundle_groups, open_groups = gpu_groups.bundle_groups, gpu_groups.open_groups
     idle = [len(free) for free in nodes.free]
     jobs: list[CrossGroupJob] = []
@@ -116,6 +128,14 @@ def _sets(gpu_groups: GpuGroups, nodes: NodeGroup) -> Iterator[tuple[CrossGroupJ
         most = [min(n, gpus) if open_groups.ok[room, k] else 0 for n, room in zip(idle, nodes.room, strict=True)]
         splits = product(*(range(n + 1) for n in most))
         jobs.extend((k, split) for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1)
+    return jobs
+
+
+def _sets(
+    gpu_groups: GpuGroups, nodes: NodeGroup, jobs: list[CrossGroupJob]
+) -> Iterator[tuple[CrossGroupJob, ...]]:
+    """Yield every multiset of ``jobs`` that the idle GPUs of a node of the group can hold."""
+    bundle_groups, idle = gpu_groups.bundle_groups, [len(free) for free in nodes.free]
     count = np.zeros(len(bundle_groups), dtype=np.int64)
 
     def extend(first: int, left: list[int], held: tuple[CrossGroupJob, ...]) -> Iterator[tuple[CrossGroupJob, ...]]:

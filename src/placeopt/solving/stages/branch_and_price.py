@@ -72,6 +72,8 @@ class BranchAndPrice:
     uses_solver: ClassVar[bool] = True
     share: float = 1.0
     """Part of the time left that it may take; other stages come after. Deterministic rounds go by work."""
+    root_share: float = 1.0
+    """Part of that time within which the root has to be done: a round that is too large for it is left to others."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where costs count and the value is proven."""
@@ -87,7 +89,7 @@ class BranchAndPrice:
         if context.proven:
             return
         try:
-            tree = _Tree(context, self.share)
+            tree = _Tree(context, self.share, self.share * self.root_share)
             tree.run()
         except _RefusedColumns as error:
             yield StageReport(level="cost", offer=error.offer)
@@ -121,9 +123,10 @@ class _Node:
 class _Tree:
     """Branch on counts, generate columns at every node, and end with integer models of the columns that can matter."""
 
-    def __init__(self, context: SolveContext, share: float) -> None:
+    def __init__(self, context: SolveContext, share: float, root_share: float) -> None:
         self._context = context
-        self._started, self._deadline = time.monotonic(), context.budget.solver_deadline(share)
+        self._started, self._deadline = time.monotonic(), context.budget.solver_deadline(root_share)
+        self._whole_deadline = context.budget.solver_deadline(share)
         groups = make_gpu_groups(context.relaxed, make_bundle_groups(context.relaxed, context.weighted))
         patterns = make_cross_group_patterns(groups)
         self._pricing = ColumnPricing(groups, patterns, self._check)
@@ -148,6 +151,7 @@ class _Tree:
         at_work: list[int] = []
         try:
             self._push(nodes, {})
+            self._deadline = self._whole_deadline
             self._find_plan(ROOT_SHARE * self._left_s)
             while nodes and nodes[0].bound < self._least and not self._context.is_closed:
                 node = heapq.heappop(nodes)
