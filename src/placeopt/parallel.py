@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Literal, TypeVar
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import BadArgument, BadInput, Unsupported
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,7 +38,7 @@ def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
     """
     name, _, address = where.partition(":")
     if name not in PLACES or (name == HERE and address) or where.endswith(":"):
-        raise BadInput(f"on: {where!r}, expected here, dask, ray, dask:ADDRESS or ray:ADDRESS")
+        raise BadArgument(f"on: {where!r}, expected here, dask, ray, dask:ADDRESS or ray:ADDRESS")
     if name == HERE:
         yield jobs
         return

@@ -127,3 +127,48 @@ def test_openb_is_read_packed_and_with_other_columns(cli: Cli, tmp_path: Path) -
     assert cli("import", "openb", "--nodes", packed[0], "--pods", packed[1], "--out", out).code == 0
     one, other = read_instance(plain), read_instance(out)
     assert (one.name, one.jobs, one.cluster) == (other.name, other.jobs, other.cluster)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["whatif", "price", "R", "--on", "mars"], "--on: 'mars', expected here"),
+        (["whatif", "fit", "R", "--job", "1", "--cpu", "-4"], "--cpu: -4, expected at least 0"),
+        (["whatif", "fit", "R", "--job", "1", "--memory", "-4"], "--memory: -4, expected at least 0"),
+        (["whatif", "fail", "R", "--all", "--level", "mars"], "--level: no level 'mars'"),
+        (["whatif", "fail", "R", "--all", "--level", "node", "--k", "9"], "--k: 9, expected 1 to 2"),
+        (["whatif", "sweep", "R", "--vary", "mars"], "--vary: 'mars', expected nodes:TYPE=0-10"),
+        (["whatif", "sweep", "S", "--vary", "mars"], "--vary: 'mars', expected one of nodes:TYPE=0-10"),
+        (["whatif", "sweep", "R", "--vary", "demand=2000"], "demand: 2000 percent, at most 1000"),
+        (["generate", "--out", "O", "--nodes", "200000"], "--gpus: 200000 nodes x 8 GPUs, expected at most"),
+        (["solve", "R", "--solver-option", "mars=1"], "HiGHS refuses option 'mars' = '1'"),
+        (["solve", "R", "--method", "counts-cpsat", "--solver-option", "mars=1"], "CP-SAT refuses option 'mars' = '1'"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_argument_of_the_library_is_an_option(
+    cli: Cli, tmp_path: Path, command: list[str], message: str
+) -> None:
+    """Exit code 2, and the option as it is typed instead of the function's argument; a default is named too."""
+    write_instance(tmp_path / "round.json", generate("uniform", jobs=4, nodes=2, gpus=2, seed=0))
+    paths = {"R": str(tmp_path / "round.json"), "S": str(SCENARIO), "O": str(tmp_path / "o")}
+    done = cli(*(paths.get(word, word) for word in command))
+    assert done.code == 2, done.err
+    assert f"error: {message}" in done.err
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_scenario_needs_a_goal_of_its_own(cli: Cli) -> None:
+    """`whatif add` without `--until` asks for all jobs of a round, and a scenario is none."""
+    done = cli("whatif", "add", SCENARIO, "--node-type", "minsky")
+    assert done.code == 2
+    assert "--until: 'placed=all', the default, is a goal for a round" in done.err
+    assert "p95_wait<=30m" in done.err
+
+
+def test_a_message_keeps_the_case_of_a_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the parser's own messages are put into lower case."""
+    monkeypatch.chdir(tmp_path)
+    write_instance("Round.json", generate("uniform", jobs=4, nodes=2, gpus=2, seed=0))
+    assert cli("solve", "Round.json", "--out", "Round.json").err.startswith("error: Round.json is also an input")
+    assert cli("nonsense").err.startswith("error: no such command")

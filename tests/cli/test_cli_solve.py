@@ -128,7 +128,7 @@ def test_failed_stages_are_warned_of(cli: Cli) -> None:
 def test_unknown_solver_options_are_refused(cli: Cli) -> None:
     """Where the solver can be asked, before anything is solved."""
     done = cli("solve", MINSKY, "--solver-option", "no_such_option=1", "--quiet")
-    assert done.code == 3
+    assert done.code == 2
     assert "HiGHS refuses option 'no_such_option' = '1'" in done.err
 
 

@@ -46,7 +46,7 @@ def run(arguments: Sequence[str], *, started: float | None = None) -> int:
     try:
         return _invoke(list(arguments), time.monotonic() if started is None else started)
     except (UsageError, BadArgument, _ParserError) as error:
-        text = _usage(error)
+        text = _usage(error, arguments)
         end = "" if text.endswith("?") else ";"
         return _fail(ExitCode.USAGE, f"{text}{end} see '{_command(error, arguments)} --help'")
     except (BadInput, Unsupported) as error:
@@ -87,11 +87,30 @@ def _parser(importers: tuple[Importer, ...], words: tuple[str, str] | None) -> A
     return typer.main.get_command(build_app(importers, words))
 
 
-def _usage(error: Exception) -> str:
-    """Return the parser's message on one line, in lower case and without a full stop."""
-    message: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    text = " ".join(message.split()).rstrip(".")
-    return text[:1].lower() + text[1:]
+def _usage(error: Exception, arguments: Sequence[str]) -> str:
+    """Return the message on one line and without a full stop, the parser's in lower case."""
+    is_parsers = isinstance(error, _ParserError)
+    text = " ".join((error.format_message() if is_parsers else str(error)).split()).rstrip(".")  # type: ignore[attr-defined]
+    if is_parsers:
+        return text[:1].lower() + text[1:]
+    return _with_option(text, arguments) if isinstance(error, BadArgument) else text
+
+
+def _with_option(text: str, arguments: Sequence[str]) -> str:
+    """
+    Return a message of the library with the option of the command in place of the function's argument.
+
+    ``vary: ...`` becomes ``--vary: ...``. An argument may end in its unit: ``cpu_millicores: ...`` becomes
+    ``--cpu: ...``. A message that does not begin with an argument stays as it is.
+    """
+    command = _parser(*_needed(list(arguments)))
+    for word in filter(None, first_words(arguments) or ()):
+        command = command.commands[word]
+    name, colon, rest = text.partition(":")
+    argument = f"--{name.replace('_', '-')}"
+    options = [option for parameter in command.params for option in parameter.opts]
+    named = [option for option in options if argument == option or argument.startswith(f"{option}-")]
+    return max(named, key=len) + colon + rest if named else text
 
 
 def _command(error: Exception, arguments: Sequence[str]) -> str:

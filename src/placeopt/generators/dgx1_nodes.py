@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.generators.busy import BUSY_SHARE, Columns
 from placeopt.generators.shared import Size, assemble, draw_profiles, in_proportion, worth
 from placeopt.model import Instance
@@ -43,7 +43,7 @@ def islands(size: Size) -> Instance:
 def _dgx1_round(spec: str, size: Size, shares: Mapping[int, float], busy_share: float) -> Instance:
     """Return a round of jobs of one worker; ``shares``: parts of the jobs by number of GPUs."""
     if size.gpus != 8:
-        raise BadInput(f"gpus: {size.gpus}, expected 8 with spec {spec!r}, whose nodes are DGX-1")
+        raise BadArgument(f"gpus: {size.gpus}, expected 8 with spec {spec!r}, whose nodes are DGX-1")
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
         gpus = rng.choice(list(shares), num_jobs, p=list(shares.values()))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.generators.busy import Columns
 from placeopt.generators.shared import (
     Size,
@@ -78,7 +78,7 @@ def parity(size: Size) -> Instance:
     two thirds; relaxations that see GPUs alone do not see that.
     """
     if size.gpus < 3:
-        raise BadInput(f"gpus: {size.gpus}, expected 3 or more with spec 'parity'")
+        raise BadArgument(f"gpus: {size.gpus}, expected 3 or more with spec 'parity'")
     each = size.gpus // 2 + 1
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:

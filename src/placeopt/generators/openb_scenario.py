@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.model import Cluster, Instance
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
@@ -28,8 +28,10 @@ def openb_scenario(
     and its true run time; the factor stands in the note. Raises `BadInput` where even all pods at once make no such
     load on the nodes.
     """
-    if not 0 < load <= 10 or len(round_.jobs) < 2:
-        raise BadInput("load: expected above 0 and up to 10; jobs: two or more")
+    if not 0 < load <= 10:
+        raise BadArgument(f"load: {load}, expected above 0 and up to 10")
+    if len(round_.jobs) < 2:
+        raise BadInput(f"jobs: {len(round_.jobs)}, expected two or more")
     first = min(job.arrival_ms for job in round_.jobs)
     came = np.array([job.arrival_ms - first for job in round_.jobs], dtype=float)
     runs = np.array([run_time_ms[job.id] for job in round_.jobs], dtype=float)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.formats.columns import instance_from_columns
 from placeopt.generators.shared import NODES_PER_RACK, Size, arrivals, racks, two_socket_machine, value_policy
 from placeopt.model import Instance
@@ -30,7 +30,7 @@ def planted(size: Size) -> Instance:
     rng = size.random()
     count = size.jobs - round(DECOYS * size.jobs)
     if not size.nodes <= count <= size.num_gpus * (1000 // LEAST):
-        raise BadInput(
+        raise BadArgument(
             f"jobs: {size.jobs}, expected {size.nodes * 5 // 4 + 1} to {size.num_gpus * 1000 // LEAST} with spec "
             "'planted', so that the cluster can be cut into four of five of them"
         )

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.traces import PhillyJob
 from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
 from placeopt.generators.shared import equal_nodes
@@ -55,10 +55,16 @@ def philly_scenario(
     Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs. Users are
     virtual clusters.
     """
-    if not 0.001 <= load <= 10 or node_gpus < 2 or not 0 <= prediction_error <= 5:
-        raise BadInput("load: expected 0.001 to 10; node_gpus: 2 or more; prediction_error: 0 to 5")
-    if not 0 <= from_day <= MAX_DAYS or not 1 <= (days or 1) <= MAX_DAYS:
-        raise BadInput(f"from_day, days: {from_day}, {days}, expected up to {MAX_DAYS:,}")
+    for name, value, low, high in (
+        ("from_day", from_day, 0, MAX_DAYS),
+        ("days", 1 if days is None else days, 1, MAX_DAYS),
+        ("load", load, 0.001, 10),
+        ("prediction_error", prediction_error, 0, 5),
+    ):
+        if not low <= value <= high:
+            raise BadArgument(f"{name}: {value}, expected {low} to {high:,}")
+    if node_gpus < 2:
+        raise BadArgument(f"node_gpus: {node_gpus}, expected 2 or more")
     begin = min((job.submitted for job in jobs), default=None)
     if begin is None:
         raise BadInput("jobs: none")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.formats.columns import cluster_from_columns, instance_from_columns
 from placeopt.generators.busy import BUSY_SHARE, Columns, busy
 from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
@@ -35,7 +35,7 @@ NUM_USERS = 50
 
 @dataclass(frozen=True)
 class Size:
-    """Waiting jobs, nodes, GPUs per node, and the seed; raises ``BadInput`` if one is out of range."""
+    """Waiting jobs, nodes, GPUs per node, and the seed; raises ``BadArgument`` if one is out of range."""
 
     jobs: int
     nodes: int
@@ -50,9 +50,9 @@ class Size:
             ("seed", self.seed, 0, 2**63 - 1),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise BadInput(f"{name}: {value!r}, expected an integer of {low}..{high}")
+                raise BadArgument(f"{name}: {value!r}, expected an integer of {low}..{high}")
         if self.num_gpus > 1_000_000:
-            raise BadInput(f"gpus: {self.nodes} nodes x {self.gpus} GPUs, expected at most 1000000 GPUs in all")
+            raise BadArgument(f"gpus: {self.nodes} nodes x {self.gpus} GPUs, expected at most 1000000 GPUs in all")
 
     @property
     def num_gpus(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model_helper
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import BadArgument, Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.result import Limit, Solution, SolveOptions
@@ -128,14 +128,14 @@ def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
 
 
 def check_extra(extra: Sequence[tuple[str, str]]) -> None:
-    """Raise ``BadInput`` for options that CP-SAT does not have, without solving anything."""
+    """Raise ``BadArgument`` for options that CP-SAT does not have, without solving anything."""
     _set_extra(cp.SatParameters(), extra)
 
 
 def _set_extra(parameters: Any, extra: Sequence[tuple[str, str]]) -> None:
     for name, value in extra:
         if not parameters.merge_text_format(f"{name}: {value}"):
-            raise BadInput(f"CP-SAT refuses option {name!r} = {value!r}; see its sat_parameters.proto")
+            raise BadArgument(f"CP-SAT refuses option {name!r} = {value!r}; see its sat_parameters.proto")
 
 
 class _Listener(cp.SolutionCallback):  # type: ignore[misc]  # ortools has no types

@@ -17,7 +17,7 @@ import numpy as np
 from highspy import HighsModelStatus, HighsStatus
 from highspy._core import cb as callbacks
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.reading import LOOSE, OnProgress, Reading
@@ -222,7 +222,7 @@ def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None
 
 
 def check_extra(extra: Sequence[tuple[str, str]]) -> None:
-    """Raise ``BadInput`` for options that HiGHS does not have, without solving anything."""
+    """Raise ``BadArgument`` for options that HiGHS does not have, without solving anything."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     _set_extra(solver, extra)
@@ -231,7 +231,7 @@ def check_extra(extra: Sequence[tuple[str, str]]) -> None:
 def _set_extra(solver: Any, extra: Sequence[tuple[str, str]]) -> None:
     for name, text in extra:
         if solver.setOptionValue(name, text) != HighsStatus.kOk:
-            raise BadInput(f"HiGHS refuses option {name!r} = {text!r}; see its list of options")
+            raise BadArgument(f"HiGHS refuses option {name!r} = {text!r}; see its list of options")
 
 
 class _Watch:

@@ -125,7 +125,7 @@ def check_extra(name: str, extra: Sequence[tuple[str, str]]) -> None:
 
     Imports the solver's package if there are any. The solvers behind PuLP cannot be asked: there the solve fails.
 
-    Raises ``BadInput``, which names the option, or ``Unsupported`` if the solver does not exist or is not installed.
+    Raises ``BadArgument``, which names the option, or ``Unsupported`` if the solver does not exist or is not installed.
     """
     check = getattr(importlib.import_module(require(name).module), "check_extra", None) if extra else None
     if check is not None:

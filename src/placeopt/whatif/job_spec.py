@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
-from placeopt.formats.faults import validation_fault
+from placeopt.formats.faults import expectation
 from placeopt.model import Demand, Instance, Job, Option
 from placeopt.model.job import Split
 from placeopt.whatif.domain_levels import levels_of
@@ -83,7 +83,8 @@ def parse_job(
             memory_mib=memory_mib,
         )
     except ValidationError as error:
-        raise validation_fault(Demand, error, f"job {text!r}") from None
+        fault = error.errors()[0]  # GPUs and model are checked above: only CPU and memory are left
+        raise BadArgument(f"{fault['loc'][0]}: {fault['input']}, expected {expectation(fault)}") from None
     splits = () if together is None else (Split(level=together, domains=1),)
     workers = int(match["workers"] or 1)
     if workers > 100_000:

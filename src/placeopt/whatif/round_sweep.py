@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
-from placeopt.errors import BadArgument, BadInput
+from placeopt.errors import BadArgument
 from placeopt.formats.faults import validation_fault
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
@@ -166,7 +166,7 @@ def _point(
 
 def _percent(setting: int) -> int:
     if setting > MOST_POINTS:
-        raise BadInput(f"demand: {setting} percent, at most {MOST_POINTS}")
+        raise BadArgument(f"demand: {setting} percent, at most {MOST_POINTS}")
     return setting
 
 

@@ -11,7 +11,7 @@ from placeopt.cli.commands.bench_papers import require_papers
 from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document, write_made
 from placeopt.cli.options import PolicyChoice, RoundFile, check_seconds, expect
 from placeopt.cli.output import ExitCode, UsageError
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Policy
@@ -54,11 +54,7 @@ def generate(
         return _scenario(scenario, seed, instances, out)
     from placeopt.generators import generate as make
 
-    try:
-        round_ = make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
-    except BadInput as error:  # all that it can refuse are these options
-        raise UsageError(f"--{error}") from None
-    write_made(out, round_)
+    write_made(out, make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
     return ExitCode.DONE
 
 

@@ -171,6 +171,11 @@ def add(
     replay = Replay(question, policy, draws, time_limit)
     if until != PLACED:
         return add_by_replay(replay, node_type, until, most)
+    if is_scenario(question.instance):
+        raise UsageError(
+            f"--until: {PLACED!r}, the default, is a goal for a round; for a scenario, jobs that arrive over time, "
+            "expected a goal such as --until 'p95_wait<=30m'"
+        )
     if refused := replay.refused() or ("--most" if most is not None else "--on" if question.on != HERE else None):
         raise UsageError(f"{refused}: needs a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.text.whatif import added_page, cheapest_page
