@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, islice, product
 
 import numpy as np
@@ -124,16 +125,19 @@ def _jobs(gpu_groups: GpuGroups, nodes: NodeGroup) -> list[CrossGroupJob]:
     idle = [len(free) for free in nodes.free]
     jobs: list[CrossGroupJob] = []
     for k in np.flatnonzero((bundle_groups.gpus > 1) & (bundle_groups.milli == 1000)).tolist():
-        gpus = int(bundle_groups.gpus[k])
-        most = [min(n, gpus) if open_groups.ok[room, k] else 0 for n, room in zip(idle, nodes.room, strict=True)]
-        splits = product(*(range(n + 1) for n in most))
-        jobs.extend((k, split) for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1)
+        most = tuple(n if open_groups.ok[room, k] else 0 for n, room in zip(idle, nodes.room, strict=True))
+        jobs.extend((k, split) for split in _splits(int(bundle_groups.gpus[k]), most))
     return jobs
 
 
-def _sets(
-    gpu_groups: GpuGroups, nodes: NodeGroup, jobs: list[CrossGroupJob]
-) -> Iterator[tuple[CrossGroupJob, ...]]:
+@lru_cache(maxsize=10_000)
+def _splits(gpus: int, most: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return every way to split ``gpus`` over two or more parts that hold up to ``most`` each."""
+    splits = product(*(range(min(n, gpus) + 1) for n in most))
+    return [split for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1]
+
+
+def _sets(gpu_groups: GpuGroups, nodes: NodeGroup, jobs: list[CrossGroupJob]) -> Iterator[tuple[CrossGroupJob, ...]]:
     """Yield every multiset of ``jobs`` that the idle GPUs of a node of the group can hold."""
     bundle_groups, idle = gpu_groups.bundle_groups, [len(free) for free in nodes.free]
     count = np.zeros(len(bundle_groups), dtype=np.int64)
