@@ -171,8 +171,13 @@ class _Run:
         return late or best.value - search.value > LAG * abs(best.value)
 
     def _is_late(self) -> bool:
-        """Tell whether the last offer, and a bound at its value, could no longer be made in time; called often."""
-        last_s = RESERVES * (self._budget.offer_s + self._context.handover.cost_bound_s)
+        """
+        Tell whether the last offer, and a bound at its value, could no longer be made in time; called often.
+
+        Where the value is proven, no plan has another, and the bound at hand holds for all.
+        """
+        bound_s = 0.0 if self._context.value_proven else self._context.handover.cost_bound_s
+        last_s = RESERVES * (self._budget.offer_s + bound_s)
         return self._budget.stopped() or self._budget.is_past(self._ends - last_s)
 
     def _offer(self, search: LargeNeighbourhoodSearch) -> Offer | None:
