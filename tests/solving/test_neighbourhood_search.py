@@ -1,6 +1,8 @@
 """The stages ``search`` and ``relaxation``: better plans, a bound at their value, and where they stand aside."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,6 +13,8 @@ from placeopt.generators import generate
 from placeopt.model import Plan
 from placeopt.model.plan import Stage
 from placeopt.solving import sizes
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages import neighbourhood_search
 
 
@@ -86,3 +90,23 @@ def test_cut_by_time_it_keeps_what_it_has() -> None:
     round_ = generate("gangs", jobs=1000, nodes=200, gpus=4, seed=2)
     plan = placeopt.solve(round_, method="search", time_limit_s=0.4)
     assert violations(round_, plan) == []
+
+
+@pytest.mark.parametrize(
+    ("proven", "bounded", "reserved_s"), [(True, True, 0.0), (False, True, 2.0), (True, False, 2.0)]
+)
+def test_time_for_a_bound_is_reserved_while_one_can_still_come(
+    *, proven: bool, bounded: bool, reserved_s: float
+) -> None:
+    """
+    A search whose better plan proves the value needs a bound on the cost at that value after it.
+
+    Without it, gangs ended with a bound of 0.
+    """
+    moments: list[float] = []
+    budget = SimpleNamespace(offer_s=0.0, stopped=lambda: False, is_past=moments.append)
+    context = SimpleNamespace(value_proven=proven, has_cost_bound=bounded, handover=SimpleNamespace(cost_bound_s=2.0))
+    run = object.__new__(neighbourhood_search._Run)
+    run._context, run._budget, run._ends = cast("SolveContext", context), cast("Budget", budget), 100.0
+    run._is_late()
+    assert moments == [100.0 - neighbourhood_search.RESERVES * reserved_s]

@@ -167,6 +167,12 @@ class SolveContext:
         return self.incumbent.value == self.bounds.value
 
     @property
+    def has_cost_bound(self) -> bool:
+        """Whether the relaxation of the cost was solved for plans of the best plan's value."""
+        guide = self.handover.cost_guide
+        return guide is not None and guide.value == self.incumbent.value
+
+    @property
     def proven(self) -> bool:
         """Whether both levels are proven."""
         return self.value_proven and (not self.weighted or self.incumbent.cost == self.bounds.cost)

@@ -174,9 +174,10 @@ class _Run:
         """
         Tell whether the last offer, and a bound at its value, could no longer be made in time; called often.
 
-        Where the value is proven, no plan has another, and the bound at hand holds for all.
+        Where the value is proven and the cost is bounded at that value, no other bound can come.
         """
-        bound_s = 0.0 if self._context.value_proven else self._context.handover.cost_bound_s
+        bounded = self._context.value_proven and self._context.has_cost_bound
+        bound_s = 0.0 if bounded else self._context.handover.cost_bound_s
         last_s = RESERVES * (self._budget.offer_s + bound_s)
         return self._budget.stopped() or self._budget.is_past(self._ends - last_s)
 

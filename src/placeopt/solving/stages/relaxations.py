@@ -87,8 +87,7 @@ class CostRelaxationBound:
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where costs count and are open."""
         if self.after_improvement:
-            guide = context.handover.cost_guide
-            if not context.handover.improved or (guide is not None and guide.value == context.incumbent.value):
+            if not context.handover.improved or context.has_cost_bound:
                 return "the bound is at the value of the best plan"
         elif context.is_closed:
             return "the round is proven, or within the gap"
