@@ -11,6 +11,7 @@ from placeopt.formulations.branch_and_price import (
     Column,
     ColumnMaster,
     ColumnPricing,
+    fold_twins,
     make_bundle_groups,
     make_cross_group_patterns,
     make_gpu_groups,
@@ -21,6 +22,8 @@ from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Weights
 from placeopt.problem import Allocation, Placement, compile_problem, open_state
+from placeopt.solvers import highs
+from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import cost, weighted_costs
 
 
@@ -102,6 +105,77 @@ def test_other_formulations_prove_the_same(spec: str, seed: int) -> None:
     plans = [solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("arrangements", "counts")]
     assert [plan.status for plan in plans] == ["optimal", "optimal"]
     assert plans[0].levels == plans[1].levels
+
+
+def test_twin_groups_fold_without_loss() -> None:
+    """The folded model has the same optimum, and solutions that are some of the original model."""
+    twins = 0
+    for seed in range(6):
+        of = generate("uniform", jobs=7, nodes=6, gpus=8, seed=seed)
+        value = solve(of, method="stranding").levels[0].objective
+        plain, pricing = prepared(of)
+        gpu_groups = plain.gpu_groups
+        master = ColumnMaster(gpu_groups, plain.patterns, gpu_groups.bundle_groups.weighted, value)
+        price = np.full(len(gpu_groups.bundle_groups), 20_000_000, dtype=np.int64)
+        nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
+        node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
+        scarce = np.zeros((len(node_groups), len(price)), dtype=np.int64)
+        columns = pricing.run(DualPrices(price, nothing, node_groups, nothing, scarce), 0).columns
+        layout = master.build(columns, {}, penalty=None, deadline=float("inf"))
+        folded = fold_twins(master, columns, layout)
+        twins += len(folded.twins)
+        plain_solution, solution = (
+            highs.solve(model, SolveOptions(time_limit_s=60.0)) for model in (layout.model, folded.model)
+        )
+        assert (plain_solution.status, solution.status) == ("optimal", "optimal")
+        assert solution.objective == plain_solution.objective
+        assert plain_solution.values is not None
+        assert solution.values is not None
+        unfolded = folded.unfold(solution.values, layout.model.num_variables)
+        assert layout.model.is_feasible(unfolded)
+        assert layout.model.objective_value(unfolded) == plain_solution.objective
+        refolded = folded.fold(plain_solution.values)
+        assert folded.model.is_feasible(refolded)
+        assert folded.model.objective_value(refolded) == plain_solution.objective
+    assert twins > 3
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_bounds_without_a_search_hold(seed: int) -> None:
+    """No column gains more than the bound on its GPU group or group of nodes says."""
+    master, pricing = prepared(generate("uniform", jobs=24, nodes=5, gpus=8, seed=seed))
+    gpu_groups = master.gpu_groups
+    rng = np.random.default_rng(seed)
+    nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
+    node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
+    for _ in range(6):
+        price = rng.integers(0, 60_000_000, len(gpu_groups.bundle_groups))
+        scarce = np.zeros((len(node_groups), len(price)), dtype=np.int64)
+        prices = DualPrices(price, nothing, node_groups, nothing, scarce)
+        quick, exact = pricing.excess_bound(prices), pricing.run(prices, -1, each=12)
+        assert exact.complete
+        assert (quick.group_excess >= exact.group_excess).all()
+        assert (quick.node_group_excess >= exact.node_group_excess).all()
+
+
+@pytest.mark.parametrize(("between", "bundle_groups"), [(100, 2), (50, 3)])
+def test_profiles_that_cost_the_same_are_one(between: int, bundle_groups: int) -> None:
+    """Jobs of ``x`` and ``y`` slow their own kind by 100, and each other by the same or by less; ``z`` slows nobody."""
+    pairs = [("x", "x", 100), ("x", "y", between), ("y", "x", between), ("y", "y", 100)]
+    of = instance(
+        2,
+        [job(profile, profile=profile, value=1) for profile in ("x", "y", "z")],
+        policy=Policy(interference=Interference(model="pairwise")),
+    ).model_copy(
+        update={
+            "slowdowns": tuple(
+                Slowdown(profile=a, beside=b, gpu_thousandths=n, switch_thousandths=n, socket_thousandths=n)
+                for a, b, n in pairs
+            )
+        }
+    )
+    problem = compile_problem(of)
+    assert len(make_bundle_groups(open_state(problem), weighted_costs(problem))) == bundle_groups
 
 
 def test_two_bad_neighbours_are_kept_apart() -> None:

@@ -8,6 +8,7 @@ from placeopt.formulations.branch_and_price.gpu_groups import make_gpu_groups
 from placeopt.formulations.branch_and_price.master import BranchLimits, ColumnMaster, MasterModel
 from placeopt.formulations.branch_and_price.pricing import Column, ColumnPricing, Priced
 from placeopt.formulations.branch_and_price.realise import columns_of, realise
+from placeopt.formulations.branch_and_price.twin_groups import fold_twins
 
 __all__ = [
     "BranchLimits",
@@ -17,6 +18,7 @@ __all__ = [
     "MasterModel",
     "Priced",
     "columns_of",
+    "fold_twins",
     "make_bundle_groups",
     "make_cross_group_patterns",
     "make_gpu_groups",

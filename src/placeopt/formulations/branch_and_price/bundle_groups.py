@@ -28,6 +28,7 @@ class BundleGroups:
     total: IntArray  # (K,) GPUs of the whole job
     demand: IntArray  # (K, R) of a bundle
     profile: IntArray  # (K,)
+    class_profile: IntArray  # (job classes,) profile of each; those that disturb and are disturbed alike are one
     traffic: IntArray  # (K,) weight of a pair of GPUs x W of communication
     type_ok: BoolArray  # (K, T)
     class_ok: BoolArray  # (K, C)
@@ -50,19 +51,18 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     path_weight = weight_of(weighted, Communication)
     options, (startable, jobs) = problem.options, startable_options(state)
     pair = _pairs(problem, weight_of(weighted, Interference))
-    active = [bool(row.any()) for row in pair]
+    class_profile = _first_alike(pair)[problem.class_profile]  # -1, no profile, is the last
 
     def key(o: int) -> tuple[object, ...]:
         _refuse_option(problem, o)
         k = int(options.job_class[o])
         gpus, total = int(options.gpus[o] * options.bundle_workers[o]), int(options.workers[o] * options.gpus[o])
-        profile = int(problem.class_profile[k]) if problem.class_profile[k] >= 0 else len(pair) - 1
         return (
             gpus,
             int(options.milli[o]),
             int(options.gpu_memory_mib[o]),
             (options.demand[o] * options.bundle_workers[o]).tobytes(),
-            profile if active[profile] else -1,
+            int(class_profile[k]),
             int(problem.class_communication[k].weight) if path_weight and total > 1 else 0,
             total if total > gpus else 0,
             options.gpu_type_ok[o].tobytes(),
@@ -75,7 +75,6 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     supply = np.zeros(len(members), dtype=np.int64)
     np.add.at(supply, group, jobs * options.bundles[startable])
     first = startable[members]
-    profiles = problem.class_profile[options.job_class[first]]
     weights = np.array([c.weight for c in problem.class_communication], dtype=np.int64)
     alone = problem.jobs_per_gpu == 1
     return BundleGroups(
@@ -87,7 +86,8 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         memory=options.gpu_memory_mib[first],
         total=(options.gpus * options.workers)[first],
         demand=(options.demand * options.bundle_workers[:, None])[first],
-        profile=np.where(profiles >= 0, profiles, len(pair) - 1),
+        profile=class_profile[options.job_class[first]],
+        class_profile=class_profile,
         traffic=weights[options.job_class[first]] * path_weight,
         type_ok=options.gpu_type_ok[first],
         class_ok=options.node_class_ok[first],
@@ -134,3 +134,9 @@ def _pairs(problem: Problem, weight: int) -> IntArray:
     out = np.zeros((len(closest) + 1, len(closest) + 1), dtype=np.int64)
     out[:-1, :-1] = weight * (closest + closest.T)
     return out
+
+
+def _first_alike(pair: IntArray) -> IntArray:
+    """Shape (P,): the first profile whose jobs cost the same beside those of every profile."""
+    _, first, group = np.unique(pair, axis=0, return_index=True, return_inverse=True)
+    return first[group.reshape(-1)]

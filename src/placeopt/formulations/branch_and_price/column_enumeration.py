@@ -81,6 +81,10 @@ class ColumnSearch:
             out.append(np.where(bad, -NEVER, cost))
         return out
 
+    def gain_bound(self, open_groups: OpenGroups, fixed: list[IntArray], price: IntArray) -> IntArray:
+        """Shape (A,): bound on the gain of every pattern of each room that is not empty, without a search."""
+        return _Bound(self.families, open_groups, self._values(fixed, price), price).root
+
     def run(
         self, open_groups: OpenGroups, fixed: list[IntArray], price: IntArray, least: IntArray, most: int | None = None
     ) -> FoundColumns:
@@ -91,10 +95,7 @@ class ColumnSearch:
         - ``most``: Partial patterns of each room that are kept from one family to the next; then the answer may lack
           some.
         """
-        values = [
-            np.maximum(family.bundle_counts @ price[family.bundle_groups] - cost, NEVER)
-            for family, cost in zip(self.families, fixed, strict=True)
-        ]
+        values = self._values(fixed, price)
         bound = _Bound(self.families, open_groups, values, price)
         rows = np.flatnonzero(bound.root >= least)
         partial = _Partial.empty(rows, open_groups.slots.shape[1], len(self.families))
@@ -121,6 +122,13 @@ class ColumnSearch:
         for f, family in enumerate(self.families):
             counts[:, family.bundle_groups] = family.bundle_counts[partial.combinations[keep, f]]
         return FoundColumns(open_group[keep], counts, counts @ price - gain[keep], gain[keep], complete)
+
+    def _values(self, fixed: list[IntArray], price: IntArray) -> list[IntArray]:
+        """Per family, shape (A, H): what each combination gains by itself in each room."""
+        return [
+            np.maximum(family.bundle_counts @ price[family.bundle_groups] - cost, NEVER)
+            for family, cost in zip(self.families, fixed, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +228,10 @@ class _Bound:
                 root = np.where(better, candidate, root)
                 self._rate = np.where(better, rate, self._rate)
                 self._credit = np.where(better, credit, self._credit)
-        self.root = root
+        self.root = root - open_groups.opening
         self._tables = self._make(values, self._rate, self._credit)
         self._constant = self._rate * open_groups.units + (saves - self._credit) * open_groups.idle
+        self._constant -= open_groups.opening  # no pattern is empty in the end
 
     def _make(self, values: list[IntArray], rate: IntArray, credit: IntArray) -> list[IntArray]:
         """Per family, shape (A, n): the best combination of each number of jobs."""
@@ -254,14 +263,9 @@ class _Bound:
         return self.total(partial.open_group, partial.gain + self.rest(partial, after), partial.units, partial.gpus)
 
     def total(self, open_group: IntArray, gain: IntArray, units: IntArray, gpus: IntArray) -> IntArray:
-        """Bound on the gain of all patterns that go on from partial ones."""
-        opened = np.where(gpus > 0, self._open_groups.opening[open_group], 0)
+        """Bound on the gain of all patterns, not empty, that go on from partial ones."""
         reach: IntArray = (
-            gain
-            + self._constant[open_group]
-            - self._rate[open_group] * units
-            + self._credit[open_group] * gpus
-            - opened
+            gain + self._constant[open_group] - self._rate[open_group] * units + self._credit[open_group] * gpus
         )
         return reach
 

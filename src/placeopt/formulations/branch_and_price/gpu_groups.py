@@ -188,8 +188,8 @@ class _CostTables:
         room_of = {p: r for r, part in enumerate(parts) for p in part}
         jobs = []
         for job in state.node_jobs[n]:
-            profile, placement = int(problem.class_profile[problem.job_class[job]]), state.placements[job]
-            if profile >= 0 and self.bundle_groups.pair[profile].any() and placement is not None:
+            profile, placement = int(self.bundle_groups.class_profile[problem.job_class[job]]), state.placements[job]
+            if self.bundle_groups.pair[profile].any() and placement is not None:
                 jobs.append((profile, frozenset(room_of[g - a] for g in placement.gpus if a <= g < b)))
         opening, wider = 0, []
         if self.fragmentation_weight:

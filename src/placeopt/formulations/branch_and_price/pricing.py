@@ -72,6 +72,34 @@ class ColumnPricing:
         self._extra_costs: dict[int, int] = {}
         self._nothing = np.zeros(len(gpu_groups.bundle_groups), dtype=np.int64).tobytes()
 
+    def excess_bound(self, prices: DualPrices) -> Priced:
+        """Return bounds on what columns can gain, without a search: enough to end a node far above the best plan."""
+        gpu_groups, patterns = self.gpu_groups, self.patterns
+        everywhere = np.arange(len(gpu_groups.open_groups))
+        gain = self._gain_bound(gpu_groups.open_groups, self._fixed, everywhere, prices)
+        node_group_excess = np.zeros(len(gpu_groups.node_groups), dtype=np.int64)
+        if len(patterns):
+            reach = np.append(np.maximum(self._occupied_bound(prices), 0), 0)
+            base, reservation_price = self._node_prices(prices)
+            over = reach[patterns.occupied_group].sum(axis=1) + base - reservation_price
+            np.maximum.at(node_group_excess, patterns.group, over)
+        none = np.zeros(0, dtype=np.int64)
+        return Priced([], none, np.maximum(gain - prices.reservation_price, 0), node_group_excess, False)
+
+    def _occupied_bound(self, prices: DualPrices) -> IntArray:
+        patterns = self.patterns
+        return self._gain_bound(patterns.occupied_groups, self._occupied_fixed, patterns.occupied_row, prices)
+
+    def _node_prices(self, prices: DualPrices) -> tuple[IntArray, IntArray]:
+        """Return what each set of jobs across GPU groups gains by itself, and the price of the node that it takes."""
+        patterns = self.patterns
+        base = (
+            patterns.uses @ prices.bundle_group
+            - patterns.cost
+            - (patterns.uses * prices.scarce[patterns.group]).sum(axis=1)
+        )
+        return base, prices.node_reservation_price[patterns.group] + patterns.opens @ prices.opening_price
+
     def run(self, prices: DualPrices, slack: int, *, most: int | None = None, each: int | None = None) -> Priced:
         """
         Find columns of reduced cost up to ``slack``.
@@ -123,13 +151,9 @@ class ColumnPricing:
         """Add columns of whole nodes."""
         gpu_groups, patterns = self.gpu_groups, self.patterns
         # a room with parts in it gains no more than alone, where its opening is paid for by the parts
-        reach = np.append(np.maximum(best + gpu_groups.open_groups.opening, 0)[patterns.occupied_row], 0)
-        base = (
-            patterns.uses @ prices.bundle_group
-            - patterns.cost
-            - (patterns.uses * prices.scarce[patterns.group]).sum(axis=1)
-        )
-        reservation_price = prices.node_reservation_price[patterns.group] + patterns.opens @ prices.opening_price
+        reach = (best + gpu_groups.open_groups.opening)[patterns.occupied_row]
+        reach = np.append(np.maximum(np.minimum(reach, self._occupied_bound(prices)), 0), 0)
+        base, reservation_price = self._node_prices(prices)
         goal = reservation_price - slack - base  # what the GPU groups must add
         alive = np.flatnonzero(reach[patterns.occupied_group].sum(axis=1) >= goal)
         if not len(alive):
@@ -140,19 +164,19 @@ class ColumnPricing:
         )
         if most is None:
             top = _best_gains(group_columns, len(patterns.occupied_groups))
-            better = self._search_occupied(prices, wanted, top[wanted] + 1, None)
-            reach[wanted] = np.maximum(top, _best_gains(better, len(patterns.occupied_groups)))[wanted]
+            least = np.maximum(top + 1, self._least_needed(alive, goal, reach))
+            better = self._search_occupied(prices, wanted, least[wanted], None)
+            found = np.maximum(top, _best_gains(better, len(patterns.occupied_groups)))
+            # what is not found gains less than it needs: no pattern with it reaches its goal
+            reach[wanted] = np.minimum(reach[:-1], np.maximum(found, least - 1))[wanted]
             group_columns = better.after(group_columns)
             could = reach[patterns.occupied_group].sum(axis=1)
             alive = np.flatnonzero(could >= goal)
             if not len(alive):
                 return True
             if each is None:
-                least = np.full(len(reach), -NEVER, dtype=np.int64)
-                for r in range(patterns.occupied_group.shape[1]):
-                    occupied_group = patterns.occupied_group[alive, r]
-                    np.minimum.at(least, occupied_group, (goal - could)[alive] + reach[occupied_group])
-                wanted = np.flatnonzero(least[:-1] < -NEVER)
+                least = self._least_needed(alive, goal, reach)
+                wanted = np.flatnonzero(least < -NEVER)
                 group_columns = self._search_occupied(prices, wanted, least[wanted], None)
         chosen = (
             np.arange(len(group_columns.gain))
@@ -189,6 +213,16 @@ class ColumnPricing:
                 reduced.append(-excess[i])
         return group_columns.complete
 
+    def _least_needed(self, alive: IntArray, goal: IntArray, reach: IntArray) -> IntArray:
+        """Shape (Z,): the least gain with which an occupied group can be in a pattern that reaches its goal."""
+        patterns = self.patterns
+        least = np.full(len(reach), -NEVER, dtype=np.int64)
+        lacks = goal - reach[patterns.occupied_group].sum(axis=1)
+        for r in range(patterns.occupied_group.shape[1]):
+            occupied_group = patterns.occupied_group[alive, r]
+            np.minimum.at(least, occupied_group, lacks[alive] + reach[occupied_group])
+        return least[:-1]
+
     def _search_occupied(self, prices: DualPrices, wanted: IntArray, least: IntArray, most: int | None) -> FoundColumns:
         """Search some occupied groups; the answer counts GPU groups by occupied group."""
         fixed, open_group = [cost[wanted] for cost in self._occupied_fixed], self.patterns.occupied_row[wanted]
@@ -208,17 +242,28 @@ class ColumnPricing:
     ) -> FoundColumns:
         """Search GPU groups, each of which is the room ``open_group`` or that with parts of jobs in it."""
         scarce = prices.scarce[self.gpu_groups.node_group_of[open_group]]
-        if not scarce.any():
-            return self._search.run(open_groups, fixed, prices.bundle_group, least, most)
-        dearer = [
-            cost + scarce[:, family.bundle_groups] @ family.bundle_counts.T
-            for family, cost in zip(self._search.families, fixed, strict=True)
-        ]
+        dearer = self._dearer(fixed, scarce)
         group_columns = self._search.run(open_groups, dearer, prices.bundle_group, least, most)
         return replace(
             group_columns,
             cost=group_columns.cost - (group_columns.counts * scarce[group_columns.open_group]).sum(axis=1),
         )
+
+    def _dearer(self, fixed: list[IntArray], scarce: IntArray) -> list[IntArray]:
+        """Return the costs of combinations, with what they take of resources that may run out."""
+        if not scarce.any():
+            return fixed
+        return [
+            cost + scarce[:, family.bundle_groups] @ family.bundle_counts.T
+            for family, cost in zip(self._search.families, fixed, strict=True)
+        ]
+
+    def _gain_bound(
+        self, open_groups: OpenGroups, fixed: list[IntArray], open_group: IntArray, prices: DualPrices
+    ) -> IntArray:
+        """Bound on what each GPU group can gain, ``open_group`` as in `_contents`."""
+        scarce = prices.scarce[self.gpu_groups.node_group_of[open_group]]
+        return self._search.gain_bound(open_groups, self._dearer(fixed, scarce), prices.bundle_group)
 
     def _combine(
         self, q: int, goal: int, reach: IntArray, group_columns: FoundColumns, rows: dict[int, IntArray]

@@ -20,12 +20,13 @@ from placeopt.formulations.branch_and_price import (
     MasterModel,
     Priced,
     columns_of,
+    fold_twins,
     make_bundle_groups,
     make_cross_group_patterns,
     make_gpu_groups,
     realise,
 )
-from placeopt.linear import NO_LOWER, NO_UPPER
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution
@@ -195,11 +196,16 @@ class _Tree:
         while True:
             self._find_plan_in_time()
             layout = self._master.build(list(self._pool), limits, penalty=self._penalty, deadline=self._deadline)
-            solution = self._run(layout, relax=True)
+            solution = self._run(layout.model, relax=True)
             if solution.duals is None or solution.relaxed_values is None:
                 cause = solution.message or f"stopped by {solution.limit}"
                 raise OutOfTime(f"a relaxation ended with {solution.status}: {cause}")
             prices, duals = self._master.multipliers(layout, solution.duals)
+            values = self._master.count_values(layout, solution.relaxed_values)
+            if solution.bound is not None and solution.bound >= self._least:
+                bound = self._bound(layout, duals, self._pricing.excess_bound(prices))
+                if bound >= self._least:
+                    return _Node(bound, self._nodes, limits, values, layout, solution.duals)
             for most in FRONTIER:
                 priced = self._pricing.run(prices, -1, most=most, each=EACH)
                 new = self._add(priced.columns)
@@ -211,7 +217,6 @@ class _Tree:
             if bound < self._least and solution.relaxed_values[layout.extra].sum() > FRACTION:
                 self._penalty = self._penalty * 4  # artificial columns must not pay
                 continue
-            values = self._master.count_values(layout, solution.relaxed_values)
             return _Node(bound, self._nodes, limits, values, layout, solution.duals)
 
     def _close(self, node: _Node) -> int:
@@ -226,8 +231,8 @@ class _Tree:
         slack = max(1, node.bound // FIRST_SLACK)
         while True:
             before = self._least
-            slack = min(slack, before - node.bound - 1)
-            if slack < 0:
+            slack = min(slack, before - node.bound)  # with the columns of the best plan, which is the hint
+            if slack <= 0:
                 return before
             priced = self._pricing.run(prices, slack)
             if len(priced.columns) > MAX_COLUMNS:
@@ -263,10 +268,14 @@ class _Tree:
         columns = list(dict.fromkeys([*columns, *best]))
         layout = self._master.build(columns, limits, penalty=None, deadline=self._deadline)
         hint = self._master.values_of(layout, columns, best, self._context.incumbent.allocation)
-        solution = self._run(layout, relax=False, seconds=seconds, gap=gap, hint=hint)
+        folded = fold_twins(self._master, columns, layout)
+        solution = self._run(
+            folded.model, relax=False, seconds=seconds, gap=gap, hint=None if hint is None else folded.fold(hint)
+        )
         self._models += 1
         if solution.values is not None:
-            offer = self._context.incumbent.offer(realise(self._master, columns, layout, solution.values))
+            values = folded.unfold(solution.values, layout.model.num_variables)
+            offer = self._context.incumbent.offer(realise(self._master, columns, layout, values))
             if isinstance(offer, Refused):
                 raise _RefusedColumns(offer)
         return solution
@@ -306,7 +315,7 @@ class _Tree:
 
     def _run(
         self,
-        layout: MasterModel,
+        model: LinearModel,
         *,
         relax: bool,
         seconds: float | None = None,
@@ -323,7 +332,7 @@ class _Tree:
             hint=hint,
             extra=() if relax else NO_PRESOLVE,
         )
-        solution = self._context.solvers.solve("highs", layout.model, options)
+        solution = self._context.solvers.solve("highs", model, options)
         if solution.limit == "user":
             budget.note_limit("user")
         return solution
