@@ -179,7 +179,7 @@ def _training(size: Size, name: str, gpus: int, priority: int) -> _Kind:
     full = 1000 * gpus * PRIORITY_FACTORS[priority]
     options = [_shape(model, gpus // whole, whole, full)]
     if whole > 1 and 2 * gpus // whole <= size.nodes:
-        options.append(_shape(model, 2 * gpus // whole, whole // 2, full, workers_per_node_max=1))
+        options.append(_shape(model, 2 * gpus // whole, whole // 2, full, per_node_max=1))
     if gpus > 1:
         half, steps = gpus // 2, model.steps_per_s
         value = round(full * steps[half.bit_length() - 1] / steps[gpus.bit_length() - 1])
@@ -188,7 +188,7 @@ def _training(size: Size, name: str, gpus: int, priority: int) -> _Kind:
     return _Kind(tuple(options), name, weight)
 
 
-def _shape(model: Model, workers: int, gpus: int, value: int, **fields: int) -> Option:
+def _shape(model: Model, workers: int, gpus: int, value: int, *, per_node_max: int | None = None) -> Option:
     """Return the option of ``workers`` with ``gpus`` GPUs each."""
     return Option(
         id=f"{workers}x{gpus}",
@@ -202,7 +202,7 @@ def _shape(model: Model, workers: int, gpus: int, value: int, **fields: int) -> 
         ),
         value=value,
         cost_milli=workers * gpus * (GPU_COST + CORE_COST * model.cores),
-        **fields,
+        workers_per_node_max=per_node_max,
     )
 
 
