@@ -96,14 +96,14 @@ BOMBS = [
     ),
     Bomb("a number of 16,000,000 digits, plain", "instance", lambda: under("now_ms", b"9" * 16_000_000)),
     Bomb("a number of 1 GiB", "instance", lambda: gibibyte(b"9")),
-    Bomb("1,900,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 1_900_000 + b"{}]")),
+    Bomb("2,400,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 2_400_000 + b"{}]")),
     Bomb("10,000,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 10_000_000 + b"{}]")),
     Bomb(
-        "1,900,000 numbers as nodes, plain",
+        "2,400,000 numbers as nodes, plain",
         "instance",
-        lambda: under("cluster.nodes", b"[" + b"0," * 1_900_000 + b"0]"),
+        lambda: under("cluster.nodes", b"[" + b"0," * 2_400_000 + b"0]"),
     ),
-    Bomb("1,900,000 lists as running, plain", "instance", lambda: under("running", b"[" + b"[]," * 1_900_000 + b"[]]")),
+    Bomb("2,400,000 lists as running, plain", "instance", lambda: under("running", b"[" + b"[]," * 2_400_000 + b"[]]")),
     Bomb(
         "1,000,000 empty GPUs, plain",
         "instance",
@@ -124,7 +124,7 @@ BOMBS = [
         "`{},` thirty million times as a scenario", "scenario", lambda: packed(b'{"arrivals":[' + b"{}," * 30_000_000)
     ),
     Bomb("`{},` thirty million times as pods", "kubernetes", lambda: packed(b'{"items":[' + b"{}," * 30_000_000)),
-    Bomb("1,000,000 empty pods, plain", "kubernetes", lambda: b'{"items":[' + b"{}," * 1_000_000 + b"{}]}"),
+    Bomb("2,000,000 empty pods, plain", "kubernetes", lambda: b'{"items":[' + b"{}," * 2_000_000 + b"{}]}"),
     Bomb("`{},` thirty million times as Slurm's jobs", "slurm", lambda: packed(b'{"jobs":[' + b"{}," * 30_000_000)),
     Bomb("a profile of SC'17 of 1 GiB", "sc17", lambda: gibibyte(b'{"solo":')),
     Bomb("1 GiB of line ends as a node list", "openb", lambda: gibibyte(b"\n")),

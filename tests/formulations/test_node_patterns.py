@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
+from helpers.builders import instance, job, machine, node, option, running
 from placeopt.errors import Unsupported
 from placeopt.formulations.node_patterns import (
     BundleGroups,
@@ -215,7 +215,8 @@ def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
     problem = problem_of(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    found = list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 1),)), 3)]))
+    unmixed = np.zeros(len(job_groups.job_group))
+    found = list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 1),)), 3)], unmixed))
     assert [problem.job_ids[wish.job] for wish in found] == ["gang", "dear"]
     rack = problem.topology.node_domain
     assert len({int(rack[node]) for node in found[0].nodes}) == 1
@@ -228,7 +229,30 @@ def test_slots_that_a_gang_gave_up_are_not_reused() -> None:
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     assert len(bundle_groups) == 1
-    assert list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 3),)), 1)])) == []
+    unmixed = np.zeros(len(job_groups.job_group))
+    assert list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 3),)), 1)], unmixed)) == []
+
+
+def test_jobs_run_in_the_options_that_the_mix_gives_them() -> None:
+    """
+    Slots of two GPUs and of one: worth most by itself is "both" on two (8), but the mix has it on one, "wide" on two.
+
+    That is 6 + 7. What the mix leaves open goes to the most valuable job, so without a mix "both" takes two.
+    """
+    options = (option("two", gpus=2, value=8), option("one", value=6))
+    jobs = [job("both").model_copy(update={"options": options}), job("wide", gpus=2, value=7)]
+    problem = problem_of(instance(1, jobs, machines=[machine(gpus=3)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    one, two = np.argsort(bundle_groups.units).tolist()
+    used = [((0, tuple(sorted({one: 1, two: 1}.items()))), 1)]
+    mixed = np.where(job_groups.value == 8, 0.0, 1.0)
+    for number, expected in ((mixed, {("wide", "two"), ("both", "one")}), (0 * mixed, {("both", "two")})):
+        found = placement_requests(problem, bundle_groups, states, job_groups, used, number)
+        names = {
+            (problem.job_ids[wish.job], "one" if problem.options.gpus[wish.option] == 1 else "two") for wish in found
+        }
+        assert names == expected
 
 
 def test_fillings_of_a_plan() -> None:

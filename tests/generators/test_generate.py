@@ -8,7 +8,7 @@ import pytest
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import BadInput
-from placeopt.generators import SPECS, generate
+from placeopt.generators import SPECS, Size, generate
 from placeopt.generators.job_kinds import openb_classes
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
@@ -205,6 +205,46 @@ def test_openb_classes_hold_all_gpu_pods() -> None:
     ]
 
 
+def test_contention_has_every_shape_and_bandwidth() -> None:
+    """
+    8 GPUs a node: a job of 16 runs as 2 x 8, 4 x 4 or 1 x 8. Spread workers load the network by table II of SODA.
+
+    ResNet50 with 8 of 16 GPUs makes 10.379 of 15.153 steps (ElasticFlow), so half is worth 16,000 x 0.685.
+    """
+    instance = generate("contention", jobs=3000, nodes=40, gpus=8, seed=0)
+    jobs = [job for job in waiting(instance) if job.profile is not None]
+    shapes = Counter(tuple(option.id for option in job.options) for job in jobs)
+    assert shapes.keys() == {
+        *(("1x1",), ("1x2", "2x1", "1x1"), ("1x4", "2x2", "1x2"), ("1x8", "2x4", "1x4"), ("2x8", "4x4", "1x8")),
+    }
+    assert shapes["1x1",] / len(jobs) == pytest.approx(0.7, abs=0.05)
+    wide = next(job for job in jobs if gpus_of(job) == 16 and job.profile == "resnet50" and not job.priority)
+    assert [option.value for option in wide.options] == [16_000, 16_000, 10_959]
+    assert [option.workers_per_node_max for option in wide.options] == [None, 1, None]
+    assert [option.demand.network_bandwidth_mbps for option in wide.options] == [792, 792, 0]
+    assert wide.options[2].demand.memory_bandwidth_mbps == 8 * 4500
+    assert wide.communication.weight == 6
+    serving = [job for job in waiting(instance) if job.profile is None]
+    assert len(serving) / 3000 == pytest.approx(0.2, abs=0.03)
+    assert all([option.demand.gpus for option in job.options] == [1, 0] for job in serving)
+    assert {job.options[1].demand.memory_bandwidth_mbps for job in serving} == {26_300, 26_900, 27_000, 40_300}
+    machine, domains = instance.cluster.machines[0], instance.cluster.domains
+    assert (machine.memory_bandwidth_mbps, machine.network_bandwidth_mbps) == (140_000, 1250)
+    assert [domain.uplink_mbps for domain in domains] == [5000] * 3
+    excess = {(pair.profile, pair.beside): pair.node_thousandths for pair in instance.slowdowns}
+    assert excess["resnet50", "vgg16"] == excess["vgg16", "resnet50"] == 75
+    assert excess["transformer", "vgg16"] == 300
+    assert ("vgg16", "transformer") not in excess
+
+
+def test_contention_shows_every_cost() -> None:
+    """Small rounds leave GPUs free, so fragmentation counts too."""
+    plan = solve(generate("contention", jobs=12, nodes=6, gpus=8, seed=1), time_limit_s=5)
+    assert {name for name, cost in plan.costs.items() if cost.raw} == {
+        *("communication", "interference", "fragmentation", "resource"),
+    }
+
+
 def test_cubemesh_is_dgx1() -> None:
     instance = generate("cubemesh", jobs=500, nodes=20, gpus=8, seed=0)
     assert [machine.id for machine in instance.cluster.machines] == ["dgx-1"]
@@ -222,7 +262,8 @@ def test_cubemesh_is_dgx1() -> None:
         ({"gpus": 65}, "gpus: 65"),
         ({"seed": 1.0}, "seed: float"),
         ({"jobs": True}, "jobs: bool"),
-        ({"nodes": 200_000, "gpus": 64}, "expected at most 1000000 GPUs"),
+        ({"jobs": 2_000_001}, "jobs: 2000001, expected an integer of 0..2000000"),
+        ({"nodes": 200_000, "gpus": 11}, "expected at most 2000000 GPUs"),
     ],
 )
 def test_refusals(wrong: dict[str, object], expected: str) -> None:
@@ -230,6 +271,19 @@ def test_refusals(wrong: dict[str, object], expected: str) -> None:
     with pytest.raises(BadInput) as caught:
         generate(**arguments)  # type: ignore[arg-type]
     assert expected in str(caught.value)
+
+
+def test_running_jobs_count_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With at most ten jobs in all, ten waiting ones beside running ones are too many."""
+    monkeypatch.setattr("placeopt.generators.shared.MAX_JOBS", 10)
+    assert len(generate("elastic", jobs=10, nodes=4, gpus=8, seed=0).jobs) == 10  # none runs
+    with pytest.raises(BadInput, match=r"jobs: 10 beside \d+ running ones, expected at most 10 jobs in all"):
+        generate("uniform", jobs=10, nodes=4, gpus=8, seed=0)
+
+
+def test_limits_fit_into_the_model() -> None:
+    """A cluster of as many GPUs as a round may have; no job, so that it is quick."""
+    assert Size(jobs=2_000_000, nodes=200_000, gpus=10, seed=0).num_gpus == 2_000_000
 
 
 def test_ten_thousand_jobs_on_a_thousand_nodes() -> None:

@@ -307,15 +307,19 @@ class TestOptions:
         assert self.problem(option(**fields)).node_ok(0).tolist() == [fits]
 
     def test_too_many_rows_are_refused_before_they_are_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of at most 10: 1..10 are ten, 1..11 one too many; rows of jobs before count."""
-        monkeypatch.setattr(compile_module, "MAX_OPTION_ROWS", 10)
-        ten, eleven = option(workers=10, workers_min=1), option("more", workers=11, workers_min=1)
-        assert len(self.problem(ten).options) == 10
+        """
+        Of at most 10 beside the options stated: 1..11 adds ten, 1..12 one too many; ranges of options before count.
+
+        Options without a range may be any number: a round of 2,000,000 jobs may have as many kinds of them.
+        """
+        monkeypatch.setattr(compile_module, "MAX_ELASTIC_ROWS", 10)
+        eleven = option("more", workers=11, workers_min=1)
         assert len(self.problem(eleven).options) == 11
+        assert len(self.problem(*(option(f"{i}") for i in range(20)), eleven).options) == 31
         with pytest.raises(BadInput, match=r"job 'a': elastic range 1..12 makes more than 10"):
             self.problem(option(workers=12, workers_min=1))
-        with pytest.raises(BadInput, match=r"elastic range 3..3"):
-            self.problem(eleven, option("last", workers=3))
+        with pytest.raises(BadInput, match=r"elastic range 2..3"):
+            self.problem(eleven, option("last", workers=3, workers_min=2))
 
     def test_values_that_could_sum_past_2_to_the_53(self) -> None:
         """Exactly there is fine, one more is not; a change counts twice for every running job."""

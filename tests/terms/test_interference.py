@@ -182,6 +182,8 @@ def test_meetings_count_only_domains_that_matter(levels: dict[str, int], shared_
         instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(slow,))
     )
     assert count_shared_domains(problem) == shared_domains
+    assert count_shared_domains(problem, shared_domains) == shared_domains
+    assert count_shared_domains(problem, shared_domains - 1) >= shared_domains - 1  # ends once there are more
 
 
 @pytest.mark.parametrize("method", ["counts", "assignment", "auto"])

@@ -12,11 +12,12 @@ from collections.abc import KeysView
 from typing import Any
 
 from placeopt.errors import BadInput
+from placeopt.model.base import MAX_JOBS
 
-MAX_ENTRIES = 2_000_000
-"""Entries of one list or object; the model allows half as many jobs."""
-MAX_VALUES = 50_000_000
-"""Values of one document; a round of 1,000,000 jobs has some 15,000,000."""
+MAX_ENTRIES = MAX_JOBS + 500_000
+"""Entries of one list or object: more than jobs of a round, so that the model refuses what is a little too much."""
+MAX_VALUES = 100_000_000
+"""Values of one document; a round of 2,000,000 jobs has 25,000,000 to 55,000,000, by its options."""
 MAX_DEPTH = 100
 """Lists and objects inside one another; documents of placeopt have 12, those of resource managers some 20."""
 MAX_LINES = 5_000_000

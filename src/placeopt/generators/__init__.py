@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
+from placeopt.generators.contention import contention
 from placeopt.generators.dgx1_nodes import cubemesh, islands
 from placeopt.generators.elastic_rounds import elastic
 from placeopt.generators.gang_rounds import gangs, parity
@@ -28,6 +29,7 @@ SPECS: Mapping[str, Callable[[Size], Instance]] = {
     "parity": parity,
     "islands": islands,
     "elastic": elastic,
+    "contention": contention,
     "preempt": preempt,
     "defrag": defrag,
 }
@@ -44,9 +46,10 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
     spec
         A name of ``SPECS``.
     jobs
-        Number of waiting jobs, 0 to 500,000; the running ones stand in the instance too, before them.
+        Number of waiting jobs; the running ones stand in the instance too, before them. Together 0 to 2,000,000.
     nodes, gpus
-        Number of nodes, 1 to 200,000, and of GPUs in each, 1 to 64 (``cubemesh``, ``islands``: 8 only).
+        Number of nodes, 1 to 200,000, and of GPUs in each, 1 to 64 (``cubemesh``, ``islands``: 8 only), together at
+        most 2,000,000.
     seed
         Seed of NumPy's default generator, 0 to 2^63 - 1. The figures hold for one version of NumPy's streams, which
         NumPy keeps unless it must correct them.

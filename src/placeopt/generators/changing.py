@@ -46,23 +46,16 @@ def defrag(size: Size) -> Instance:
 
 
 def _changing(spec: str, size: Size, changes: Changes, **flags: bool) -> Instance:
-    drawn = 0
-
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
-        nonlocal drawn
-        drawn += 1
-        runs = drawn == 1  # assemble draws what runs first
-        if runs:
-            gpus = np.minimum(rng.choice(list(RUNNING_GPUS), num_jobs, p=list(RUNNING_GPUS.values())), size.gpus)
-        else:
-            gpus = rng.choice([max(1, size.gpus // 2), size.gpus], num_jobs)
-        valued = worth(rng, 1000 * gpus)
-        if runs:
-            valued["priority"] = [0] * num_jobs
-            valued["value"] = (1000 * gpus * PRIORITY_FACTORS[0]).tolist()
-        return in_proportion(gpus=gpus) | valued
+        gpus = rng.choice([max(1, size.gpus // 2), size.gpus], num_jobs)
+        return in_proportion(gpus=gpus) | worth(rng, 1000 * gpus)
+
+    def draw_running(rng: np.random.Generator, num_jobs: int) -> Columns:
+        gpus = np.minimum(rng.choice(list(RUNNING_GPUS), num_jobs, p=list(RUNNING_GPUS.values())), size.gpus)
+        lowest = {"priority": [0] * num_jobs, "value": (1000 * gpus * PRIORITY_FACTORS[0]).tolist()}
+        return in_proportion(gpus=gpus) | worth(rng, 1000 * gpus) | lowest
 
     policy = value_policy(spec, changes=changes)
     machine = two_socket_machine(spec, size.gpus)
-    made = assemble(spec, size, machine, draw, policy=policy, busy_share=BUSY_SHARE[spec])
+    made = assemble(spec, size, machine, draw, draw_running=draw_running, policy=policy, busy_share=BUSY_SHARE[spec])
     return made.model_copy(update={"running": tuple(held.model_copy(update=flags) for held in made.running)})

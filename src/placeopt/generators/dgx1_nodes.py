@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.errors import BadArgument
 from placeopt.generators.busy import BUSY_SHARE, Columns
+from placeopt.generators.job_kinds import slowdowns
 from placeopt.generators.shared import Size, assemble, draw_profiles, in_proportion, worth
 from placeopt.model import Instance
 from placeopt.topology.builders import dgx1
@@ -50,4 +51,4 @@ def _dgx1_round(spec: str, size: Size, shares: Mapping[int, float], busy_share: 
         columns = in_proportion(gpus=gpus, cpu_millicores=JOB_CPU_MILLICORES_PER_GPU, memory_mib=JOB_MEMORY_MIB_PER_GPU)
         return columns | draw_profiles(rng, columns["gpus"]) | worth(rng, 1000 * gpus)
 
-    return assemble(spec, size, dgx1(), draw, profiles=True, busy_share=busy_share)
+    return assemble(spec, size, dgx1(), draw, slowdowns=slowdowns(), busy_share=busy_share)

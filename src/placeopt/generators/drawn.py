@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.model import Cluster
+from placeopt.model.base import MAX_JOBS, MAX_NODES
 from placeopt.model.scenario import Scenario
 
 
@@ -18,8 +19,10 @@ def drawn_anew(scenario: Scenario, *, jobs: int, nodes: int, per_minute: float, 
     """
     if scenario.running or not scenario.arrivals or any(arrival.job.nodes_allowed for arrival in scenario.arrivals):
         raise BadInput("scenario: expected jobs, none that runs from the beginning, and none that names nodes")
-    if not 1 <= jobs <= 1_000_000 or not 1 <= nodes <= 200_000 or not 0 < per_minute <= 1e6:
-        raise BadInput("jobs, nodes, per_minute: expected 1 to 1,000,000, 1 to 200,000, and above 0 up to 1,000,000")
+    if not 1 <= jobs <= MAX_JOBS or not 1 <= nodes <= MAX_NODES or not 0 < per_minute <= 1e6:
+        raise BadInput(
+            f"jobs, nodes, per_minute: expected 1 to {MAX_JOBS:,}, 1 to {MAX_NODES:,}, and above 0 up to 1,000,000"
+        )
     rng = np.random.default_rng(seed)
     kinds = rng.integers(len(scenario.arrivals), size=jobs).tolist()
     moments = np.floor(np.cumsum(rng.exponential(60_000 / per_minute, size=jobs))).astype(np.int64).tolist()

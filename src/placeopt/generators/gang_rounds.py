@@ -4,6 +4,7 @@ import numpy as np
 
 from placeopt.errors import BadArgument
 from placeopt.generators.busy import Columns
+from placeopt.generators.job_kinds import slowdowns
 from placeopt.generators.shared import (
     Size,
     assemble,
@@ -65,7 +66,13 @@ def gangs(size: Size) -> Instance:
 
     machine = two_socket_machine("gangs", size.gpus)
     return assemble(
-        "gangs", size, machine, draw, profiles=True, busy_share=GANGS_BUSY_SHARE, nodes_per_rack=GANGS_PER_RACK
+        "gangs",
+        size,
+        machine,
+        draw,
+        slowdowns=slowdowns(),
+        busy_share=GANGS_BUSY_SHARE,
+        nodes_per_rack=GANGS_PER_RACK,
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placeopt.generators.busy import Columns
-from placeopt.generators.job_kinds import openb_classes, philly_sizes, philly_workers
+from placeopt.generators.job_kinds import openb_classes, philly_sizes, philly_workers, slowdowns
 from placeopt.generators.shared import (
     Size,
     assemble,
@@ -39,7 +39,7 @@ def uniform(size: Size) -> Instance:
     by priority class.
     """
     machine = two_socket_machine("uniform", size.gpus)
-    return assemble("uniform", size, machine, lambda rng, jobs: _draw_philly(rng, jobs, size), profiles=True)
+    return assemble("uniform", size, machine, lambda rng, jobs: _draw_philly(rng, jobs, size), slowdowns=slowdowns())
 
 
 def varied(size: Size) -> Instance:
@@ -63,7 +63,7 @@ def varied(size: Size) -> Instance:
         columns["memory_mib"] = np.minimum(memory, machine.memory_mib).tolist()
         return columns
 
-    return assemble("varied", size, machine, draw, profiles=True)
+    return assemble("varied", size, machine, draw, slowdowns=slowdowns())
 
 
 def fractions(size: Size) -> Instance:

@@ -1,6 +1,6 @@
 """What the specs share: size and seed, clusters of equal nodes, values and arrivals, and the instance made of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,13 @@ import numpy.typing as npt
 from placeopt.errors import BadArgument
 from placeopt.formats.columns import cluster_from_columns, instance_from_columns
 from placeopt.generators.busy import BUSY_SHARE, Columns, busy
-from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
-from placeopt.model import Cluster, Domain, Gpu, Instance, Machine, Node, Part, Policy
-from placeopt.model.base import MAX_NODES
+from placeopt.generators.job_kinds import PROFILES, WEIGHTS
+from placeopt.model import Cluster, Domain, Gpu, Instance, Machine, Node, Part, Policy, Slowdown
+from placeopt.model.base import MAX_JOBS, MAX_NODES
 from placeopt.model.policy import Changes, Weights
+
+MAX_GPUS = 2_000_000
+"""Of all nodes of a round together."""
 
 NODES_PER_RACK = 32
 NODE_CPU_MILLICORES_PER_GPU = 12_000
@@ -44,15 +47,15 @@ class Size:
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
-            ("jobs", self.jobs, 0, 500_000),
+            ("jobs", self.jobs, 0, MAX_JOBS),
             ("nodes", self.nodes, 1, MAX_NODES),
             ("gpus", self.gpus, 1, 64),
             ("seed", self.seed, 0, 2**63 - 1),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise BadArgument(f"{name}: {value!r}, expected an integer of {low}..{high}")
-        if self.num_gpus > 1_000_000:
-            raise BadArgument(f"gpus: {self.nodes} nodes x {self.gpus} GPUs, expected at most 1000000 GPUs in all")
+        if self.num_gpus > MAX_GPUS:
+            raise BadArgument(f"gpus: {self.nodes} nodes x {self.gpus} GPUs, expected at most {MAX_GPUS} GPUs in all")
 
     @property
     def num_gpus(self) -> int:
@@ -81,20 +84,27 @@ def assemble(
     machine: Machine,
     draw: Callable[[np.random.Generator, int], Columns],
     *,
-    profiles: bool = False,
+    draw_running: Callable[[np.random.Generator, int], Columns] | None = None,
+    slowdowns: Iterable[Slowdown] = (),
     busy_share: float | None = BUSY_SHARE,
     nodes_per_rack: int = NODES_PER_RACK,
+    uplink_mbps: int | None = None,
     policy: Policy | None = None,
 ) -> Instance:
     """
     Return the instance: running jobs first (arrived at 0), then waiting ones by arrival; now is the last arrival.
 
     ``draw`` returns the columns of a number of jobs without ``id`` and ``arrival_ms``; it is called for running jobs
-    first, of which there are none if ``busy_share`` is None. ``profiles`` adds the slowdowns.
+    first, of which there are none if ``busy_share`` is None. ``draw_running``, if stated, is called for these instead;
+    only columns of waiting jobs are kept. ``uplink_mbps`` is the bandwidth of a rack's uplink.
     """
-    rng, cluster = size.random(), racks(machine, size.nodes, nodes_per_rack)
+    rng, cluster = size.random(), racks(machine, size.nodes, nodes_per_rack, uplink_mbps)
     names = [node.id for node in cluster.nodes]
-    held, running = ({}, []) if busy_share is None else busy(rng, machine, names, draw, busy_share)
+    held, running = ({}, []) if busy_share is None else busy(rng, machine, names, draw_running or draw, busy_share)
+    if len(running) + size.jobs > MAX_JOBS:
+        raise BadArgument(
+            f"jobs: {size.jobs} beside {len(running)} running ones, expected at most {MAX_JOBS} jobs in all"
+        )
     waiting = {"id": [f"job-{i:06d}" for i in range(size.jobs)], **draw(rng, size.jobs)}
     columns = {name: [*held.get(name, []), *values] for name, values in waiting.items()}
     times = arrivals(rng, size.jobs)
@@ -107,7 +117,7 @@ def assemble(
         policy=policy,
         running=running,
         now_ms=times[-1] if times else 0,
-        slowdowns=slowdowns() if profiles else (),
+        slowdowns=slowdowns,
     )
 
 
@@ -142,7 +152,7 @@ def two_socket_machine(
     )
 
 
-def racks(machine: Machine, nodes: int, nodes_per_rack: int) -> Cluster:
+def racks(machine: Machine, nodes: int, nodes_per_rack: int, uplink_mbps: int | None = None) -> Cluster:
     """Return ``nodes`` nodes of one machine type in racks of ``nodes_per_rack``; the last one may be smaller."""
     count = -(-nodes // nodes_per_rack)
     return cluster_from_columns(
@@ -152,7 +162,7 @@ def racks(machine: Machine, nodes: int, nodes_per_rack: int) -> Cluster:
             "machine": machine.id,
             "domain": [f"rack-{i // nodes_per_rack:04d}" for i in range(nodes)],
         },
-        domains=[Domain(id=f"rack-{i:04d}") for i in range(count)],
+        domains=[Domain(id=f"rack-{i:04d}", uplink_mbps=uplink_mbps) for i in range(count)],
     )
 
 

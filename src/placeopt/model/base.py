@@ -102,4 +102,10 @@ Weight = Annotated[int, Field(ge=0, le=1_000_000)]
 MAX_VALUE = 1_000_000_000
 Value = Annotated[int, Field(ge=0, le=MAX_VALUE)]
 MAX_NODES = 200_000
-MAX_JOBS = 1_000_000
+MAX_JOBS = 2_000_000
+"""
+Jobs of a round, running ones included. At this number values (``MAX_VALUE``) sum to 2 x 10^15, and the slowdowns of all
+pairs of jobs (``Thousandths``) to 4 x 10^18: above 3 x 10^6 the latter would not fit into 64 bits.
+"""
+JobCount = Annotated[int, Field(ge=0, le=MAX_JOBS)]
+"""Number of jobs of a round."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from placeopt.model.base import (
-    Count,
     Id,
+    JobCount,
     Milli,
     Millicores,
     Milliseconds,
@@ -200,11 +200,11 @@ class Queue(Record):
 class Changes(Record):
     """What may be done to running jobs, on top of what each of them allows, and its price in value."""
 
-    moves_max: Count = 0
+    moves_max: JobCount = 0
     """Largest number of running jobs that a round may move."""
-    preemptions_max: Count = 0
+    preemptions_max: JobCount = 0
     """Largest number of running jobs that a round may stop."""
-    shrinks_max: Count = 0
+    shrinks_max: JobCount = 0
     """Largest number of running jobs that a round may shrink."""
     move_price: Value = 0
     """Value subtracted for each move."""

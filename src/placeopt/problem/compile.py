@@ -18,7 +18,8 @@ from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
 from placeopt.problem.running import Lost, find_lost, running_placement
 from placeopt.problem.target import target_workload
 
-MAX_OPTION_ROWS = 200_000
+MAX_ELASTIC_ROWS = 200_000
+"""Options that elastic ranges add to those that jobs state, of which an instance may have any number."""
 MAX_VALUE = 2**53
 SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
 
@@ -182,16 +183,18 @@ def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> di
 def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
     """Return (class, option, number of workers, value) rows; options below the job's utility are left out."""
     rows: list[tuple[int, Option, int, int]] = []
+    added = 0
     for k, job in enumerate(members):
         for option in job.options:
             utility, least = option.utility_thousandths, job.utility_min_thousandths
             if utility is not None and least is not None and utility < least:
                 continue
             fewest = option.workers if option.workers_min is None else option.workers_min
-            if len(rows) + option.workers - fewest > MAX_OPTION_ROWS:
+            added += option.workers - fewest
+            if added > MAX_ELASTIC_ROWS:
                 raise BadInput(
-                    f"job {job.id!r}: elastic range {fewest}..{option.workers} makes more than {MAX_OPTION_ROWS} "
-                    "options in this instance; narrow 'workers_min'..'workers'"
+                    f"job {job.id!r}: elastic range {fewest}..{option.workers} makes more than {MAX_ELASTIC_ROWS} "
+                    "options of such ranges in this instance; narrow 'workers_min'..'workers'"
                 )
             rows.extend(
                 (k, option, workers, option.value + (workers - fewest) * option.value_per_extra_worker)

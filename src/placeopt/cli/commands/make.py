@@ -24,8 +24,8 @@ def generate(
         str,
         typer.Option(
             metavar="NAME",
-            help="uniform, varied, gangs, fractions, cubemesh, elastic; and hard ones: planted, resources, parity, "
-            "islands, preempt, defrag.",
+            help="uniform, varied, gangs, fractions, cubemesh, elastic, contention; and hard ones: planted, "
+            "resources, parity, islands, preempt, defrag.",
         ),
     ] = "uniform",
     jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; running jobs are added to them.")] = 50,

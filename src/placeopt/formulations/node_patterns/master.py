@@ -278,30 +278,22 @@ def placement_requests(
     states: NodeStates,
     job_groups: JobGroups,
     used: Iterable[tuple[Key, int]],
+    number: np.ndarray,
 ) -> Iterator[PlacementRequest]:
     """
     Yield the jobs of patterns, each with how often it is used; those with large bundles first, which fit worst later.
 
+    ``number``, shape (W,), is how many jobs the mix starts in each start. These go first: a job that could run in
+    several starts takes the one that the mix gives it, not the one worth most by itself. Slots that are left then go to
+    the most valuable jobs that are left, of which each takes the first start with room.
+
     Nodes of a state take their patterns rack by rack, so equal patterns lie together, and with them the bundles of a
-    bundle group. Of a bundle group the most valuable jobs go first. Where a job has several starts, the first that
-    finds room is taken.
+    bundle group.
     """
     slots = _slots(problem, states, used)
-    left = [jobs.tolist() for jobs in job_groups.jobs]
-    for members in left:
-        members.reverse()  # taken from the end, so in the order of the file
-    worth = job_groups.value / job_groups.bundles
-    size = np.array([*bundle_groups.sizes, 0])[bundle_groups.level] * bundle_groups.units
-    for bundle_group in sorted(slots, key=lambda k: (-int(size[k]), k)):
+    starts = _jobs_of_starts(bundle_groups, job_groups, {k: len(nodes) for k, nodes in slots.items()}, number)
+    for bundle_group, taken in starts:
         rack_slots = _Racks(problem, slots[bundle_group])
-        starts = np.flatnonzero(job_groups.bundle_group == bundle_group)
-        taken: list[tuple[int, int]] = []  # start, job
-        free = len(slots[bundle_group])
-        for start in starts[np.lexsort((-job_groups.bundles[starts], -worth[starts]))].tolist():
-            members, bundles = left[int(job_groups.job_group[start])], int(job_groups.bundles[start])
-            while members and bundles <= free:
-                taken.append((start, members.pop()))
-                free -= bundles
         for start, job in sorted(taken, key=lambda pair: -int(job_groups.bundles[pair[0]])):
             option = problem.options_of(job)[int(job_groups.place[start])]
             workers = int(problem.options.bundle_workers[option])
@@ -310,6 +302,28 @@ def placement_requests(
             )
             if nodes is not None:
                 yield PlacementRequest(job, option, nodes)
+
+
+def _jobs_of_starts(
+    bundle_groups: BundleGroups, job_groups: JobGroups, free: dict[int, int], number: np.ndarray
+) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Return (start, job) pairs by bundle group, those with the largest bundles first; ``free``: slots of each."""
+    left = [jobs.tolist() for jobs in job_groups.jobs]
+    for members in left:
+        members.reverse()  # taken from the end, so in the order of the file
+    worth = job_groups.value / job_groups.bundles
+    size = np.array([*bundle_groups.sizes, 0])[bundle_groups.level] * bundle_groups.units
+    out: list[tuple[int, list[tuple[int, int]]]] = [(k, []) for k in sorted(free, key=lambda k: (-int(size[k]), k))]
+    mixed = np.floor(number + EXACT).astype(np.int64)
+    for most in (mixed, job_groups.size[job_groups.job_group]):
+        for bundle_group, taken in out:
+            starts = np.flatnonzero(job_groups.bundle_group == bundle_group)
+            for start in starts[np.lexsort((-job_groups.bundles[starts], -worth[starts]))].tolist():
+                members, bundles = left[int(job_groups.job_group[start])], int(job_groups.bundles[start])
+                count = min(len(members), free[bundle_group] // bundles, int(most[start]))
+                taken.extend((start, members.pop()) for _ in range(count))
+                free[bundle_group] -= count * bundles
+    return out
 
 
 def _slots(problem: Problem, states: NodeStates, used: Iterable[tuple[Key, int]]) -> dict[int, list[int]]:

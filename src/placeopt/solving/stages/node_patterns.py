@@ -237,8 +237,8 @@ class _PatternSearch:
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""
-        used = self.master.used.items()
-        return placement_requests(self.context.problem, self.bundle_groups, self.states, self.job_groups, used)
+        used, number = self.master.used.items(), self.values[: len(self.job_groups.job_group)]
+        return placement_requests(self.context.problem, self.bundle_groups, self.states, self.job_groups, used, number)
 
     def summary(self) -> str:
         """Say what was done."""

@@ -131,9 +131,9 @@ _known: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
 
 
 def _shared_domains(problem: Problem) -> int:
-    """Count meetings once a problem: every cost is asked for its form many times a round."""
+    """Count meetings once a problem, up to the limit: every cost is asked for its form many times a round."""
     if problem not in _known:
-        _known[problem] = count_shared_domains(problem)
+        _known[problem] = count_shared_domains(problem, MAX_SHARED_DOMAINS)
     return _known[problem]
 
 

@@ -47,8 +47,13 @@ def steps(excess: IntArray) -> IntArray:
     return out
 
 
-def count_shared_domains(problem: Problem) -> int:
-    """Pairs of jobs that can disturb each other x domains in which both can be, of levels where that matters."""
+def count_shared_domains(problem: Problem, most: float = float("inf")) -> int:
+    """
+    Pairs of jobs that can disturb each other x domains in which both can be, of levels where that matters.
+
+    Ends early, with a part of them, once there are more than ``most``. Counts are floats: exact below 2^53, and no
+    overflow above, where 2,000,000 jobs may meet in as many domains.
+    """
     matters = steps(problem.slowdown) != 0
     matters |= matters.transpose(0, 2, 1)
     profiles, domains = problem.slowdown.shape[1], nested_domains(problem)
@@ -58,27 +63,32 @@ def count_shared_domains(problem: Problem) -> int:
     jobs = np.bincount(problem.job_class, minlength=len(problem.class_profile))
     jobs -= np.bincount(problem.job_class[list(fixed)], minlength=len(jobs))
     classes = np.flatnonzero((problem.class_profile >= 0) & (jobs > 0)).tolist()
-    reach = {k: _reach(problem, k, np.ones_like(shares)) for k in classes}
-    reach_shared = {k: _reach(problem, k, shares) for k in classes}
+    reach: dict[int, tuple[BoolArray, BoolArray]] = {}  # by class: of all options, and of those that share GPUs
     held = holdings(problem, fixed.items())
     of_grant = problem.class_profile[problem.job_class[held.job]]
-    total = 0
+    total = 0.0
     for level in range(LEVELS):
         if not matters[level].any():
             continue
-        inside = np.zeros((int(domains[level].max(initial=0)) + 1, profiles), dtype=np.int64)
-        for k in classes:
-            mine = np.where(single[level], reach_shared[k], reach[k])
-            there = np.zeros(len(inside), dtype=bool)
-            there[domains[level][mine]] = True
-            inside[there, problem.class_profile[k]] += jobs[k]
+        inside = np.zeros((int(domains[level].max(initial=0)) + 1, profiles))
         where = domains[level][held.gpu] * problem.num_jobs + held.job  # each job once a domain
         _, first = np.unique(where[of_grant >= 0], return_index=True)
         grants = np.flatnonzero(of_grant >= 0)[first]
         np.add.at(inside, (domains[level][held.gpu[grants]], of_grant[grants]), 1)
         pairs = inside.T @ inside - np.diag(inside.sum(axis=0))  # a job does not meet itself
-        total += int((pairs * matters[level]).sum()) // 2
-    return total
+        total += float((pairs * matters[level]).sum()) / 2
+        for k in classes:
+            if k not in reach:
+                reach[k] = _reach(problem, k, np.ones_like(shares)), _reach(problem, k, shares)
+            profile, count = int(problem.class_profile[k]), float(jobs[k])
+            there = np.unique(domains[level][np.where(single[level], reach[k][1], reach[k][0])])
+            total += count * float(inside[np.ix_(there, matters[level][profile])].sum())  # with those before
+            if matters[level][profile, profile]:
+                total += count * (count - 1) / 2 * len(there)  # with each other
+            inside[there, profile] += count
+            if total > most:
+                return int(total)
+    return int(total)
 
 
 def _reach(problem: Problem, k: int, counts: BoolArray) -> BoolArray:
