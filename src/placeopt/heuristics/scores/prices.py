@@ -157,9 +157,10 @@ class PriceScore:
         # Without ``nodes`` these have no price: for a queue in which jobs that depend on few nodes come first.
         counts = problem.jobs_per_class if counts is None else counts
         means = Stranding(problem, counts)
-        # A queue in an order of its own, without ``nodes``, may place CPU-only jobs last: they take nothing from others.
+        # Without ``nodes`` the order of the queue decides instead: it may place CPU-only jobs last.
         beyond = cpu_beyond_surplus(problem, counts, means.cpu_per_gpu) if nodes else 0.0
-        self.per_gpu = np.array([max(round(means.cpu_per_gpu + beyond), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
+        cpu, memory = means.cpu_per_gpu + beyond, means.memory_per_gpu
+        self.per_gpu = np.array([max(round(cpu), 1), max(round(memory), 1)])  # (2,)
         self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
         """(O, 2) thousandths of a GPU whose mean CPU and memory a worker takes."""
         most = int(np.diff(problem.node_gpu_start).max(initial=0))
