@@ -143,7 +143,7 @@ class PriceScore:
     It adds up, for the node and the GPUs there that cost least:
 
     - the GPUs that become stranded: ``sp(G - C/k) + sp(G - M/m)`` after less before, as in ``Stranding`` but for
-      the width, and for k: the CPU that CPU-only jobs need beyond the nodes' surplus is added, `cpu_beyond_surplus`;
+      the width, and for k: where CPU-only jobs need more than the nodes' surplus, k counts them too, `cpu_of_cpu_only`;
     - what each GPU taken from loses beyond what the share is worth, both by the prices of ``share_prices`` for the mix
       of shares: 0 where the share is part of a best filling of what is left there, 1 for a GPU spent on nothing;
     - 0.1 x what is left there, 0.005 x the GPUs of the node that stay untouched;
@@ -158,7 +158,7 @@ class PriceScore:
         counts = problem.jobs_per_class if counts is None else counts
         means = Stranding(problem, counts)
         # Without ``nodes`` the order of the queue decides instead: it may place CPU-only jobs last.
-        beyond = cpu_beyond_surplus(problem, counts, means.cpu_per_gpu) if nodes else 0.0
+        beyond = cpu_of_cpu_only(problem, counts, means.cpu_per_gpu) if nodes else 0.0
         cpu, memory = means.cpu_per_gpu + beyond, means.memory_per_gpu
         self.per_gpu = np.array([max(round(cpu), 1), max(round(memory), 1)])  # (2,)
         self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
@@ -229,10 +229,11 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
     return shares, np.array(rows, dtype=np.int64).reshape(len(shares), 1001)
 
 
-def cpu_beyond_surplus(problem: Problem, counts: IntArray, cpu_per_gpu: float) -> float:
+def cpu_of_cpu_only(problem: Problem, counts: IntArray, cpu_per_gpu: float) -> float:
     """
-    CPU millicores per GPU of the cluster that CPU-only jobs take from jobs with GPUs, 0 where surplus CPU serves them.
+    CPU millicores that CPU-only jobs request per GPU requested, or 0 where the surplus of the nodes serves them.
 
+    Where it does not, they and jobs with GPUs compete for the same CPU, so the mean CPU per GPU has to count both.
     ``counts``, (K,), is scaled until its GPU demand is the capacity. The surplus of a node is its CPU beyond
     ``cpu_per_gpu`` for each of its GPUs, in whole CPU-only jobs of mean size: smaller remainders serve none.
     """
@@ -247,7 +248,7 @@ def cpu_beyond_surplus(problem: Problem, counts: IntArray, cpu_per_gpu: float) -
     over = np.maximum(problem.node_capacity[:, CPU] - cpu_per_gpu * np.diff(problem.node_gpu_start), 0)
     surplus = float((over // size).sum()) * size
     demand = cpu * 1000 * problem.num_gpus / milli
-    return max(demand - surplus, 0.0) / max(problem.num_gpus, 1)
+    return cpu * 1000 / milli if demand > surplus else 0.0
 
 
 def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
