@@ -5,7 +5,7 @@ import pytest
 
 from helpers.builders import instance, job, machine, node
 from placeopt.heuristics import greedy
-from placeopt.heuristics.scores.prices import prices_of_nodes, prices_of_types
+from placeopt.heuristics.scores.prices import cpu_of_cpu_only, prices_of_nodes, prices_of_types
 from placeopt.model import Gpu, Instance
 from placeopt.problem import compile_problem
 
@@ -44,3 +44,13 @@ def test_flexible_jobs_leave_the_scarce_model_free() -> None:
     assert [placement is not None for placement in allocation] == [True] * 6
     by_stranding = greedy(problem, order, "stranding").allocation
     assert sum(placement is not None for placement in by_stranding) < 6
+
+
+def test_cpu_only_jobs_take_the_surplus_first() -> None:
+    """Two nodes, 2 GPUs and 16 cores each; a GPU needs 2 cores, so 12 of a node are surplus: two CPU-only jobs of 5."""
+    machines = [machine("m", gpus=2, cpu_millicores=16_000)]
+    for cpu_only, expected in ((0, 0), (4, 0), (6, 30_000 / 4)):
+        jobs = [job(f"gpu{i}", cpu_millicores=2000) for i in range(4)]
+        jobs += [job(f"cpu{i}", gpus=0, cpu_millicores=5000) for i in range(cpu_only)]
+        problem = compile_problem(instance([node("n0", "m"), node("n1", "m")], jobs, machines=machines))
+        assert cpu_of_cpu_only(problem, problem.jobs_per_class, 2000) == pytest.approx(expected)

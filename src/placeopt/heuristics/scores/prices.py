@@ -143,7 +143,7 @@ class PriceScore:
     It adds up, for the node and the GPUs there that cost least:
 
     - the GPUs that become stranded: ``sp(G - C/k) + sp(G - M/m)`` after less before, as in ``Stranding`` but for
-      the width;
+      the width, and for k: where CPU-only jobs need more than the nodes' surplus, k counts them too, `cpu_of_cpu_only`;
     - what each GPU taken from loses beyond what the share is worth, both by the prices of ``share_prices`` for the mix
       of shares: 0 where the share is part of a best filling of what is left there, 1 for a GPU spent on nothing;
     - 0.1 x what is left there, 0.005 x the GPUs of the node that stay untouched;
@@ -157,7 +157,10 @@ class PriceScore:
         # Without ``nodes`` these have no price: for a queue in which jobs that depend on few nodes come first.
         counts = problem.jobs_per_class if counts is None else counts
         means = Stranding(problem, counts)
-        self.per_gpu = np.array([max(round(means.cpu_per_gpu), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
+        # Without ``nodes`` the order of the queue decides instead: it may place CPU-only jobs last.
+        beyond = cpu_of_cpu_only(problem, counts, means.cpu_per_gpu) if nodes else 0.0
+        cpu, memory = means.cpu_per_gpu + beyond, means.memory_per_gpu
+        self.per_gpu = np.array([max(round(cpu), 1), max(round(memory), 1)])  # (2,)
         self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
         """(O, 2) thousandths of a GPU whose mean CPU and memory a worker takes."""
         most = int(np.diff(problem.node_gpu_start).max(initial=0))
@@ -224,6 +227,28 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
         )
         rows.append(_micro(lost - UNTOUCHED_WEIGHT * (level >= 1000)))
     return shares, np.array(rows, dtype=np.int64).reshape(len(shares), 1001)
+
+
+def cpu_of_cpu_only(problem: Problem, counts: IntArray, cpu_per_gpu: float) -> float:
+    """
+    CPU millicores that CPU-only jobs request per GPU requested, or 0 where the surplus of the nodes serves them.
+
+    Where it does not, they and jobs with GPUs compete for the same CPU, so the mean CPU per GPU has to count both.
+    ``counts``, (K,), is scaled until its GPU demand is the capacity. The surplus of a node is its CPU beyond
+    ``cpu_per_gpu`` for each of its GPUs, in whole CPU-only jobs of mean size: smaller remainders serve none.
+    """
+    options, (has, first) = problem.options, problem.first_options
+    jobs = counts[has] * options.workers[first]
+    cpu_only = options.gpus[first] == 0
+    number, cpu = int(jobs[cpu_only].sum()), int((jobs * options.demand[first, CPU])[cpu_only].sum())
+    milli = int((counts[has] * options.total_milli[first]).sum())
+    if not cpu or not milli:
+        return 0.0
+    size = cpu / number
+    over = np.maximum(problem.node_capacity[:, CPU] - cpu_per_gpu * np.diff(problem.node_gpu_start), 0)
+    surplus = float((over // size).sum()) * size
+    demand = cpu * 1000 * problem.num_gpus / milli
+    return cpu * 1000 / milli if demand > surplus else 0.0
 
 
 def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
