@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
-from placeopt.generators.contention import contention
+from placeopt.generators.contention_rounds import contention
 from placeopt.generators.dgx1_nodes import cubemesh, islands
 from placeopt.generators.elastic_rounds import elastic
 from placeopt.generators.gang_rounds import gangs, parity
