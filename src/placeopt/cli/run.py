@@ -23,7 +23,7 @@ DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
 
 # typer has had its own copy of click since 0.26; its bad parameter is a usage error of either.
-_ParserError: type[Exception] = typer.BadParameter.__mro__[1]
+_ParserError: type[Any] = typer.BadParameter.__mro__[1]
 
 
 def run(arguments: Sequence[str], *, started: float | None = None) -> int:
@@ -89,11 +89,15 @@ def _parser(importers: tuple[Importer, ...], words: tuple[str, str] | None) -> A
 
 def _usage(error: Exception, arguments: Sequence[str]) -> str:
     """Return the message on one line and without a full stop, the parser's in lower case."""
-    is_parsers = isinstance(error, _ParserError)
-    text = " ".join((error.format_message() if is_parsers else str(error)).split()).rstrip(".")  # type: ignore[attr-defined]
-    if is_parsers:
+    if isinstance(error, _ParserError):
+        text = _on_one_line(error.format_message())
         return text[:1].lower() + text[1:]
+    text = _on_one_line(str(error))
     return _with_option(text, arguments) if isinstance(error, BadArgument) else text
+
+
+def _on_one_line(message: str) -> str:
+    return " ".join(message.split()).rstrip(".")
 
 
 def _with_option(text: str, arguments: Sequence[str]) -> str:

@@ -131,10 +131,10 @@ def _jobs(gpu_groups: GpuGroups, nodes: NodeGroup) -> list[CrossGroupJob]:
 
 
 @lru_cache(maxsize=10_000)
-def _splits(gpus: int, most: tuple[int, ...]) -> list[tuple[int, ...]]:
+def _splits(gpus: int, most: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Return every way to split ``gpus`` over two or more parts that hold up to ``most`` each."""
     splits = product(*(range(min(n, gpus) + 1) for n in most))
-    return [split for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1]
+    return tuple(split for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1)
 
 
 def _sets(gpu_groups: GpuGroups, nodes: NodeGroup, jobs: list[CrossGroupJob]) -> Iterator[tuple[CrossGroupJob, ...]]:

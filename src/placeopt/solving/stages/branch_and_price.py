@@ -153,7 +153,8 @@ class _Tree:
         try:
             self._push(nodes, {})
             self._deadline = self._whole_deadline
-            self._find_plan(ROOT_SHARE * self._left_s)
+            if nodes:
+                self._find_plan(ROOT_SHARE * self._left_s)
             while nodes and nodes[0].bound < self._least and not self._context.is_closed:
                 node = heapq.heappop(nodes)
                 at_work = [node.bound]
