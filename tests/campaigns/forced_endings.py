@@ -288,16 +288,19 @@ def limit_faults(case: Case, plan: Plan, seconds: float, *, broke: bool, cancell
 
 def small_faults(instance: Instance, plan: Plan) -> list[str]:
     """Against all allocations that there are."""
-    best, least, _ = Enumeration(compile_problem(instance)).best()
+    everything = Enumeration(compile_problem(instance))
+    best, least, _ = everything.best()
     value, faults = plan.levels[0], []
     if value.bound is not None and value.bound < best:
         faults.append(f"the bound on value is {value.bound}, but {best} can be had")
     if plan.status == "optimal" and value.objective != best:
         faults.append(f"optimal with value {value.objective}, but {best} can be had")
-    if len(plan.levels) > 1 and value.objective == best:
+    if len(plan.levels) > 1:
         price = plan.levels[1]
-        if price.bound is not None and price.bound > least:
-            faults.append(f"the bound on cost is {price.bound}, but {least} can be had")
+        rows, _ = everything.rows(value.objective)
+        as_good = int(everything.costs(rows).min())
+        if price.bound is not None and price.bound > as_good:
+            faults.append(f"the bound on cost is {price.bound}, but {as_good} can be had at no less value")
         if plan.status == "optimal" and price.objective != least:
             faults.append(f"optimal with cost {price.objective}, but {least} can be had")
     return faults

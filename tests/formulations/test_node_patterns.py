@@ -20,8 +20,9 @@ from placeopt.formulations.node_patterns import (
     proven_bound,
     state_groups_of,
 )
+from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.generators import generate
-from placeopt.model import Domain, Instance, Policy
+from placeopt.model import Communication, Domain, Instance, Policy
 from placeopt.problem import IntArray, Placement, Problem, State, compile_problem
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
@@ -172,7 +173,7 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     assert master.add_plan([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
     model = master.model()
     solution = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
-    assert solution.bound == 11  # one node of each, or a mix of equal worth
+    assert solution.bound == 11.5 * CHARGES  # one node of each, or a mix of equal worth
     assert solution.duals is not None
     assert solution.basis is not None
     prices = master.prices(model, solution.duals)
@@ -180,7 +181,7 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     assert proven_bound(job_groups, prices, best.pays, states.count, held=0) == 11
     assert master.add_best(best) == 0
     again = SolveOptions(time_limit_s=10, relax=True, start=solution.basis)
-    assert solve(master.model(), again).bound == 11
+    assert solve(master.model(), again).bound == 11.5 * CHARGES
     assert master.take(np.array([0.0, 0.0, 1.25, 0.75]))
     assert master.used == {(0, ((single, 2),)): 1, (0, ((double, 1),)): 1}
     assert not master.take(np.zeros(4))
@@ -197,14 +198,14 @@ def test_gangs_start_whole_or_not_at_all() -> None:
     master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
     master.add_plan([(0, {0: 1})])
     options = SolveOptions(time_limit_s=10, relax=True)
-    assert solve(master.model(), options).bound == 6
+    assert solve(master.model(), options).bound == 6 * CHARGES
     assert master.fix_gangs(np.array([1.6, 3.0]), down=False)
     assert solve(master.model(), options).status == "infeasible"  # two gangs must run on three nodes
     assert master.release_gangs()
-    assert solve(master.model(), options).bound == 6
+    assert solve(master.model(), options).bound == 6 * CHARGES
     assert master.fix_gangs(np.array([1.6, 3.0]), down=True)
     assert not master.release_gangs()
-    assert solve(master.model(), options).bound == 4
+    assert solve(master.model(), options).bound == 4 * CHARGES
 
 
 def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
@@ -306,7 +307,7 @@ def mixed(problem: Problem, groups: int, rounds: int = 40) -> tuple[PatternMaste
         assert solution.duals is not None
         assert solution.relaxed_values is not None
         assert solution.bound is not None
-        assert solution.bound <= least
+        assert solution.bound <= CHARGES * least
         if not new:
             break
         prices = master.prices(model, solution.duals)
@@ -374,10 +375,36 @@ def test_a_plan_is_a_column_of_its_group() -> None:
     plan = [(small, {single: 1}), (large, {single: 1})]
     assert (master.add_plan(plan), master.add_plan(plan), len(master)) == (1, 0, 1)
     solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
-    assert solution.bound == 6
+    assert solution.bound == 6 * CHARGES
     assert solution.relaxed_values is not None
     assert not master.take(solution.relaxed_values)
     assert master.used == {(small, ((single, 1),)): 1, (large, ((single, 1),)): 1}
+
+
+def test_of_jobs_worth_the_same_the_mix_starts_those_that_are_charged_less() -> None:
+    """Two GPUs for three jobs that are worth the same and one that is worth more, which no charge outweighs."""
+    charged = {"a": 3, "b": 1, "c": 2, "dear": 999}
+    jobs = [
+        job(name, value=5 + (name == "dear"), communication=Communication(weight=charge))
+        for name, charge in charged.items()
+    ]
+    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
+    state, bundle_groups = State(problem), bundle_groups_of(problem)
+    charge = np.zeros(len(problem.options), dtype=np.int64)
+    for j, name in enumerate(charged):
+        charge[problem.options_of(j)[0]] = charged[name]
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups, charge)
+    master = PatternMaster(bundle_groups, states, np.zeros(1, dtype=np.int64), job_groups, held=0)
+    master.add_plan([(0, {0: 2})])
+    solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
+    assert solution.relaxed_values is not None
+    started = {int(job_groups.jobs[g][0]) for g, n in enumerate(solution.relaxed_values[: len(job_groups.jobs)]) if n}
+    assert started == {1, 3}
+    assert solution.bound == 11 * CHARGES - 1000
+    requests = placement_requests(
+        problem, bundle_groups, states, job_groups, [((0, ((0, 2),)), 1)], np.zeros(len(job_groups.job_group))
+    )
+    assert {request.job for request in requests} == {1, 3}
 
 
 def test_capacity_prices_by_hand() -> None:

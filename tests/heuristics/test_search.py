@@ -13,11 +13,11 @@ from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
+from placeopt.heuristics.search import RANKINGS, Guide, LargeNeighbourhoodSearch, construct
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.heuristics.search.insertion import Insertion
-from placeopt.heuristics.search.repair import choose
+from placeopt.heuristics.search.insertion_order import choose
 from placeopt.heuristics.search.search import Destroy
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
@@ -39,7 +39,7 @@ def test_random_rounds(first: int) -> None:
         problem = compile_problem(random_round(np.random.default_rng(47_000 + number), minima=False))
         search = begun(problem, number)
         before = (search.value, -search.cost)
-        better = [search.step() for _ in range(12)] + [search.rebuild()]
+        better = [search.step() for _ in range(12)]
         moved += any(better)
         assert (search.value, -search.cost) >= before
         assert ((search.value, -search.cost) > before) == any(better)
@@ -55,13 +55,38 @@ def test_gangs_get_cheaper_and_the_same_seed_makes_the_same_plan() -> None:
     one, two, other = begun(problem, 1), begun(problem, 1), begun(problem, 2)
     before = (one.value, -one.cost)
     for search in (one, two, other):
-        search.rebuild()
         for _ in range(30):
             search.step()
     assert (one.value, -one.cost) > before
     assert one.allocation == two.allocation
     assert one.allocation != other.allocation
     assert violations(problem.instance, plan_of(problem, one.allocation)) == []
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_a_plan_made_anew_is_lawful(first: int) -> None:
+    """By every ranking; running jobs stay, and no job that could still start waits, in rounds without later rules."""
+    placed = 0
+    for number in range(first, first + 20):
+        problem = compile_problem(random_round(np.random.default_rng(48_000 + number), minima=False))
+        for ranking in RANKINGS:
+            result = construct(problem, weighted_costs(problem), ranking=ranking)
+            assert violations(problem.instance, plan_of(problem, result.allocation)) == []
+            assert all(result.allocation[job] == problem.running[job] for job in problem.running)
+            assert result.not_reached == ()
+            placed += sum(placement is not None for placement in result.allocation)
+    assert placed
+
+
+def test_a_plan_made_anew_begins_with_the_jobs_chosen() -> None:
+    """Four jobs of two GPUs and one node of four: two are chosen, though others are worth more."""
+    problem = compile_problem(instance(1, [job(f"j{i}", gpus=2, value=1 + i) for i in range(4)]))
+    chosen = construct(problem, weighted_costs(problem), chosen=np.array([0, 1])).allocation
+    best = construct(problem, weighted_costs(problem)).allocation
+    assert [placement is not None for placement in chosen] == [True, True, False, False]
+    assert [placement is not None for placement in best] == [False, False, True, True]
+    late = construct(problem, weighted_costs(problem), deadline=0.0)
+    assert len(late.not_reached) == 4
 
 
 def test_the_way_back() -> None:

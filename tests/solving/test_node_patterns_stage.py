@@ -27,7 +27,7 @@ def test_a_round_with_scarce_cpu_is_nearly_proven(seed: int) -> None:
     assert plan.levels[0].bound is not None
     assert greedy.levels[0].bound is not None
     assert plan.levels[0].bound <= greedy.levels[0].bound
-    assert plan.gap is None or plan.gap <= 0.01
+    assert plan.gap is None or plan.gap <= 0.015
     assert stage_of(plan).outcome in ("improved", "proved")
 
 

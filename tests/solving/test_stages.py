@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.brute_force import Enumeration
 from helpers.builders import instance, job, running
+from helpers.small_rounds import random_round
 from placeopt import generate, solve
 from placeopt.check import Judgement, judge
 from placeopt.errors import BadInput, InternalFault, OutOfTime
@@ -16,10 +18,12 @@ from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Plan, Policy, Slowdown
 from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.problem import Placement, compile_problem
+from placeopt.solvers import highs
 from placeopt.solvers.race import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
+from placeopt.solving.finish import finish
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Accepted, NotBetter, Refused
 from placeopt.solving.params import SolveParams
@@ -28,6 +32,7 @@ from placeopt.solving.stages import greedy
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.exact import Exact
 from placeopt.solving.stages.greedy import Greedy
+from placeopt.solving.stages.relaxations import CostRelaxationBound
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
@@ -59,6 +64,14 @@ def answering(solution: Solution) -> Callable[..., Solution]:
         return solution
 
     return solve
+
+
+def by_highs(
+    solver: str, model: LinearModel, options: SolveOptions, on_progress: Callable[[Progress], None] | None = None
+) -> Solution:
+    """HiGHS, in this process."""
+    del solver, on_progress
+    return highs.solve(model, options)
 
 
 class TestOffer:
@@ -148,6 +161,24 @@ class TestBounds:
         for bound in (3, None, 1):
             context.bounds.prove_cost(bound)
         assert context.bounds.cost == 3
+
+    def test_the_cost_is_bounded_while_the_value_is_open(self) -> None:
+        """No plan worth as much as this one, or more, costs less; whatever plan the bound was proven at."""
+        bounded = 0
+        for number in range(60):
+            round_ = random_round(np.random.default_rng(53_000 + number))
+            context = started(round_)
+            if context.problem.changeable or not context.weighted:
+                continue
+            run(context, CostRelaxationBound(), Greedy(), CostRelaxationBound(), solve=by_highs)
+            everything = Enumeration(context.problem)
+            rows, _ = everything.rows(context.incumbent.value)
+            assert context.bounds.cost is not None
+            assert context.bounds.cost <= everything.costs(rows).min(), number
+            plan = finish(context, None, 0.0, 0.0)
+            assert plan.levels[1].bound == context.bounds.cost
+            bounded += context.bounds.cost > 0 and not context.value_proven
+        assert bounded >= 3
 
     def test_the_weightiest_limit_is_named(self) -> None:
         """The user's word beats the clock, the clock beats size."""

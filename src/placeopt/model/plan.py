@@ -46,7 +46,10 @@ class Level(Record):
     objective: int
     """Value of the plan at this level."""
     bound: int | None
-    """Proven bound on the objective of any plan."""
+    """
+    Proven bound on the objective of any plan; of level ``cost``, of any plan that is worth at least as much as this
+    one.
+    """
 
 
 class Cost(Record):

@@ -19,7 +19,7 @@ class Bounds:
     value: int  # upper bound on the value of plans of the problem that stages see, which look-ahead may have narrowed
     whole_value: int  # upper bound on the value of any plan of the round as it was given: the bound that a plan states
     gpu_milli: int  # upper bound on the GPU share placed, in thousandths
-    cost: int | None = None  # lower bound on the cost at the proven value; None while unknown
+    cost: int | None = None  # lower bound on the cost of plans worth as much as the best one, or more; None: unknown
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
     cost_relaxes: tuple[str, ...] = ()
     """``relaxes``, ``cost_relaxes``: What the proofs of ``whole_value`` and of ``cost`` leave out."""
@@ -43,7 +43,12 @@ class Bounds:
             self.relaxes = relaxes
 
     def prove_cost(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:
-        """Raise the bound on cost at the proven value. ``relaxes`` says what the proof leaves out."""
+        """
+        Raise the bound on the cost of plans that are worth as much as the best one found so far, or more.
+
+        It still holds once a plan of greater value is found: plans worth that are among those that it is about.
+        ``relaxes`` says what the proof leaves out.
+        """
         if bound is not None and (self.cost is None or bound > self.cost):
             self.cost, self.cost_relaxes = bound, relaxes
 

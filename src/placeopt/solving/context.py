@@ -66,7 +66,9 @@ class Handover:
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
-    has_searched: bool = False  # whether a search by large neighbourhoods has run
+    bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
+    has_rounded: bool = False  # whether plans were made anew of the relaxations
+    rounded: Allocation | None = None  # of these, one of a little less value than the best plan
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
@@ -214,7 +216,7 @@ class SolveContext:
             value=held.value if value is None else max(held.value, value),
             value_bound=min(value_bounds),
             cost=held.cost if self.value_proven else None,
-            cost_bound=None if self.narrowed else bounds.cost,
+            cost_bound=bounds.cost if self.value_proven and not self.narrowed else None,
         )
         try:
             self._on_progress(news)

@@ -39,8 +39,8 @@ def finish(
     draft = best.read()
     levels = [Level(name="value", sense="max", objective=best.value, bound=bounds.whole_value)]
     if context.weighted:
-        # it holds at the proven value only, and among plans that keep to look-ahead
-        bound = bounds.cost if context.value_proven and not context.narrowed else None
+        # where look-ahead narrowed the round it holds among plans that keep to that only
+        bound = None if context.narrowed else bounds.cost
         levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
     open_levels = [level for level in levels if level.bound != level.objective]
     checking = time.monotonic()

@@ -106,8 +106,8 @@ class Incumbent:
         Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not
         have seen that rule whole.
 
-        Raises ``InternalFault`` if a value above the proven bound passes the referee: then the bound is wrong. Raises
-        ``BadInput`` if it is refused, and already the running jobs alone break a rule.
+        Raises ``InternalFault`` if a value above the proven bound, or a cost below it, passes the referee: then the
+        bound is wrong. Raises ``BadInput`` if it is refused, and already the running jobs alone break a rule.
         """
         if allocation == self.allocation:
             return NotBetter()
@@ -128,8 +128,8 @@ class Incumbent:
             return Refused(fault)
         if gain > self._bounds.value:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self._bounds.value}")
-        if gain > self.value:
-            self._bounds.cost = None  # it held at the former value
+        if self._bounds.cost is not None and cost < self._bounds.cost:
+            raise InternalFault(f"a checked plan costs {cost}, below the proven bound {self._bounds.cost}")
         self.allocation, self.value, self.cost, self.raw, self.draft = allocation, gain, cost, raw, draft
         self.number += 1
         return Accepted()

@@ -20,6 +20,7 @@ from placeopt.solving.stages.neighbourhood_search import BeforeExact, Neighbourh
 from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
 from placeopt.solving.stages.relaxations import CapacityRelaxationBound, CostRelaxationBound
+from placeopt.solving.stages.rounding import RoundRelaxations
 from placeopt.solving.stages.trivial_proof import TrivialProof
 
 
@@ -69,16 +70,19 @@ class Method:
 
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
 FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
-PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
+OF_ROSTER = (CapacityRelaxationBound(share=0.2, first=True), RoundRelaxations(first=True))
+PORTFOLIO = (LookAhead(), *OF_ROSTER, BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
 SEARCH = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
+    RoundRelaxations(),
     NeighbourhoodSearch(),
     CostRelaxationBound(after_improvement=True),
 )
 SEARCH_BEFORE_COUNTS = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
+    RoundRelaxations(),
     NeighbourhoodSearch(before_exact="counts"),
     CostRelaxationBound(after_improvement=True),
 )
@@ -129,7 +133,7 @@ METHODS: dict[str, Method] = {
             LoadRace(),
             Bound(),
             GpuPatternPlans(before_exact="counts"),
-            NodePatterns(before_exact=True),
+            NodePatterns(before_exact=True, before_cost=True),
             BranchAndPrice(share=0.7, root_share=0.5),
             Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),
             Exact("counts", RACE),

@@ -77,6 +77,8 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
     )
 
 
+CHARGES = 1000
+"""Parts of a unit of value in which charges are stated."""
 FINEST = 20
 """Binary digits of a price behind the point, where they fit."""
 
@@ -96,6 +98,7 @@ class JobGroups:
     bundle_group: IntArray  # (W,)
     bundles: IntArray  # (W,)
     value: IntArray  # (W,)
+    charge: IntArray  # (W,) by which the mix prefers jobs that cost less, in 1 / CHARGES of a value; no proof counts it
 
     @cached_property
     def scale(self) -> int:
@@ -111,15 +114,18 @@ class JobGroups:
         return np.array([len(jobs) for jobs in self.jobs], dtype=np.int64)
 
 
-def job_groups_of(state: State, bundle_groups: BundleGroups) -> JobGroups:
+def job_groups_of(state: State, bundle_groups: BundleGroups, charge: IntArray | None = None) -> JobGroups:
     """
     Return the job groups of the jobs that are not placed in ``state``; starts that are worth nothing are left out.
+
+    ``charge``, shape (O,), is what jobs are charged in each option, in 1 / CHARGES of a value; None for nothing.
     """
     problem, options = state.problem, state.problem.options
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting[list(problem.running)] = False
     jobs = np.flatnonzero(waiting)
-    of_option = np.stack([bundle_groups.of_option, options.bundles, options.value], axis=1)
+    charge = np.zeros_like(options.value) if charge is None else charge
+    of_option = np.stack([bundle_groups.of_option, options.bundles, options.value, charge], axis=1)
     classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)
     begin, end = problem.class_option_start[classes].tolist(), problem.class_option_start[classes + 1].tolist()
     keys = [tuple(map(tuple, of_option[a:b].tolist())) for a, b in zip(begin, end, strict=True)]
@@ -128,8 +134,8 @@ def job_groups_of(state: State, bundle_groups: BundleGroups) -> JobGroups:
     order = np.argsort(job_group, kind="stable")
     members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(first)))[:-1]) if first else []
     starts = [(c, i, *start) for c, k in enumerate(first) for i, start in enumerate(keys[k]) if start[2] > 0]
-    table = np.array(starts, dtype=np.int64).reshape(len(starts), 5)
-    return JobGroups(tuple(members), table[:, 0], table[:, 1], table[:, 2], table[:, 3], table[:, 4])
+    table = np.array(starts, dtype=np.int64).reshape(len(starts), 6)
+    return JobGroups(tuple(members), *table.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.groups import BundleGroups, JobGroups, NodeStates
+from placeopt.formulations.node_patterns.groups import CHARGES, BundleGroups, JobGroups, NodeStates
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Problem
@@ -107,7 +107,11 @@ class PatternMaster:
         return _Column(group, choice, parts, use)
 
     def model(self, deadline: float = float("inf")) -> LinearModel:
-        """Build the linear program; its duals of the first rows, by ``prices``, are what bundles are worth."""
+        """
+        Build the linear program; its duals of the first rows, by ``prices``, are what bundles are worth.
+
+        Its objective is value less charges, in 1 / CHARGES of a value.
+        """
         job_groups = self._job_groups
         builder = ModelBuilder(deadline)
         starts = builder.add_variables(self.least, self.most, count=len(job_groups.job_group))
@@ -127,13 +131,13 @@ class PatternMaster:
         selected = several[job_groups.job_group]
         row = np.cumsum(several) - 1
         builder.add_rows(row[job_groups.job_group[selected]], starts[selected], 1, NO_LOWER, job_groups.size[several])
-        builder.set_objective(starts, job_groups.value, "max", self._held)
+        builder.set_objective(starts, CHARGES * job_groups.value - job_groups.charge, "max", CHARGES * self._held)
         return builder.build()
 
     def prices(self, model: LinearModel, duals: np.ndarray) -> IntArray:
         """Return the worth of a bundle of each group by the duals of ``model``, (D,), unit 1 / ``job_groups.scale``."""
         own = len(self._bundle_groups)
-        exact = duals[:own] / model.row_divisor[:own] * self._job_groups.scale
+        exact = duals[:own] / model.row_divisor[:own] * self._job_groups.scale / CHARGES
         return np.rint(np.clip(np.nan_to_num(exact), 0, 2.0**61)).astype(np.int64)
 
     def fix_gangs(self, values: np.ndarray, *, down: bool) -> bool:
@@ -318,7 +322,8 @@ def _jobs_of_starts(
     for most in (mixed, job_groups.size[job_groups.job_group]):
         for bundle_group, taken in out:
             starts = np.flatnonzero(job_groups.bundle_group == bundle_group)
-            for start in starts[np.lexsort((-job_groups.bundles[starts], -worth[starts]))].tolist():
+            keys = (-job_groups.bundles[starts], job_groups.charge[starts], -worth[starts])
+            for start in starts[np.lexsort(keys)].tolist():
                 members, bundles = left[int(job_groups.job_group[start])], int(job_groups.bundles[start])
                 count = min(len(members), free[bundle_group] // bundles, int(most[start]))
                 taken.extend((start, members.pop()) for _ in range(count))

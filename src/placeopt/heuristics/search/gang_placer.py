@@ -30,7 +30,7 @@ class GangPlacer:
     """
 
     def __init__(self, candidates: Candidates, weight: int, guide: Guide | None = None) -> None:
-        self._candidates, self._problem = candidates, candidates.problem
+        self.candidates, self._problem = candidates, candidates.problem
         self._weight, self._guide = weight, guide
         topology = self._problem.topology
         most = max((len(table) for table in topology.distance), default=0)
@@ -45,19 +45,19 @@ class GangPlacer:
     def nodes(self, option: int) -> list[int] | None:
         """Return one node a bundle, or None where no way is found."""
         problem, options = self._problem, self._problem.options
-        rooms, bundles = self._candidates.free_rooms(option), int(options.bundles[option])
+        rooms, bundles = self.candidates.free_rooms(option), int(options.bundles[option])
         open_ = np.flatnonzero(rooms)
         if int(rooms[open_].sum()) < bundles:
             return None
         splits, lowest = options.splits[option], problem.topology.node_domain
         if any(not np.array_equal(problem.split_domain[split.level], lowest) for split in splits) or len(splits) > 1:
-            return nodes_for_bundles(self._candidates, option)
+            return nodes_for_bundles(self.candidates, option)
         domains = self._domains(option, open_, rooms[open_], lowest[open_])
         if not splits:
             return self._anywhere(domains, bundles)
         parts = splits[0].domains
         if bundles % parts:
-            return nodes_for_bundles(self._candidates, option)
+            return nodes_for_bundles(self.candidates, option)
         return domains.apart(parts, bundles // parts)
 
     def _domains(self, option: int, nodes: IntArray, rooms: IntArray, domain: IntArray) -> _Domains:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import place_on_nodes, places
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
-from placeopt.problem import Placement
+from placeopt.problem import Placement, Problem
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import weight_of
 from placeopt.terms.rules import fits_beyond_room
@@ -24,28 +25,34 @@ class Insertion:
         weight = weight_of(solution.weighted, Communication)
         self._solution, self._gang_placer = solution, GangPlacer(solution.candidates, weight, guide)
 
-    def best(self, job: int, ranking: str = "best_fit", tries: int = TRIES) -> Placement | None:
+    def best(self, job: int, ranking: str = "best_fit") -> Placement | None:
         """
         Return the cheapest place found for a job, in its most valuable option that finds any; None without one.
 
-        ``ranking`` is the score by which nodes for a single bundle are ranked, of whose places ``tries`` are priced.
+        ``ranking`` is the score by which nodes for a single bundle are ranked, of whose places ``TRIES`` are priced.
         """
-        options = self._solution.problem.options
-        for option in sorted(self._solution.problem.options_of(job), key=lambda o: (-int(options.value[o]), o)):
-            lawful = list(islice(self._lawful(job, option, ranking), tries))
+        solution = self._solution
+        for option in by_value(solution.problem, job):
+            lawful = list(islice(lawful_places(solution.ranked[ranking], self._gang_placer, job, option), TRIES))
             if len(lawful) == 1:
                 return lawful[0]
             if lawful:
-                return min(lawful, key=lambda placement: self._solution.delta(job, placement))
+                return min(lawful, key=lambda placement: solution.delta(job, placement))
         return None
 
-    def _lawful(self, job: int, option: int, ranking: str) -> Iterator[Placement]:
-        solution = self._solution
-        if solution.problem.options.bundles[option] == 1:
-            ranked = solution.ranked[ranking]
-            yield from (p for p in places(ranked, option) if fits_beyond_room(solution.state, job, p))
-            return
-        nodes = self._gang_placer.nodes(option)
-        placement = None if nodes is None else place_on_nodes(solution.candidates, option, nodes)
-        if placement is not None and fits_beyond_room(solution.state, job, placement):
-            yield placement
+
+def by_value(problem: Problem, job: int) -> list[int]:
+    """Return the options of a job, the most valuable one first."""
+    return sorted(problem.options_of(job), key=lambda o: (-int(problem.options.value[o]), o))
+
+
+def lawful_places(ranked: Candidates, gang_placer: GangPlacer, job: int, option: int) -> Iterator[Placement]:
+    """Yield places that every rule allows: for single bundles as ``ranked``, for gangs what their placer chooses."""
+    found: Iterator[Placement]
+    if ranked.problem.options.bundles[option] == 1:
+        found = places(ranked, option)
+    else:
+        nodes = gang_placer.nodes(option)
+        spot = None if nodes is None else place_on_nodes(gang_placer.candidates, option, nodes)
+        found = iter(() if spot is None else (spot,))
+    yield from (placement for placement in found if fits_beyond_room(ranked.state, job, placement))

@@ -1,4 +1,4 @@
-"""Waiting jobs put back onto a solution: chosen by worth and cost, placed the hardest first."""
+"""Waiting jobs put back onto a solution, in the order of ``insertion_order``."""
 
 from __future__ import annotations
 
@@ -7,95 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
-from placeopt.heuristics.search.insertion import TRIES, Insertion
-from placeopt.problem import BoolArray, IntArray
-
-MOST_CELLS = 4_000_000
-"""Jobs x units of share up to which the knapsack is solved; beyond, jobs are taken in their order while they fit."""
-REACH = 3
-"""Jobs are considered until together they ask for this multiple of what is free."""
-DOMINANCE = 4.0
-"""Weight of the least value against the dearest cost: value first, cost among equals."""
-
-
-def choose(milli: IntArray, value: IntArray, dear: np.ndarray, capacity: int) -> np.ndarray:
-    """
-    Shape (n,): the jobs to take that fit into the GPU share ``capacity`` together.
-
-    Most value, then least cost. GPU share ``milli``, ``value`` and cost ``dear``, which may be negative, have shape
-    (n,), the best jobs first. Exact for the jobs looked at, by dynamic programming over the capacity in units that all
-    shares are multiples of. It fills gaps that taking one job after the other leaves.
-    """
-    taken = np.zeros(len(milli), dtype=bool)
-    fits = np.flatnonzero(milli <= capacity)
-    looked = fits[: int(np.searchsorted(np.cumsum(milli[fits]), REACH * capacity)) + 1]
-    if not len(looked):
-        return taken
-    unit = max(int(np.gcd.reduce(milli[looked])), 1)
-    cells = capacity // unit
-    if len(looked) * (cells + 1) > MOST_CELLS:
-        left = capacity
-        for i in fits.tolist():
-            if milli[i] <= left:
-                taken[i] = True
-                left -= int(milli[i])
-        return taken
-    worth = float(max(value[looked].min(), 1))
-    gain = value[looked] * (DOMINANCE * max(float(np.abs(dear[looked]).max()), 1.0) / worth) - dear[looked]
-    best, picks = np.zeros(cells + 1), np.zeros((len(looked), cells + 1), dtype=bool)
-    for i, (size, plus) in enumerate(zip((milli[looked] // unit).tolist(), gain.tolist(), strict=True)):
-        with_it = best[: cells + 1 - size] + plus
-        picks[i, size:] = with_it > best[size:]
-        best[size:] = np.maximum(best[size:], with_it)
-    left = cells
-    for i in range(len(looked) - 1, -1, -1):
-        if picks[i, left]:
-            taken[looked[i]] = True
-            left -= int(milli[looked[i]]) // unit
-    return taken
+from placeopt.heuristics.search.insertion import Insertion
+from placeopt.heuristics.search.insertion_order import InsertionOrder
+from placeopt.problem import IntArray
 
 
 class Repair:
-    """
-    Fills what is free on a solution.
-
-    Most value per GPU share comes first, always. Among equals, least cost beyond that comes first, by the guide, or by
-    the traffic of a job whose GPUs are as close as possible; a knapsack chooses the jobs that fill the free share. They
-    are placed the hardest first: most demand within one domain, then the largest bundles, so that small ones fill the
-    remaining gaps, then most traffic. All others follow, as far as they find room. ``able``, (J,): jobs that have a way
-    to run and do not run now. ``density``, (J,): value per thousandth of a GPU, in the most valuable option.
-    """
+    """Fills what is free on a solution. ``order``: which jobs come first."""
 
     def __init__(self, solution: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
         self._solution, self._insertion, self._stop = solution, Insertion(solution, guide), stop
-        problem, options = solution.problem, solution.problem.options
-        first = np.unique(problem.job_class, return_index=True)[1].tolist()
-        best = np.array(
-            [max(problem.options_of(j), key=lambda o: (options.value[o], -o), default=-1) for j in first],
-            dtype=np.int64,
-        )
-        some = best >= 0
-
-        def of_jobs(of_options: np.ndarray) -> np.ndarray:
-            """Shape (J,), from (O,); 0 for jobs without any option."""
-            per_class: np.ndarray = np.append(of_options, 0)[best]
-            return per_class[problem.job_class]
-
-        self.able: BoolArray = some[problem.job_class]
-        self.able[list(problem.running)] = False
-        self._milli: IntArray = of_jobs(options.total_milli)
-        share = np.maximum(self._milli, 1)
-        fewest = np.full(len(best), np.iinfo(np.int64).max)
-        np.minimum.at(fewest, options.job_class, options.total_milli)
-        self._least: IntArray = fewest[problem.job_class]
-        self._value: IntArray = of_jobs(options.value)
-        self.density: np.ndarray = self._value / share
-        weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class]
-        self._path_cost: IntArray = of_jobs(weight * problem.best_path)
-        self._cost_per_share: np.ndarray = (self._path_cost if guide is None else of_jobs(guide.surplus)) / share
-        self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
-        parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
-        self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
+        self.order = InsertionOrder(solution.problem, guide)
 
     def fill(
         self,
@@ -104,57 +26,25 @@ class Repair:
         *,
         noise: float = 0.0,
         first: int | None = None,
-        chosen: IntArray | None = None,
         ranking: str = "best_fit",
-        tries: int = TRIES,
     ) -> None:
         """
         Place as many of ``jobs``, which are able and wait, as find room; ``first`` before all others.
 
-        ``noise`` perturbs the order among jobs of equal worth, relative to their cost. ``chosen`` are placed before the
-        rest, instead of those that the knapsack chooses. ``ranking`` and ``tries`` as in ``Insertion.best``.
+        ``noise`` as in ``InsertionOrder.queue``, ``ranking`` as in ``Insertion.best``. Room only shrinks, so a class
+        that failed once is not tried again.
         """
-        free = int(np.maximum(self._solution.state.gpu_free_milli, 0).sum())
-        jobs = self._within(jobs, free, first)
-        dear = self._cost_per_share[jobs]
-        if noise:
-            dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
-        order = np.lexsort((jobs, dear, -self.density[jobs]))
-        order = order[jobs[order] != first]
-        ranked = jobs[order]
-        left = free - (0 if first is None else int(self._milli[first]))
-        milli = self._milli[ranked]
-        if chosen is None:
-            taken = choose(milli, self._value[ranked], dear[order] * milli, max(left, 0))
-        else:
-            taken = np.isin(ranked, chosen)
-        at, rest = ranked[taken], ranked[~taken].tolist()
-        hard = np.maximum(self._bundle[at], self._together[at])
-        hardest = at[np.lexsort((at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard))].tolist()
-        self._place([*([] if first is None else [first]), *hardest, *rest], free, ranking, tries)
-
-    def _within(self, jobs: IntArray, free: int, first: int | None) -> IntArray:
-        """Return of every class as many of ``jobs``, the first ones, as the free share takes; alike ones are equal."""
-        if not self._solution.problem.shares_bind:
-            return jobs
-        by_class = jobs[np.argsort(self._solution.problem.job_class[jobs], kind="stable")]
-        classes = self._solution.problem.job_class[by_class]
-        position = np.arange(len(by_class)) - np.searchsorted(classes, classes)
-        kept = (position * self._least[by_class] < free) | (by_class == first)
-        return np.sort(by_class[kept])
-
-    def _place(self, queue: list[int], free: int, ranking: str, tries: int) -> None:
-        """Place one after the other; room only shrinks, so a class that failed once is not tried again."""
         solution, problem = self._solution, self._solution.problem
+        free = int(np.maximum(solution.state.gpu_free_milli, 0).sum())
+        queue = self.order.queue(jobs, free, first=first, noise=noise, rng=rng)
+        least = self.order.least[queue].tolist() if problem.shares_bind else [0] * len(queue)
         failed_classes: set[int] = set()
-        at = np.array(queue, dtype=np.int64)
-        least = self._least[at].tolist() if problem.shares_bind else [0] * len(queue)
-        for job, k, needed in zip(queue, problem.job_class[at].tolist(), least, strict=True):
+        for job, k, needed in zip(queue.tolist(), problem.job_class[queue].tolist(), least, strict=True):
             if needed > free or k in failed_classes:
                 continue
             if self._stop():
                 return
-            spot = self._insertion.best(job, ranking, tries)
+            spot = self._insertion.best(job, ranking)
             if spot is None:
                 failed_classes.add(k)
                 continue

@@ -50,11 +50,6 @@ class Destroy:
         self._waited[list(problem.running)] = False
         self._mean_gpus = max(problem.num_gpus / len(self._nodes), 1.0)
 
-    def remove_all(self) -> None:
-        """Take away all jobs but the running ones."""
-        for job in self._placed().tolist():
-            self._solution.put(job, None)
-
     def some(self, waiting: IntArray) -> int | None:
         """Remove a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be placed first, if any."""
         # With a job that waits, and in every other step, also jobs that are worth less per share than some that wait:
@@ -159,7 +154,7 @@ class LargeNeighbourhoodSearch:
         self._rng = np.random.default_rng(seed)
         self._solution = IncrementalSolution(problem, allocation, weighted)
         self._recreate = Repair(self._solution, guide, stop)
-        self._ruin = Destroy(self._solution, self._recreate.density, self._rng)
+        self._ruin = Destroy(self._solution, self._recreate.order.density, self._rng)
 
     @property
     def value(self) -> int:
@@ -176,23 +171,6 @@ class LargeNeighbourhoodSearch:
         """The plan."""
         return self._solution.state.allocation()
 
-    def rebuild(self, chosen: IntArray | None = None) -> bool:
-        """
-        Remove all jobs but the running ones and put them back; return whether the plan is better for it.
-
-        Once for each ranking of nodes, each job to the first place in it: to price four places takes three times as
-        long and gains nothing. ``chosen`` are jobs to be put back before all others; None: those that a knapsack
-        chooses.
-        """
-        better = False
-        scarce = len(self._waiting()) > 0  # by fit where room is scarce: then value comes first, and cost follows it
-        for ranking in RANKINGS if scarce else RANKINGS[::-1]:
-            mark = self._solution.mark()
-            self._ruin.remove_all()
-            self._recreate.fill(self._waiting(), self._rng, chosen=chosen, ranking=ranking, tries=1)
-            better = self._judge(mark) or better
-        return better
-
     def step(self) -> bool:
         """Change a part of the plan; return whether it is better for it."""
         mark = self._solution.mark()
@@ -203,7 +181,7 @@ class LargeNeighbourhoodSearch:
         return self._judge(mark)
 
     def _waiting(self) -> IntArray:
-        return np.flatnonzero(self._recreate.able & ~self._solution.is_placed)
+        return np.flatnonzero(self._recreate.order.able & ~self._solution.is_placed)
 
     def _judge(self, mark: Mark) -> bool:
         """Go back where the plan is worse; what is just as good is kept, so that the search moves on."""

@@ -125,7 +125,7 @@ def _level(level: Level) -> list[str]:
     if level.bound == level.objective:
         proven = "proven"
     elif level.bound is None:
-        proven = "its bound comes once the value is proven" if level.name == "cost" else "no bound known"
+        proven = "no bound known"
     else:
         proven = "the more the better" if level.sense == "max" else "the less the better"
     return [level.name, number(level.objective), number(level.bound), percent(gap), proven]

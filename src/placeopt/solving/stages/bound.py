@@ -45,6 +45,8 @@ class BeginBound:
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only for a large round, on several threads, with time enough, by a solver in a process of its own."""
         budget = context.budget
+        if _is_proven(context):
+            return ALREADY_PROVEN
         if not context.solvers.is_apart or budget.threads == 1:
             return "no thread is free for it"
         if sizes.product(context) < BESIDE_PRODUCT:

@@ -1,4 +1,4 @@
-"""Stage ``heuristic``: greedy. Always runs, so that there is a plan to fall back on before it is needed."""
+"""Stage ``heuristic``: greedy. Nearly always runs, so that there is a plan to fall back on before it is needed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Greedy:
     name: ClassVar[str] = "heuristic"
     uses_solver: ClassVar[bool] = False
 
-    def skip_reason(self, context: SolveContext) -> None:
-        """Never: a plan comes first, however little time is left."""
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only where a plan of the greatest value is there: else one comes first, however little time is left."""
+        return "the value is proven" if context.incumbent.number and context.value_proven else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place the waiting jobs, and note which were not reached."""

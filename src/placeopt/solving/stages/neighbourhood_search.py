@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
-from placeopt.problem import IntArray
+from placeopt.problem import Allocation
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.relaxations import choose_jobs, guide_at
+from placeopt.solving.stages.relaxations import guide_of_best_value
 
 STEPS_PER_SECOND = 10
 """Steps in deterministic mode, per second of the time limit: so few that work, not the clock, ends the stage."""
@@ -22,8 +22,6 @@ STALL = 400
 """Steps in a row without a better plan before the search ends."""
 OFFER_EVERY, OFFER_SHARE = 25, 0.1
 """Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
-LAG = 0.003
-"""Part of the value that a plan made anew may lag behind the best one before the search leaves it."""
 RESERVES = 2.0
 """Time reserved for the last offer and bound, in multiples of what the last ones took."""
 SHARE_BEFORE_EXACT = 0.5
@@ -65,9 +63,8 @@ class NeighbourhoodSearch:
     """
     Improves the best plan until the deadline, a stall, or a proof.
 
-    The search begins with a plan made anew, of the jobs of the capacity relaxation and by the prices of the cost
-    relaxation. Where that is worth less than the best plan, it catches up or gives way to the best plan: at once where
-    it lags by much, else after half of the time. A second search of a round begins with the best plan.
+    The search begins with the best plan, or with one that stage ``rounding`` left because it is worth a little less:
+    that catches up, or gives way to the best plan after half of the time.
     """
 
     name: ClassVar[str] = "search"
@@ -83,13 +80,9 @@ class NeighbourhoodSearch:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Take the prices of the best value that there may be, and search."""
-        guide = None if context.handover.cost_guide is None else context.handover.cost_guide.guide
-        if guide is not None and not context.value_proven:
-            guide = guide_at(context, context.bounds.value) or guide
-        plan = context.handover.capacity_plan
-        chosen = None if guide is None or plan is None else choose_jobs(context, plan, guide.surplus)
+        guide = guide_of_best_value(context)
         few = self.before_exact is not None and sizes.is_built(context, self.before_exact)
-        search = _Run(context, guide, chosen, SHARE_BEFORE_EXACT if few else 1.0)
+        search = _Run(context, guide, SHARE_BEFORE_EXACT if few else 1.0)
         offer = search.run()
         yield StageReport(search.detail, level="cost" if context.value_proven else "value", offer=offer)
 
@@ -97,18 +90,16 @@ class NeighbourhoodSearch:
 class _Run:
     """The steps of one search, and what of them is offered."""
 
-    def __init__(self, context: SolveContext, guide: Guide | None, chosen: IntArray | None, share: float) -> None:
+    def __init__(self, context: SolveContext, guide: Guide | None, share: float) -> None:
         """``share`` is the part of the time left that may be used; deterministic rounds go by steps."""
         budget = context.budget
         self._context, self._budget = context, budget
-        self._guide, self._chosen = guide, chosen
+        self._guide = guide
         self._steps = self._better = 0
         self._seed = context.draw_seed()
         self._most = budget.steps(STEPS_PER_SECOND)
         self._started = time.monotonic()
         self._ends = budget.deadline - (1 - share) * budget.left_s
-        self._anew = not context.handover.has_searched and not context.problem.changeable
-        context.handover.has_searched = True
 
     @property
     def detail(self) -> str:
@@ -117,14 +108,14 @@ class _Run:
 
     def run(self) -> Offer | None:
         """Search; return what came of the last offer."""
-        search = self._begin(anew=self._anew)
-        self._started = time.monotonic()
-        offer = self._offer(search)
+        rounded, self._context.handover.rounded = self._context.handover.rounded, None
+        search = self._begin(rounded)
+        offer: Offer | None = None
         last = offered = 0
         since = time.monotonic()
         while not self._is_over(offer) and self._steps - last < STALL:
             if self._lags(search):
-                search = self._begin(anew=False)
+                search = self._begin(None)
             better = search.step()
             self._steps += 1
             self._better += better
@@ -146,29 +137,25 @@ class _Run:
     def _is_over(self, offer: Offer | None) -> bool:
         return isinstance(offer, Refused) or self._steps >= self._most or self._is_late()
 
-    def _begin(self, *, anew: bool) -> LargeNeighbourhoodSearch:
-        """Start from the best plan, or from a plan made anew."""
+    def _begin(self, plan: Allocation | None) -> LargeNeighbourhoodSearch:
+        """Start from ``plan``; None for the best one."""
         context = self._context
         self._seed += 1
-        search = LargeNeighbourhoodSearch(
+        return LargeNeighbourhoodSearch(
             context.problem,
-            context.base.allocation() if anew else context.incumbent.allocation,
+            context.incumbent.allocation if plan is None else plan,
             context.weighted,
             guide=self._guide,
             seed=self._seed,
             stop=self._is_late,
         )
-        if anew:
-            search.rebuild(self._chosen)
-        return search
 
     def _lags(self, search: LargeNeighbourhoodSearch) -> bool:
-        """Tell whether the search is worth less than the best plan: by much, or still so after half of the work."""
+        """Tell whether the search is still worth less than the best plan after half of the work."""
         best = self._context.incumbent
         if (search.value, -search.cost) >= (best.value, -best.cost):
             return False
-        late = self._budget.is_half_used(self._steps, self._most, self._started, self._ends)
-        return late or best.value - search.value > LAG * abs(best.value)
+        return self._budget.is_half_used(self._steps, self._most, self._started, self._ends)
 
     def _is_late(self) -> bool:
         """

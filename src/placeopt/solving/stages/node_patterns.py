@@ -26,6 +26,7 @@ from placeopt.formulations.node_patterns import (
     proven_bound,
     state_groups_of,
 )
+from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.formulations.node_patterns.pricing import CELLS
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy import stop_at
@@ -35,6 +36,7 @@ from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
+from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import value
 
 CLOSE = 1e-4
@@ -46,6 +48,10 @@ WHOLE, PLACED = 4.0, 3.2
 Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
 multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.5 and 2.1 to 3.0.
 """
+COST_BOUND = 1.0
+"""Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.0 of a check at 10,000 jobs."""
+COST_SHARE = 1e-5
+"""Part of the value that may be lost for jobs that cost less: a tenth of ``CLOSE``."""
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
 GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
@@ -64,6 +70,8 @@ class NodePatterns:
     uses_solver: ClassVar[bool] = True
     before_exact: bool = False
     """Whether an exact stage follows, which proves small rounds sooner."""
+    before_cost: bool = False
+    """Whether the relaxation of the cost follows, for which time is left where costs count."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while the value is open, and where running jobs stay as they are."""
@@ -81,7 +89,7 @@ class NodePatterns:
         """Mix patterns, prove, and round the mix where it is worth more than the incumbent."""
         bound, search, offer = context.bounds.value, None, None
         try:
-            search = _PatternSearch(context)
+            search = _PatternSearch(context, COST_BOUND if self.before_cost and context.weighted else 0.0)
             search.mix()
             search.prove(GRIDS[:1], PLACED)
             if search.mixed > context.incumbent.value:
@@ -101,9 +109,25 @@ class NodePatterns:
 def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
     jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
-    deadline = context.budget.heuristic_deadline() - search.check_s
+    deadline = context.budget.heuristic_deadline() - (1 + search.left) * search.check_s
     start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
     return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
+
+
+def _charges(context: SolveContext) -> IntArray | None:
+    """
+    Return what the mix charges a job in each option for its least cost, shape (O,); None where there is none.
+
+    All jobs of the best plan together are charged ``COST_SHARE`` of its value.
+    """
+    problem, best = context.problem, context.incumbent
+    cost = cost_alone(problem, context.weighted)
+    options = [p.option for job, p in enumerate(best.allocation) if p is not None and job not in problem.running]
+    total = int(cost[options].sum())
+    if not total:
+        return None
+    charges: IntArray = np.floor(cost * (COST_SHARE * CHARGES * max(best.value, 0) / total)).astype(np.int64)
+    return charges
 
 
 class _PatternSearch:
@@ -112,12 +136,13 @@ class _PatternSearch:
     price: IntArray  # of a bundle of each bundle group, by the last linear program
     values: np.ndarray  # of its columns
 
-    def __init__(self, context: SolveContext) -> None:
-        """Begin with the patterns of the best plan so far."""
+    def __init__(self, context: SolveContext, left: float) -> None:
+        """Begin with the patterns of the best plan so far; ``left`` multiples of a check are left to later stages."""
+        self.left = left
         self.context, state, best = context, context.base, context.incumbent.allocation
         self.bundle_groups = bundle_groups_of(context.problem)
         self.states = node_states_of(state, self.bundle_groups)
-        self.job_groups = job_groups_of(state, self.bundle_groups)
+        self.job_groups = job_groups_of(state, self.bundle_groups, _charges(context))
         self.programs = self.objective = self.mixed = 0
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
@@ -135,7 +160,7 @@ class _PatternSearch:
 
     @property
     def _ends(self) -> float:
-        return self.context.budget.deadline - self._reserved * self.check_s
+        return self.context.budget.deadline - (self._reserved + self.left) * self.check_s
 
     def _check_time(self) -> None:
         budget = self.context.budget
@@ -213,9 +238,10 @@ class _PatternSearch:
         self.price = self.master.prices(model, solution.duals)
         self.price[self._pricing.free_of_charge] = 0
         self.values = solution.relaxed_values
-        self.objective = solution.bound if solution.bound is not None else 0
+        starts = self.values[: len(self.job_groups.job_group)]
+        self.objective = self._held + int(starts @ self.job_groups.value)
         self._basis = solution.basis
-        jobs = len(self.context.problem.running) + self.values[: len(self.job_groups.job_group)].sum()
+        jobs = len(self.context.problem.running) + starts.sum()
         self.check_s = budget.offer_s * max(1.0, float(jobs) / self._placed)
         return True
 

@@ -64,7 +64,7 @@ class Alternative(ABC):
         """Only after a whole pass of greedy that left enough time, in large rounds where a better plan may be found."""
         budget, handover = context.budget, context.handover
         if handover.first_pass is None:
-            return "greedy did not reach all jobs"
+            return "there is no whole pass of greedy"
         if context.proven:
             return "nothing better is possible"
         if reason := self._useless(context):

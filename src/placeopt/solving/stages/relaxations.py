@@ -15,11 +15,14 @@ from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_re
 from placeopt.formulations.cost_relaxation import CostRelaxation, WholeJobs, build_cost_relaxation, with_whole_jobs
 from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
+from placeopt.problem.free_capacity import only_shares_bind
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solving import sizes
 from placeopt.solving.context import CapacityPlan, CostGuide, SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.terms.objective import value
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.objective import value, weight_of
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,14 @@ class CapacityRelaxationBound:
     """Part of the time left that it may take."""
     work: float = 2.0
     """Deterministic work."""
+    first: bool = False
+    """Whether it comes before greedy, for the first plan: only where that is a plan made of it."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while anything is open, where GPU shares bind and running jobs stay as they are."""
         if reason := context.budget.stop_reason():
+            return reason
+        if self.first and (reason := greedy_comes_first(context)):
             return reason
         if context.is_closed:
             return "the round is proven, or within the gap"
@@ -67,6 +74,23 @@ class CapacityRelaxationBound:
         yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")
 
 
+FIRST_PRODUCT = 20_000
+"""Waiting jobs x GPUs from which the first plan may be made of the roster; smaller rounds are proven from greedy's."""
+FIRST_PER_S = 25_000
+"""Waiting jobs for each second left up to which it is: 10,000 are chosen, placed and checked in 0.3 s, 100,000 in 4."""
+
+
+def greedy_comes_first(context: SolveContext) -> str | None:
+    """Return why the first plan is greedy's, None if it is one made of the jobs that fit by capacity."""
+    waiting, budget = sizes.waiting(context), context.budget
+    if weight_of(context.weighted, Communication) == 0 or not only_shares_bind(context.open):
+        return "the first plan is greedy's where paths cost nothing, or more than GPU shares binds"
+    if waiting * context.problem.num_gpus < FIRST_PRODUCT:
+        return "the round is small"
+    in_time = budget.steps(FIRST_PER_S) >= waiting and budget.has_left(waiting / FIRST_PER_S)
+    return None if in_time else "too little time is left to choose jobs first"
+
+
 MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
 """How often whole jobs are priced, the share of the time left for that, and the gain to go on for: 1 / 1000."""
 
@@ -74,9 +98,7 @@ MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
 @dataclass(frozen=True)
 class CostRelaxationBound:
     """
-    Bounds the cost of every plan that is worth as much as the best one, and hands the prices on.
-
-    It is the plan's bound once the value is proven; before that only the record of the stage states it.
+    Bounds the cost of every plan that is worth as much as the best one or more, and hands the prices on.
     """
 
     name: ClassVar[str] = "flows"
@@ -152,7 +174,18 @@ SHARE_OF_TIME = 0.5
 """Part of the time left that it may take."""
 
 
-def guide_at(context: SolveContext, value: int) -> Guide | None:
+def guide_of_best_value(context: SolveContext) -> Guide | None:
+    """Return the prices of plans of the greatest value that there may be; None before there are any prices."""
+    handover, most = context.handover, context.bounds.value
+    if handover.cost_guide is None or context.value_proven:
+        return None if handover.cost_guide is None else handover.cost_guide.guide
+    if handover.bound_guide is None or handover.bound_guide.value != most:
+        guide = _guide_at(context, most)
+        handover.bound_guide = None if guide is None else CostGuide(most, guide)
+    return (handover.bound_guide or handover.cost_guide).guide
+
+
+def _guide_at(context: SolveContext, value: int) -> Guide | None:
     """Return the prices of plans of at least that value; None where the relaxation has none."""
     try:
         relaxation, solution = solve_cost_relaxation(context, value)
@@ -197,7 +230,7 @@ def _rents(relaxation: CostRelaxation, rows: IntArray, prices: NDArray[np.float6
     return rents
 
 
-CHOICE_SHARE, CHOICE_WORK = 0.05, 2.0
+CHOICE_SHARE, CHOICE_WORK = 0.1, 2.0
 """Part of the time left that the model may take, and deterministic work."""
 
 

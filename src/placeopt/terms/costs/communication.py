@@ -184,6 +184,20 @@ def _shortest(problem: Problem) -> int:
     return min(*inside, *between) if problem.num_gpus > 1 else 0
 
 
+def close_path(problem: Problem) -> IntArray:
+    """
+    Shape (O,): weighted path of a job in each option where its GPUs are as close to each other as ``best_paths`` says.
+
+    An estimate, not a bound: traffic graphs count as if all pairs had the same share of their weight.
+    """
+    options = problem.options
+    gpus = options.workers * options.gpus
+    pairs = np.maximum(gpus * (gpus - 1) // 2, 1)
+    traffic = np.array([_traffic(problem, o) for o in range(len(options))], dtype=np.int64)
+    path: IntArray = traffic * problem.best_path // pairs
+    return path
+
+
 def _traffic(problem: Problem, option: int) -> int:
     """Sum of pair weights of a job in the option."""
     options = problem.options

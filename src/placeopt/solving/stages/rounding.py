@@ -1,0 +1,104 @@
+"""Stage ``rounding``: plans made anew, of the jobs and by the prices of the relaxations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from placeopt.formats.gc_pause import gc_paused
+from placeopt.heuristics.search import RANKINGS, construct
+from placeopt.problem import Allocation
+from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import Offer, Refused
+from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.relaxations import choose_jobs, guide_of_best_value
+from placeopt.terms.cost_alone import cost_alone
+from placeopt.terms.objective import value
+
+LAG = 0.003
+"""Part of the value that a plan made anew may lag behind the best one and still be where the search begins."""
+CHECKS = 2.0
+"""Time left for offers, in multiples of what the last one took."""
+NEXT = 4.0
+"""Time left, in multiples of what the last ranking took, from which on another one is tried: it takes up to three."""
+FIRST_SHARE = 0.6
+"""Part of the time left that the first plan of a round may take."""
+JOBS_PER_S = 1000
+"""Waiting jobs for each second of the time limit up to which several rankings are tried in deterministic mode."""
+
+
+@dataclass(frozen=True)
+class RoundRelaxations:
+    """
+    Offers plans that begin with the running jobs alone.
+
+    The jobs of the capacity relaxation are placed first, the hardest before others; jobs of equal worth, and nodes for
+    gangs, are compared by the prices of the cost relaxation. Nodes for single bundles are ranked by fit, by cost, and
+    by cost as if opened domains fill up: a plan for each, in reverse where all jobs fit. A plan of a little less value
+    than the best one is left to the search; where one lags by more, the others are not made.
+
+    Where it comes first, before greedy and prices, it ranks by fit alone, and jobs of equal worth by what they cost
+    alone.
+    """
+
+    name: ClassVar[str] = "rounding"
+    uses_solver: ClassVar[bool] = True
+    first: bool = False
+    """Whether it makes the first plan of the round, of a roster that was made for that."""
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only once in a round, while anything is open, and where running jobs stay as they are."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        if context.problem.changeable:
+            return "running jobs may be changed"
+        if self.first and context.handover.capacity_plan is None:
+            return "there is no roster"
+        return "it has run" if context.handover.has_rounded else None
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Make a plan by each ranking, as long as there is time and none lags by much."""
+        budget, handover, best = context.budget, context.handover, context.incumbent
+        handover.has_rounded = not self.first
+        guide, roster = guide_of_best_value(context), handover.capacity_plan
+        surplus = cost_alone(context.problem, context.weighted) if guide is None else guide.surplus
+        chosen = None if roster is None else choose_jobs(context, roster, surplus)
+        deadline = budget.heuristic_deadline(FIRST_SHARE if self.first else None)
+        offer, made, took_s = None, 0, 0.0
+        scarce = any(placement is None for placement in best.allocation)
+        for ranking in RANKINGS[:1] if self.first else RANKINGS if scarce else RANKINGS[::-1]:
+            if made and not (budget.steps(JOBS_PER_S) >= context.problem.num_jobs and budget.has_left(NEXT * took_s)):
+                break
+            began = time.monotonic()
+            with gc_paused():
+                result = construct(
+                    context.problem,
+                    context.weighted,
+                    ranking=ranking,
+                    guide=guide,
+                    chosen=chosen,
+                    deadline=deadline - CHECKS * budget.offer_s,
+                    cancelled=budget.cancelled,
+                )
+            took_s, made = time.monotonic() - began, made + 1
+            offer, lags = _offer(context, result.allocation)
+            if lags or isinstance(offer, Refused) or budget.stopped():
+                break
+        yield StageReport(
+            f"{made} of {len(RANKINGS)} rankings", level="cost" if context.value_proven else "value", offer=offer
+        )
+
+
+def _offer(context: SolveContext, allocation: Allocation) -> tuple[Offer | None, bool]:
+    """Offer a plan, or leave it to the search; tell whether it lags by more than ``LAG``."""
+    best, worth = context.incumbent, value(context.problem, allocation)
+    if worth >= best.value:
+        return best.offer(allocation), False
+    lags = best.value - worth > LAG * abs(best.value)
+    if not lags:
+        context.handover.rounded = allocation
+    return None, lags
