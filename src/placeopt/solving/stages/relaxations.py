@@ -48,12 +48,11 @@ class CapacityRelaxationBound:
             return "the round is proven, or within the gap"
         if not context.problem.shares_bind or context.problem.changeable:
             return "GPU shares do not bind, or running jobs may be changed"
-        return None
+        return None if context.handover.capacity_plan is None else "it is solved"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Solve the model of the value level."""
         budget, bound = context.budget, context.bounds.value
-        context.handover.capacity_plan = None
         relaxation = build_capacity_relaxation(context.relaxed)
         try:
             model = relaxation.model(deadline=budget.deadline)
@@ -104,13 +103,15 @@ class CostRelaxationBound:
     name: ClassVar[str] = "flows"
     uses_solver: ClassVar[bool] = True
     after_improvement: bool = False
-    """Whether it runs only where the stage before found a plan of another value than that of the last bound."""
+    """Whether it runs only where the stage before found a better plan."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where costs count and are open."""
+        """Only where costs count and are open, and it was not solved at the value of the best plan."""
+        if context.has_cost_bound:
+            return "the bound is at the value of the best plan"
         if self.after_improvement:
-            if not context.handover.improved or context.has_cost_bound:
-                return "the bound is at the value of the best plan"
+            if not context.handover.improved:
+                return "there is no better plan"
         elif context.is_closed:
             return "the round is proven, or within the gap"
         if reason := context.budget.stop_reason():
