@@ -75,8 +75,8 @@ class CapacityRelaxationBound:
 
 FIRST_PRODUCT = 20_000
 """Waiting jobs x GPUs from which the first plan may be made of the roster; smaller rounds are proven from greedy's."""
-FIRST_PER_S = 25_000
-"""Waiting jobs for each second left up to which it is: 10,000 are chosen, placed and checked in 0.3 s, 100,000 in 4."""
+FIRST_PER_S = 30_000
+"""Waiting jobs for each second of the whole call left up to which it is: 10,000 take 0.3 s, 100,000 take 4."""
 
 
 def greedy_comes_first(context: SolveContext) -> str | None:
@@ -86,7 +86,7 @@ def greedy_comes_first(context: SolveContext) -> str | None:
         return "the first plan is greedy's where paths cost nothing, or more than GPU shares binds"
     if waiting * context.problem.num_gpus < FIRST_PRODUCT:
         return "the round is small"
-    in_time = budget.steps(FIRST_PER_S) >= waiting and budget.has_left(waiting / FIRST_PER_S)
+    in_time = budget.steps(FIRST_PER_S) >= waiting and not budget.is_past(budget.ends - waiting / FIRST_PER_S)
     return None if in_time else "too little time is left to choose jobs first"
 
 

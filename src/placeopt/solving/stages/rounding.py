@@ -13,7 +13,7 @@ from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.relaxations import choose_jobs, guide_of_best_value
+from placeopt.solving.stages.relaxations import choose_jobs, greedy_comes_first, guide_of_best_value
 from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import value
 
@@ -23,8 +23,6 @@ CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
 NEXT = 4.0
 """Time left, in multiples of what the last ranking took, from which on another one is tried: it takes up to three."""
-FIRST_SHARE = 0.6
-"""Part of the time left that the first plan of a round may take."""
 JOBS_PER_S = 1000
 """Waiting jobs for each second of the time limit up to which several rankings are tried in deterministic mode."""
 
@@ -56,8 +54,8 @@ class RoundRelaxations:
             return "the round is proven, or within the gap"
         if context.problem.changeable:
             return "running jobs may be changed"
-        if self.first and context.handover.capacity_plan is None:
-            return "there is no roster"
+        if self.first:
+            return greedy_comes_first(context) if context.handover.capacity_plan else "there is no roster"
         return "it has run" if context.handover.has_rounded else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
@@ -67,7 +65,6 @@ class RoundRelaxations:
         guide, roster = guide_of_best_value(context), handover.capacity_plan
         surplus = cost_alone(context.problem, context.weighted) if guide is None else guide.surplus
         chosen = None if roster is None else choose_jobs(context, roster, surplus)
-        deadline = budget.heuristic_deadline(FIRST_SHARE if self.first else None)
         offer, made, took_s = None, 0, 0.0
         scarce = any(placement is None for placement in best.allocation)
         for ranking in RANKINGS[:1] if self.first else RANKINGS if scarce else RANKINGS[::-1]:
@@ -81,7 +78,7 @@ class RoundRelaxations:
                     ranking=ranking,
                     guide=guide,
                     chosen=chosen,
-                    deadline=deadline - CHECKS * budget.offer_s,
+                    deadline=budget.heuristic_deadline() - CHECKS * budget.offer_s,
                     cancelled=budget.cancelled,
                 )
             took_s, made = time.monotonic() - began, made + 1
