@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Collection, Container, Sequence
 from functools import cached_property
+from itertools import chain
 from json.encoder import encode_basestring
 from operator import itemgetter
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -45,23 +46,44 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
         return None
     kind = type(rows[0])
     read = itemgetter(*kind.model_fields)  # row by row: a row is in the cache while it is read
-    columns_held = zip(*[read(row.__dict__) for row in rows], strict=True)
-    held = dict(zip(kind.model_fields, map(list, columns_held), strict=True))
-    if any(_varied(values) for values in held.values()):
+    cells = list(chain.from_iterable([read(row.__dict__) for row in rows]))
+    width = len(kind.model_fields)
+    held = {name: cells[number::width] for number, name in enumerate(kind.model_fields)}
+    defaults = {
+        name: field.get_default(call_default_factory=True)
+        for name, field in kind.model_fields.items()
+        if not field.is_required()
+    }
+    told = [name for name, values in held.items() if name not in defaults or not _is_all(values, defaults[name])]
+    if any(_varied(held[name]) for name in told):
         return None
     columns: list[Sequence[str]] = []
-    for number, (name, field) in enumerate(kind.model_fields.items()):
-        if field.is_required():
-            if number:
+    for name in told:
+        if name not in defaults:
+            if columns:
                 return None
-            columns.append([f'"{name}":{encode_basestring(value)},' for value in held[name]])
+            columns.append(_keys(name, held[name]))
             continue
-        column = _column(kind, name, held[name], field.get_default(call_default_factory=True))
+        column = _column(kind, name, held[name], defaults[name])
         if column is None:
             return None
         if column:
             columns.append(column)
     return "{" + "},{".join([text[:-1] for text in map("".join, zip(*columns, strict=True))]) + "}"
+
+
+def _keys(name: str, values: list[str]) -> list[str]:
+    """Return ``"name":value,`` of every row, all values different."""
+    together = "".join(values)
+    if len(encode_basestring(together)) == len(together) + 2:  # nothing to escape
+        return [f'"{name}":"{value}",' for value in values]
+    return [f'"{name}":{encode_basestring(value)},' for value in values]
+
+
+def _is_all(values: list[Any], default: object) -> bool:
+    """Return whether a column holds nothing but its default, as most do; of other columns not all is compared."""
+    quick = default is None or isinstance(default, str | int) or default in ((), {})
+    return quick and bool(values[0] == default) and values.count(default) == len(values)
 
 
 def _varied(values: list[Any]) -> bool:

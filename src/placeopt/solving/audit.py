@@ -97,16 +97,16 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     """
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
-    moved = {move.job for move in plan.moved} & {problem.job_ids[job] for job in problem.running}
+    moved = {move.job for move in plan.moved if jobs.get(move.job) in problem.running}
+    records = problem.running_records
     out: list[Placement | None] = [None] * problem.num_jobs
-    if plan.asked is not None:
-        for job, held in problem.running.items():
-            out[job] = held
+    for number, held in problem.running.items() if plan.asked is not None else ():
+        out[number] = held
     for placement in plan.placements:
-        if placement.job not in jobs:
+        job = jobs.get(placement.job)
+        if job is None:
             raise BadInput(f"placements: no job {placement.job!r} in the instance")
-        job = jobs[placement.job]
-        record = problem.running_records.get(job)
+        record = records.get(job)
         if record is not None and record.assignments is placement.assignments and record.option == placement.option:
             out[job] = problem.running[job]
             continue

@@ -7,7 +7,6 @@ from collections import Counter
 
 import numpy as np
 
-from placeopt.check import violations
 from placeopt.environment import versions
 from placeopt.errors import InternalFault
 from placeopt.model import Plan
@@ -63,7 +62,7 @@ def finish(
             "versions": versions(),
         }
     )
-    faults = [str(v.message) for v in violations(context.instance, plan, since=draft)] + audit(
+    faults = [str(v.message) for v in context.referee.violations(plan, since=draft)] + audit(
         context.instance, plan, context.whole
     )
     if faults:
