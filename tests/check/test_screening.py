@@ -1,4 +1,4 @@
-"""What the first pass over a plan clears, no rule would have refused: judged with it and without, plans break the same."""
+"""The first pass over a plan clears nothing that a rule would refuse: judged without it, plans break the same."""
 
 import random
 from collections import Counter

@@ -116,7 +116,8 @@ class Screening:
     irregular
         Those resolved whose workers, GPUs and amounts were not seen to be right.
     restricted
-        Those, and all resolved that have several workers, or of which job, option or node say where they may be or what they get.
+        Those, and all resolved that have several workers, or of which job, option or node say where they may be, or
+        what they get.
     in_doubt
         Nodes on which something was not added up, or where the sums exceed what there is.
     """
@@ -189,7 +190,7 @@ class Screening:
         """Note a placement that is not plain, and add it up if it is well formed all the same."""
         entry = PlacedJob(job, option, placement)
         self.restricted.append(entry)
-        if not (_is_gang(form, placement.assignments) and all([self._adds(form, at) for at in placement.assignments])):
+        if not (_is_gang(form, placement.assignments) and all(self._adds(form, at) for at in placement.assignments)):
             self.irregular.append(entry)
             self.in_doubt.update([assignment.node for assignment in placement.assignments])
         elif option.demand.memory_bandwidth_mbps or option.demand.pcie_bandwidth_mbps:
@@ -201,7 +202,7 @@ class Screening:
         taken = [gpu for worker in workers for gpu in worker.gpus]
         if (
             use is None
-            or any([len(worker.gpus) != form.gpus for worker in workers])
+            or any(len(worker.gpus) != form.gpus for worker in workers)
             or assignment.cpu_millicores != len(workers) * form.cpu_millicores
             or assignment.memory_mib != len(workers) * form.memory_mib
             or len(set(taken)) < len(taken)
@@ -234,5 +235,5 @@ def _is_gang(form: OptionForm, assignments: Sequence[Assignment]) -> bool:
         form.workers_least <= len(ranks) <= form.workers_most
         and sorted(ranks) == list(range(len(ranks)))
         and len({assignment.node for assignment in assignments}) == len(assignments)
-        and all([assignment.workers for assignment in assignments])
+        and all(assignment.workers for assignment in assignments)
     )
