@@ -6,13 +6,11 @@ import pytest
 
 from helpers.builders import instance, job, machine, node, option, running
 from placeopt import solve, violations
-from placeopt.check import Judgement, Violation, judge
+from placeopt.check import Judgement, Referee, Violation
 from placeopt.explain import explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Plan, Policy, Running, Slowdown
 from placeopt.model.policy import Interference, Postpone, Weights
 from placeopt.problem import Move, Placement, State, compile_problem
-from placeopt.solving import finish as finish_module
-from placeopt.solving import incumbent as incumbent_module
 from placeopt.solving.audit import audit
 from placeopt.terms.costs.utility import expected_ends, run_time_ms
 
@@ -210,16 +208,16 @@ def test_each_plan_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs, what look-ahead decides, and the end: the narrowed round begins with a plan that was read before."""
     read: list[Plan] = []
 
-    def noted(round_: Instance, plan: Plan, **since: Plan) -> list[Violation]:
-        read.append(plan)
-        return violations(round_, plan, **since)
+    class Noted(Referee):
+        def violations(self, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
+            read.append(plan)
+            return super().violations(plan, since=since)
 
-    def judged(round_: Instance, plan: Plan) -> Judgement:
-        read.append(plan)
-        return judge(round_, plan)
+        def judge(self, plan: Plan) -> Judgement:
+            read.append(plan)
+            return super().judge(plan)
 
-    monkeypatch.setattr(incumbent_module, "judge", judged)
-    monkeypatch.setattr(finish_module, "violations", noted)
+    monkeypatch.setattr("placeopt.solving.context.Referee", Noted)
     wide = pair("wide").model_copy(update={"options": (option(gpus=4, run_time_ms=1_000),)})
     plan = solve(minskys([pair("w"), wide], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)
     assert [stage.name for stage in plan.stages[:2]] == ["lookahead", "heuristic"]

@@ -12,7 +12,7 @@ from helpers.brute_force import Enumeration
 from helpers.builders import instance, job, running
 from helpers.small_rounds import random_round
 from placeopt import generate, solve
-from placeopt.check import Judgement, judge
+from placeopt.check import Judgement, Referee
 from placeopt.errors import BadInput, InternalFault, OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Plan, Policy, Slowdown
@@ -121,11 +121,12 @@ class TestBegin:
         """Once for both where they may not be changed; by themselves where they may, or where nothing else is there."""
         read: list[int] = []
 
-        def noted(of: Instance, plan: Plan) -> Judgement:
-            read.append(len(plan.placements))
-            return judge(of, plan)
+        class Noted(Referee):
+            def judge(self, plan: Plan) -> Judgement:
+                read.append(len(plan.placements))
+                return super().judge(plan)
 
-        monkeypatch.setattr("placeopt.solving.incumbent.judge", noted)
+        monkeypatch.setattr("placeopt.solving.context.Referee", Noted)
         held, free = job("held"), job("free")
         for preemptible, jobs, expected in (
             (False, [held, free], [2]),

@@ -36,15 +36,17 @@ A limit that only running jobs break which stay where they are, whole or shrunk,
 running jobs hold together of one GPU never stands beyond the whole of it: such a round contradicts itself.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 from placeopt.check.case import CheckCase, Violation
+from placeopt.check.directory import Directory
 from placeopt.check.form import check_account, check_reference
 from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
 
-__all__ = ["Judgement", "Ledger", "Violation", "judge", "violations"]
+__all__ = ["Judgement", "Ledger", "Referee", "Violation", "judge", "violations"]
 
 
 class Judgement(NamedTuple):
@@ -85,12 +87,7 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
     -----
     Time is linear in the size of instance and plan, some 10 microseconds a placement.
     """
-    same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
-    known = same and not plan.preempted  # what is preempted must stand in `unplaced`
-    case = CheckCase.of(instance, plan, resolve=not known)
-    for check in (check_reference, check_account) if known else RULES:
-        check(case)
-    return case.found
+    return Referee(instance).violations(plan, since=since)
 
 
 def judge(instance: Instance, plan: Plan) -> Judgement:
@@ -99,7 +96,31 @@ def judge(instance: Instance, plan: Plan) -> Judgement:
 
     Of a plan for some jobs (``asked``) all running jobs are judged.
     """
-    case = CheckCase.of(instance, plan)
-    for check in RULES:
-        check(case)
-    return Judgement(case.found, case.standing)
+    return Referee(instance).judge(plan)
+
+
+class Referee:
+    """The referee of several plans of one instance, which it reads once."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+
+    @cached_property
+    def _directory(self) -> Directory:
+        return Directory(self.instance)
+
+    def violations(self, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
+        """List what a plan breaks, as the function `violations` does."""
+        same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
+        known = same and not plan.preempted  # what is preempted must stand in `unplaced`
+        case = CheckCase.of(self.instance, plan, self._directory, resolve=not known)
+        for check in (check_reference, check_account) if known else RULES:
+            check(case)
+        return case.found
+
+    def judge(self, plan: Plan) -> Judgement:
+        """List what a plan breaks, and apart from it what stands, as the function `judge` does."""
+        case = CheckCase.of(self.instance, plan, self._directory)
+        for check in RULES:
+            check(case)
+        return Judgement(case.found, case.standing)

@@ -1,11 +1,10 @@
 """Does each GPU, node, uplink and queue hold no more than it can, and each job what is granted to it?"""
 
-from placeopt.check.case import CheckCase, Directory, Place, PlacedJob, gpu_number, names
+from placeopt.check.case import CheckCase, Place, gpu_number, names
+from placeopt.check.directory import Directory, PlacedJob
+from placeopt.check.screening import WHOLE
 from placeopt.model import Assignment, Demand
 from placeopt.model.policy import Queue
-
-WHOLE = 1000
-"""Thousandths of a GPU."""
 
 
 def check_gpus(case: CheckCase) -> None:
@@ -17,7 +16,7 @@ def check_gpus(case: CheckCase) -> None:
     policy = case.policy
     jobs_max = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
     milli_max = WHOLE if policy.share_mode == "fraction" else None
-    for node, entries in case.on_node.items():
+    for node, entries in case.nodes_in_doubt.items():
         jobs: dict[str, int] = {}
         milli: dict[str, int] = {}
         memory: dict[str, int] = {}
@@ -72,7 +71,7 @@ def check_grants(case: CheckCase) -> None:
     """
     if case.policy.share_mode != "fraction":
         return
-    flexible = [held for held in case.held if held.option.demand.gpu_milli_limit is not None]
+    flexible = [held for held in case.restricted if held.option.demand.gpu_milli_limit is not None]
     placed = {placement.job for placement in case.plan.placements} if flexible else set()
     on_gpu: dict[str, dict[str, dict[str, Range]]] = {}  # node -> GPU -> job -> range
     for held in flexible:
@@ -128,7 +127,7 @@ def _granted(ranges: dict[str, Range]) -> dict[str, int]:
 def check_nodes(case: CheckCase) -> None:
     """CPU, memory, and the usable part of memory and PCIe bandwidth of every node."""
     usable = case.policy.usable
-    for node, entries in case.on_node.items():
+    for node, entries in case.nodes_in_doubt.items():
         cpu = memory = memory_bandwidth = pcie = 0
         for held, assignment in entries:
             workers, demand = len(assignment.workers), held.option.demand
@@ -186,9 +185,9 @@ def check_links(case: CheckCase) -> None:
     """
     gpu_jobs: dict[Place, list[tuple[str, int]]] = {}
     cpu_jobs: dict[Place, list[tuple[str, int]]] = {}
-    for held in case.held:
+    for held in case.restricted:
         if len(held.placement.assignments) == 1:
-            continue  # nothing crosses; by far the most are so
+            continue  # nothing crosses
         loads = gpu_jobs if held.option.demand.gpus else cpu_jobs
         for place, load in crossing_loads(case.directory, held):
             loads.setdefault(place, []).append((held.job.id, load))

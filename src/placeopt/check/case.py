@@ -1,11 +1,13 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, Self
+from functools import cached_property
+from typing import Literal, Protocol, Self
 
-from placeopt.model import Assignment, Instance, Job, Machine, Node, Option, Placement, Plan, Running, Slowdown
+from placeopt.check.directory import Directory, PlacedJob, option_of
+from placeopt.check.screening import Screening
+from placeopt.model import Assignment, Instance, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "other"]
 
@@ -28,14 +30,6 @@ class Violation:
         return f"{self.message} [{self.rule}]"
 
 
-class PlacedJob(NamedTuple):
-    """A placement whose job and option exist."""
-
-    job: Job
-    option: Option
-    placement: Placement
-
-
 class Reference(Protocol):
     """The reference of a plan to its instance; an ``Instance`` has all of it."""
 
@@ -53,78 +47,6 @@ class Reference(Protocol):
     def digest(self) -> str | None:
         """Digest of its content; None where it is not known."""
         ...
-
-
-class Directory:
-    """
-    What an instance says, by name.
-
-    Attributes
-    ----------
-    jobs, nodes, machine_of, running
-        By id: of the job, the node, the node, the job.
-    slowdowns
-        By profile of the job and of the one beside it.
-    uplinks, domains_above
-        By id of the domain: its uplink's capacity, and level -> domain for itself and all above it.
-    total
-        GPU-milli, millicores and MiB of all nodes together.
-    marked
-        How many nodes are tainted or drained.
-    """
-
-    def __init__(self, instance: Instance) -> None:
-        self.machines: dict[str, Machine] = {machine.id: machine for machine in instance.cluster.machines}
-        self.jobs: dict[str, Job] = {job.id: job for job in instance.jobs}
-        nodes = instance.cluster.nodes
-        self.nodes: dict[str, Node] = {node.id: node for node in nodes}
-        self.machine_of: dict[str, Machine] = {node.id: self.machines[node.machine] for node in nodes}
-        self.total = [0, 0, 0]
-        self.marked = sum(bool(node.taints or node.drained) for node in nodes)
-        for machine, number in Counter(node.machine for node in nodes).items():
-            self._add_up(self.machines[machine], number)
-        self.running: dict[str, Running] = {running.job: running for running in instance.running}
-        self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
-            (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
-        }
-        self.domains = instance.cluster.domains
-        self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
-        self.domains_above = _domains_above(instance)
-
-    def put_node(self, node: Node) -> None:
-        """Add a node that is not there yet, last."""
-        self.nodes[node.id] = node
-        self.machine_of[node.id] = self.machines[node.machine]
-        self._count(node, 1)
-
-    def replace_node(self, node: Node) -> None:
-        """Put a node in the place of the one of the same id."""
-        self._count(self.nodes[node.id], -1)
-        self.put_node(node)
-
-    def remove_node(self, name: str) -> None:
-        """Take a node away."""
-        self._count(self.nodes[name], -1)
-        del self.nodes[name], self.machine_of[name]
-
-    def order_nodes(self, ids: Iterable[str]) -> None:
-        """Bring the nodes into this order; ``ids`` names each."""
-        for name in ids:
-            self.nodes[name] = self.nodes.pop(name)
-
-    def _count(self, node: Node, sign: int) -> None:
-        self.marked += sign * bool(node.taints or node.drained)
-        self._add_up(self.machine_of[node.id], sign)
-
-    def _add_up(self, machine: Machine, number: int) -> None:
-        """Add the capacity of ``number`` nodes of a machine type."""
-        for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
-            self.total[r] += number * amount
-
-    def domains_of(self, node: str) -> dict[str, str]:
-        """Return level -> domain id for every domain above a known node."""
-        domain = self.nodes[node].domain
-        return {} if domain is None else self.domains_above[domain]
 
 
 Place = tuple[str, str]
@@ -154,10 +76,8 @@ class CheckCase:
         What is judged: the plan's placements; of a plan for some jobs also those of the running jobs, which stay.
     running
         Running jobs that the plan must leave alone or say what it does to them.
-    held
-        The placements that can be judged further: those of a known job in a known option, as often as they stand.
-    on_node
-        Per known node, what is held there.
+    screening
+        Which placements and nodes have to be looked at closely; None: all.
     elsewhere
         What else is held, by jobs that are not in ``held``.
     relation
@@ -175,6 +95,7 @@ class CheckCase:
         directory: Directory,
         placements: tuple[Placement, ...],
         running: dict[str, Running],
+        screening: Screening | None = None,
     ) -> None:
         self.instance = instance
         self.plan = plan
@@ -186,44 +107,71 @@ class CheckCase:
         self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
         self.running = running
         self.placements = placements
-        self.held: list[PlacedJob] = []
-        self.on_node: dict[str, list[tuple[PlacedJob, Assignment]]] = {}
+        self.screening = screening
         self.elsewhere = Elsewhere()
         self.relation: dict[str, Relation] = {}
-        self._resolve()
-        self.on_node = {node: entries for node, entries in self.on_node.items() if node in self.nodes}
+        for placement in placements if running else ():
+            now = running.get(placement.job)
+            if now is not None and placement.job not in self.relation:
+                self.relation[placement.job] = compare(now, placement)
 
     @classmethod
-    def of(cls, instance: Instance, plan: Plan, *, resolve: bool = True) -> Self:
+    def of(
+        cls, instance: Instance, plan: Plan, directory: Directory, *, resolve: bool = True, screened: bool = True
+    ) -> Self:
         """
         Bring a plan before the referee, with everything that runs.
 
-        ``resolve`` False leaves ``held``, ``on_node`` and ``relation`` empty, for rules that do not look there.
+        ``resolve`` False leaves placements out, for rules that do not look there; ``screened`` False has every rule
+        look at all of them.
         """
-        directory = Directory(instance)
+        if not resolve:
+            return cls(plan, instance, directory, (), directory.running)
         placements = plan.placements
         if plan.asked is not None:
             named = {placement.job for placement in placements}
             placements += tuple(running for running in instance.running if running.job not in named)
-        return cls(plan, instance, directory, placements if resolve else (), directory.running)
+        screening = Screening(directory, plan.policy.values, placements) if screened else None
+        return cls(plan, instance, directory, placements, directory.running, screening)
 
-    def _resolve(self) -> None:
-        """Look up what every placement names; this and the loops of the rules take most of the referee's time."""
-        jobs, running, held, on_node = self.jobs, self.running, self.held, self.on_node
+    @cached_property
+    def held(self) -> list[PlacedJob]:
+        """The placements that can be judged further: those of a known job in a known option, as often as they stand."""
+        found = []
         for placement in self.placements:
-            name = placement.job
-            if name in running and name not in self.relation:
-                self.relation[name] = compare(running[name], placement)
-            job = jobs.get(name)
-            if job is None:
-                continue  # told by rule `account`
-            option = option_of(job, placement.option)
-            if option is None:
-                continue  # told by rule `option`
-            entry = PlacedJob(job, option, placement)
-            held.append(entry)
-            for assignment in placement.assignments:
-                on_node.setdefault(assignment.node, []).append((entry, assignment))
+            job = self.jobs.get(placement.job)
+            option = None if job is None else option_of(job, placement.option)
+            if job is not None and option is not None:
+                found.append(PlacedJob(job, option, placement))
+        return found
+
+    @cached_property
+    def on_node(self) -> dict[str, list[tuple[PlacedJob, Assignment]]]:
+        """What is held on each known node."""
+        found: dict[str, list[tuple[PlacedJob, Assignment]]] = {}
+        for entry in self.held:
+            for assignment in entry.placement.assignments:
+                if assignment.node in self.nodes:
+                    found.setdefault(assignment.node, []).append((entry, assignment))
+        return found
+
+    @property
+    def irregular(self) -> list[PlacedJob]:
+        """The placements whose form may be wrong."""
+        return self.held if self.screening is None else self.screening.irregular
+
+    @property
+    def restricted(self) -> list[PlacedJob]:
+        """The placements of which something says where they may be, or how their workers lie."""
+        return self.held if self.screening is None else self.screening.restricted
+
+    @property
+    def nodes_in_doubt(self) -> dict[str, list[tuple[PlacedJob, Assignment]]]:
+        """What is held on each known node that may hold more than it can."""
+        if self.screening is None:
+            return self.on_node
+        in_doubt = self.screening.in_doubt
+        return {node: entries for node, entries in self.on_node.items() if node in in_doubt} if in_doubt else {}
 
     def add(
         self, rule: str, where: str, what: str, *, by: Sequence[str] | None = None, node: str | None = None
@@ -248,14 +196,6 @@ class CheckCase:
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""
         return self.directory.domains_of(node)
-
-
-def option_of(job: Job, option: str) -> Option | None:
-    """Return the job's option of that id, or None."""
-    for candidate in job.options:
-        if candidate.id == option:
-            return candidate
-    return None
 
 
 def gpu_number(key: str) -> int:
@@ -309,10 +249,3 @@ def compare(running: Running, placement: Placement) -> Relation:
     if not all(any(worker[1:] == former[1:] for former in rest) for worker in now):
         return "other"
     return "shrunk"
-
-
-def _domains_above(instance: Instance) -> dict[str, dict[str, str]]:
-    above: dict[str, dict[str, str]] = {}
-    for domain in instance.cluster.domains:
-        above[domain.id] = {**(above[domain.parent] if domain.parent is not None else {}), domain.level: domain.id}
-    return above

@@ -3,7 +3,8 @@
 from collections import Counter
 from typing import TypeVar
 
-from placeopt.check.case import CheckCase, option_of, workers_by_rank
+from placeopt.check.case import CheckCase, workers_by_rank
+from placeopt.check.directory import option_of
 from placeopt.model import Placement, Running
 from placeopt.model.plan import Moved, Preempted, Shrunk
 
@@ -18,21 +19,24 @@ def check_changes(case: CheckCase) -> None:
     part of the job's own GPUs. A shrink keeps the chief and some other workers just where they are. A job that both
     loses workers and changes place was moved.
     """
-    placed: dict[str, Placement] = {}
-    for placement in case.placements:
-        placed.setdefault(placement.job, placement)
     moved = _listed(case, "moved", case.plan.moved, case.policy.changes.moves_max)
     shrunk = _listed(case, "shrunk", case.plan.shrunk, case.policy.changes.shrinks_max)
     preempted = _listed(case, "preempted", case.plan.preempted, case.policy.changes.preemptions_max)
-    unplaced = {unplaced.job for unplaced in case.plan.unplaced}
+    listed = {*moved, *shrunk, *preempted}
+    placed: dict[str, Placement] = {}
+    for placement in case.placements if listed else ():
+        if placement.job in listed:
+            placed.setdefault(placement.job, placement)
+    unplaced = {unplaced.job for unplaced in case.plan.unplaced} if preempted else set()
+    relation = case.relation
     for job in case.running:
-        now = placed.get(job)
+        now = relation.get(job)
         if now is None:
             if job not in preempted:
                 case.add("running", f"job {job!r}", "was stopped, but is not listed in 'preempted'")
-        elif case.relation[job] == "other" and job not in moved and job not in shrunk:
+        elif now == "other" and job not in moved and job not in shrunk:
             case.add("running", f"job {job!r}", "was changed, but is not listed in 'moved' or 'shrunk'")
-        elif case.relation[job] == "shrunk" and job not in shrunk and job not in moved:
+        elif now == "shrunk" and job not in shrunk and job not in moved:
             case.add("running", f"job {job!r}", "lost workers, but is not listed in 'shrunk' or 'moved'")
         elif job in moved and job in shrunk:
             case.add("running", f"job {job!r}", "is listed both in 'moved' and in 'shrunk'; it can be only one of them")
@@ -42,7 +46,7 @@ def check_changes(case: CheckCase) -> None:
         _check_shrink(case, case.running[job], shrink, placed.get(job))
     for job, stop in preempted.items():
         _check_stop(case, case.running[job], stop, job in placed, job in unplaced)
-    _check_fixed(case, {*moved, *shrunk, *preempted})
+    _check_fixed(case, listed)
     if case.policy.changes.last_submitted_first:
         _check_order(case, set(shrunk) | set(preempted))
 

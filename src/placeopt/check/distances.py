@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from operator import add
 
-from placeopt.check.case import Directory
+from placeopt.check.directory import Directory
 from placeopt.model import Machine
 from placeopt.model.machine import Part
 

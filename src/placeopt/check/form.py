@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from itertools import pairwise
 
-from placeopt.check.case import CheckCase, PlacedJob, gpu_number, option_of
+from placeopt.check.case import CheckCase, gpu_number
+from placeopt.check.directory import PlacedJob, option_of
 from placeopt.model import Assignment
 
 
@@ -43,7 +44,8 @@ def check_account(case: CheckCase) -> None:
             case.add("account", f"job {job!r}", "was asked for, but the instance has no such job")
     if len(stands) != len(placed) + len(waiting) or stands != wanted:
         _tell_faults(case, placed, waiting, wanted)
-    for i, unplaced in enumerate(case.plan.unplaced):
+    reasons: set[str] = {unplaced.reason for unplaced in case.plan.unplaced}
+    for i, unplaced in enumerate(case.plan.unplaced if any(not reason.strip() for reason in reasons) else ()):
         if not unplaced.reason.strip():
             case.add("account", f"unplaced[{i}]", f"job {unplaced.job!r} has no reason")
 
@@ -69,12 +71,12 @@ def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted:
 
 def check_form(case: CheckCase) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
-    for placement in case.placements if len(case.held) < len(case.placements) else ():
+    for placement in () if case.screening is not None and not case.screening.num_unknown else case.placements:
         job = case.jobs.get(placement.job)
         if job is not None and option_of(job, placement.option) is None:
             known = ", ".join(repr(option.id) for option in job.options)
             case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
-    for held in case.held:
+    for held in case.restricted:
         least, utility = held.job.utility_min_thousandths, held.option.utility_thousandths
         if least is not None and utility is not None and utility < least:
             case.add(
@@ -83,50 +85,10 @@ def check_form(case: CheckCase) -> None:
                 f"option {held.option.id!r} has utility {utility} of at least {least} thousandths",
                 by=[held.job.id],
             )
-        if not _is_plain(case, held):
-            _check_workers(case, held)
-            for assignment in held.placement.assignments:
-                _check_assignment(case, held, assignment)
-
-
-def _is_plain(case: CheckCase, held: PlacedJob) -> bool:
-    """
-    Return whether a placement of one worker, by far the most frequent kind, is well formed.
-
-    The same conditions as below, in one pass and without messages; where one fails, those below name it.
-    """
-    option, assignments = held.option, held.placement.assignments
-    if len(assignments) != 1 or len(assignments[0].workers) != 1 or (option.workers_min or option.workers) != 1:
-        return False
-    assignment, demand = assignments[0], option.demand
-    worker, shares = assignment.workers[0], assignment.gpus
-    machine = case.machine_of.get(assignment.node)
-    taken = worker.gpus
-    if (
-        machine is None
-        or worker.rank != 0
-        or len(taken) != demand.gpus
-        or len(shares) != demand.gpus
-        or assignment.cpu_millicores != demand.cpu_millicores
-        or assignment.memory_mib != demand.memory_mib
-    ):
-        return False
-    if not taken:
-        return True
-    low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
-    if len(taken) == 1:
-        gpu = taken[0]
-        milli = shares.get(str(gpu))
-        return milli is not None and low <= milli <= high and 0 <= gpu < len(machine.gpus)
-    held_here = set(taken)
-    return (
-        len(held_here) == len(taken)
-        and min(taken) >= 0
-        and max(taken) < len(machine.gpus)
-        and held_here == set(map(gpu_number, shares))
-        and low <= min(shares.values())
-        and max(shares.values()) <= high
-    )
+    for held in case.irregular:
+        _check_workers(case, held)
+        for assignment in held.placement.assignments:
+            _check_assignment(case, held, assignment)
 
 
 def _check_workers(case: CheckCase, held: PlacedJob) -> None:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from placeopt.check.capacity import add_use, crossing_loads
-from placeopt.check.case import CheckCase, Directory, Elsewhere, PlacedJob, Reference, Violation, option_of
+from placeopt.check.case import CheckCase, Elsewhere, Reference, Violation
+from placeopt.check.directory import Directory, PlacedJob, option_of
 from placeopt.check.rules import BY_THEMSELVES, RULES
 from placeopt.model import Assignment, Instance, Node, Plan, Policy, Running
 

@@ -1,6 +1,7 @@
 """May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
 
-from placeopt.check.case import CheckCase, PlacedJob, gpu_number
+from placeopt.check.case import CheckCase, gpu_number
+from placeopt.check.directory import PlacedJob
 from placeopt.model import Node, Split
 
 
@@ -11,8 +12,8 @@ def check_where(case: CheckCase) -> None:
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
     the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
     """
-    marked = case.directory.marked > 0
-    for held in case.held:
+    marked = bool(case.directory.marked)
+    for held in case.restricted:
         job = held.job
         choosy = bool(job.node_selector) or job.nodes_allowed is not None
         models = held.option.demand.gpu_models
@@ -62,7 +63,7 @@ def check_shape(case: CheckCase) -> None:
 
     A running job that lies otherwise may stand as it is, but not shrink to another shape that is not allowed either.
     """
-    for held in case.held:
+    for held in case.restricted:
         option, assignments = held.option, held.placement.assignments
         if option.single_node and len(assignments) > 1:
             what = f"on {len(assignments)} nodes, must be on one"

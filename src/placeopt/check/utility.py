@@ -3,7 +3,8 @@
 from fractions import Fraction
 from math import inf
 
-from placeopt.check.case import CheckCase, PlacedJob, gpu_number
+from placeopt.check.case import CheckCase, gpu_number
+from placeopt.check.directory import PlacedJob
 from placeopt.check.distances import Distances, Place
 from placeopt.model import Machine
 
@@ -91,7 +92,7 @@ def check_utility(case: CheckCase) -> None:
         return
     moved = {move.job for move in case.plan.moved}
     distances: Distances | None = None
-    for held in case.held:
+    for held in case.restricted:
         least = held.job.utility_min_thousandths
         if least is None or (held.job.id in case.running and held.job.id not in moved) or not _exists(case, held):
             continue

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Collection, Container, Sequence
 from functools import cached_property
+from itertools import chain
 from json.encoder import encode_basestring
 from operator import itemgetter
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -28,6 +29,8 @@ from placeopt.model.policy import Policy
 R = TypeVar("R", bound=Record)
 FEW = 500
 """Rows below which pydantic is as quick."""
+PART = 8192
+"""Rows written at once: what is written of them stays in the processor's cache."""
 SHARED = 4
 """Rows per distinct object in a column from which writing by columns pays."""
 PLAIN = ({str}, {int}, {str, type(None)}, {int, type(None)})
@@ -45,23 +48,44 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
         return None
     kind = type(rows[0])
     read = itemgetter(*kind.model_fields)  # row by row: a row is in the cache while it is read
-    columns_held = zip(*[read(row.__dict__) for row in rows], strict=True)
-    held = dict(zip(kind.model_fields, map(list, columns_held), strict=True))
-    if any(_varied(values) for values in held.values()):
+    cells = list(chain.from_iterable([read(row.__dict__) for row in rows]))
+    width = len(kind.model_fields)
+    held = {name: cells[number::width] for number, name in enumerate(kind.model_fields)}
+    defaults = {
+        name: field.get_default(call_default_factory=True)
+        for name, field in kind.model_fields.items()
+        if not field.is_required()
+    }
+    told = [name for name, values in held.items() if name not in defaults or not _is_all(values, defaults[name])]
+    if any(_varied(held[name]) for name in told):
         return None
     columns: list[Sequence[str]] = []
-    for number, (name, field) in enumerate(kind.model_fields.items()):
-        if field.is_required():
-            if number:
+    for name in told:
+        if name not in defaults:
+            if columns:
                 return None
-            columns.append([f'"{name}":{encode_basestring(value)},' for value in held[name]])
+            columns.append(_keys(name, held[name]))
             continue
-        column = _column(kind, name, held[name], field.get_default(call_default_factory=True))
+        column = _column(kind, name, held[name], defaults[name])
         if column is None:
             return None
         if column:
             columns.append(column)
     return "{" + "},{".join([text[:-1] for text in map("".join, zip(*columns, strict=True))]) + "}"
+
+
+def _keys(name: str, values: list[str]) -> list[str]:
+    """Return ``"name":value,`` of every row, all values different."""
+    together = "".join(values)
+    if len(encode_basestring(together)) == len(together) + 2:  # nothing to escape
+        return [f'"{name}":"{value}",' for value in values]
+    return [f'"{name}":{encode_basestring(value)},' for value in values]
+
+
+def _is_all(values: list[Any], default: object) -> bool:
+    """Return whether a column holds nothing but its default, as most do; of other columns not all is compared."""
+    quick = default is None or isinstance(default, str | int) or default in ((), {})
+    return quick and bool(values[0] == default) and values.count(default) == len(values)
 
 
 def _varied(values: list[Any]) -> bool:
@@ -219,12 +243,16 @@ class Instance(Record):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form, so of the content and not of the file's spelling."""
-        jobs = canonical_rows(self.jobs)
-        if jobs is None:
-            text = self.model_dump_json(exclude_defaults=True)
-        else:
-            text = self.model_copy(update={"jobs": self.jobs[:1]}).model_dump_json(exclude_defaults=True)
-            first = self.jobs[0].model_dump_json(exclude_defaults=True)
-            before, _, after = text.partition(f'"jobs":[{first}]')
-            text = f'{before}"jobs":[{jobs}]{after}'
-        return hashlib.sha256(text.encode()).hexdigest()
+        parts = [self.jobs[start : start + PART] for start in range(0, len(self.jobs), PART)]
+        begin = canonical_rows(parts[0]) if parts else None
+        if begin is None:
+            return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+        text = self.model_copy(update={"jobs": self.jobs[:1]}).model_dump_json(exclude_defaults=True)
+        first = self.jobs[0].model_dump_json(exclude_defaults=True)
+        before, _, after = text.partition(f'"jobs":[{first}]')
+        digest = hashlib.sha256(f'{before}"jobs":[{begin}'.encode())
+        for part in parts[1:]:
+            rows = canonical_rows(part) or ",".join([job.model_dump_json(exclude_defaults=True) for job in part])
+            digest.update(f",{rows}".encode())
+        digest.update(f"]{after}".encode())
+        return digest.hexdigest()

@@ -97,6 +97,15 @@ class Options(Frozen):
         return list(zip(self.name, *columns, strict=True))
 
     @cached_property
+    def numbers(self) -> dict[tuple[int, str, int], int]:
+        """Class of jobs, id of an option and number of workers -> the first such row."""
+        rows = zip(self.job_class.tolist(), self.name, self.workers.tolist(), strict=True)
+        found: dict[tuple[int, str, int], int] = {}
+        for option, key in enumerate(rows):
+            found.setdefault(key, option)
+        return found
+
+    @cached_property
     def bundle_workers(self) -> IntArray:
         """Shape (O,): workers in one bundle."""
         return self.workers // self.bundles

@@ -116,11 +116,11 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
         if n < 0:
             raise BadInput(f"running job {running.job!r}: no node {assignment.node!r} in the cluster")
         start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
-        lost = problem.lost_gpu.get(n)
+        lost, shares = problem.lost_gpu.get(n), assignment.gpus
         for worker in assignment.workers:
             gpus = []
             for index in worker.gpus:
-                known = str(index) in assignment.gpus
+                known = str(index) in shares
                 if lost is not None:
                     index = lost.get(index, index)
                 if start + index >= end or not known:
@@ -130,18 +130,20 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
                     )
                 gpus.append(start + index)
             workers.append((worker.rank, n, gpus))
-    if len(workers) > 1:
+    option = problem.options.numbers.get((int(problem.job_class[job]), running.option, len(workers)))
+    if option is not None:
+        each = problem.options.shapes[option][2]
+        if any([len(gpus) != each for _, _, gpus in workers]):  # noqa: C419 - half the time of a generator
+            raise BadInput(
+                f"running job {running.job!r}: option {running.option!r} gives each worker {each} GPUs, "
+                "but a running worker holds another number; make 'running' agree with the option"
+            )
+        if len(workers) == 1:
+            _, n, gpus = workers[0]
+            return Placement(option, (n,), tuple(gpus))
         workers.sort()
-    held = tuple([gpu for _, _, gpus in workers for gpu in gpus])
-    for o in problem.options_of(job):
-        name, count, each = problem.options.shapes[o]
-        if name == running.option and count == len(workers):
-            if any([len(gpus) != each for _, _, gpus in workers]):  # noqa: C419 - half the time of a generator
-                raise BadInput(
-                    f"running job {running.job!r}: option {running.option!r} gives each worker {each} GPUs, "
-                    "but a running worker holds another number; make 'running' agree with the option"
-                )
-            return Placement(o, tuple([n for _, n, _ in workers]), held)
+        held = tuple([gpu for _, _, gpus in workers for gpu in gpus])
+        return Placement(option, tuple([n for _, n, _ in workers]), held)
     raise BadInput(
         f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "
         "(or the option's utility is below the job's minimum); make 'running' agree with the job's options"

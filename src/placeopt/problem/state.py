@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 
@@ -24,19 +25,26 @@ class Holdings:
     worker_option: IntArray  # (W,) the job's
 
 
+_option_of, _gpus_of, _nodes_of = attrgetter("option"), attrgetter("gpus"), attrgetter("nodes")
+
+
 def holdings(problem: Problem, placed: Iterable[tuple[int, Placement]]) -> Holdings:
     """Write (job, placement) pairs, of different jobs, as arrays."""
-    pairs = list(placed)
-    option = np.array([p.option for _, p in pairs], dtype=np.int64)
-    gpus = np.array([len(p.gpus) for _, p in pairs], dtype=np.int64)
-    workers = np.array([len(p.nodes) for _, p in pairs], dtype=np.int64)
+    jobs, placements = [], []
+    for job, placement in placed:
+        jobs.append(job)
+        placements.append(placement)
+    gpus_held, nodes = list(map(_gpus_of, placements)), list(map(_nodes_of, placements))
+    option = np.array(list(map(_option_of, placements)), dtype=np.int64)
+    gpus = np.array(list(map(len, gpus_held)), dtype=np.int64)
+    workers = np.array(list(map(len, nodes)), dtype=np.int64)
     of_grant = np.repeat(option, gpus)
     return Holdings(
-        job=np.repeat(np.array([job for job, _ in pairs], dtype=np.int64), gpus),
-        gpu=np.fromiter(chain.from_iterable(p.gpus for _, p in pairs), dtype=np.int64, count=int(gpus.sum())),
+        job=np.repeat(np.array(jobs, dtype=np.int64), gpus),
+        gpu=np.array(list(chain.from_iterable(gpus_held)), dtype=np.int64),
         option=of_grant,
         milli=problem.options.milli[of_grant],
-        worker_node=np.fromiter(chain.from_iterable(p.nodes for _, p in pairs), np.int64, count=int(workers.sum())),
+        worker_node=np.array(list(chain.from_iterable(nodes)), dtype=np.int64),
         worker_option=np.repeat(option, workers),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadInput, PlaceoptError
@@ -12,8 +14,17 @@ from placeopt.problem.running import running_placement
 from placeopt.terms.objective import Weighted, value, weighted_costs
 
 
+class Scored(NamedTuple):
+    """An allocation whose scores are known: its value, and the raw score of every cost that counts."""
+
+    allocation: Allocation
+    value: int
+    weighted: tuple[Weighted, ...]
+    raw: tuple[int, ...]
+
+
 @checked
-def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> list[str]:
+def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, scored: Scored | None = None) -> list[str]:
     """
     Return what a plan states wrongly of itself: objective, costs, facts, gap.
 
@@ -28,6 +39,9 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
         A plan of it.
     problem
         The compiled instance, of a plan that ``check.violations`` has read already.
+    scored
+        An allocation of ``problem`` that was scored before: its scores count where the plan, as it is written, says
+        the same, and the plan is scored anew where it does not.
 
     Returns
     -------
@@ -43,13 +57,16 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
         return [f"cannot be rescored: {error}"]
     faults: list[str] = []
     weighted: tuple[Weighted, ...] = ()
-    if plan.asked is None:
+    raws: tuple[int, ...] = ()
+    if plan.asked is None and scored is not None and allocation == scored.allocation:
+        weighted, raws, actual = scored.weighted, scored.raw, {"value": scored.value}
+    elif plan.asked is None:
         weighted = weighted_costs(problem)
+        raws = tuple(w.cost.score(problem, allocation) for w in weighted)
         actual = {"value": value(problem, allocation)}
     else:  # a plan for some jobs: what these are worth; no costs
         options = {problem.job_ids[job]: placement.option for job, placement in enumerate(allocation) if placement}
         actual = {"value": sum(int(problem.options.value[options[held.job]]) for held in plan.placements)}
-    raws = [w.cost.score(problem, allocation) for w in weighted]
     if weighted:
         actual["cost"] = sum(w.weight * raw for w, raw in zip(weighted, raws, strict=True))
     stated = {level.name: level for level in plan.levels}
@@ -97,16 +114,16 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     """
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
-    moved = {move.job for move in plan.moved} & {problem.job_ids[job] for job in problem.running}
+    moved = {move.job for move in plan.moved if jobs.get(move.job) in problem.running}
+    records = problem.running_records
     out: list[Placement | None] = [None] * problem.num_jobs
-    if plan.asked is not None:
-        for job, held in problem.running.items():
-            out[job] = held
+    for number, held in problem.running.items() if plan.asked is not None else ():
+        out[number] = held
     for placement in plan.placements:
-        if placement.job not in jobs:
+        job = jobs.get(placement.job)
+        if job is None:
             raise BadInput(f"placements: no job {placement.job!r} in the instance")
-        job = jobs[placement.job]
-        record = problem.running_records.get(job)
+        record = records.get(job)
         if record is not None and record.assignments is placement.assignments and record.option == placement.option:
             out[job] = problem.running[job]
             continue

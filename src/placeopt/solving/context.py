@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from placeopt.check import Referee
 from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.gpu_patterns import GpuPatterns
@@ -89,6 +90,7 @@ class SolveContext:
     - ``open``: Only the running jobs that must stay as they are.
     - ``relaxed``: ``open`` with room for all that stands: what bounds are made of.
     - ``weighted``: The costs that count, with their weights.
+    - ``referee``: What judges every plan of the round.
     - ``incumbent``, ``bounds``, ``budget``: The best checked plan, what is proven, and what the round may use.
     - ``greedy``: How greedy places jobs in this round.
     - ``solvers``: What stages solve models with.
@@ -112,6 +114,7 @@ class SolveContext:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.instance, self.whole = problem.given, problem
+        self.referee = Referee(self.instance)
         self.budget = budget
         self.greedy = (greedy or GreedyRule()).for_problem(problem)
         self.handover = handover or Handover()
@@ -135,7 +138,7 @@ class SolveContext:
 
     def _running_alone(self, draft: Plan | None = None) -> Incumbent:
         """Return the running jobs as incumbent; ``draft`` is their plan, if the referee has accepted it before."""
-        return Incumbent(self.instance, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
+        return Incumbent(self.referee, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
 
     @property
     def narrowed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from placeopt.check import Violation, judge
 from placeopt.environment import versions
@@ -98,7 +99,8 @@ class Recorder:
     Placements in the file's form.
 
     The compiled arrays are read once, since there may be 100,000 placements. New ones
-    state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that.
+    state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that. Records that
+    say the same of different jobs are one object, as are their parts.
 
     ``same``: Running job -> its assignments as the instance has them; a job left where it runs keeps these very
     records. Of every job the last record is kept, for the next plan of the round in which it has the same placement.
@@ -124,19 +126,21 @@ class Recorder:
             for index, here in lost.items()
         }
         self._workers: dict[tuple[int, tuple[int, ...]], WorkerGpus] = {}  # alike in most jobs, so few are made
-        self._last: dict[int, tuple[Indexed, Placement]] = {}
+        self._alone: dict[tuple[int, tuple[int, ...]], dict[str, Any]] = {}  # option, GPUs -> what is held on a node
+        self._last: list[Indexed | None] = [None] * problem.num_jobs
+        self._made: list[Placement | None] = [None] * problem.num_jobs
         self._waiting: dict[int, Unplaced] = {}
 
     def record(self, job: int, placement: Indexed) -> Placement:
         """Return the placement of one job."""
-        last = self._last.get(job)
-        if last is not None and last[0] is placement:
-            return last[1]
+        last = self._made[job]
+        if last is not None and self._last[job] is placement:
+            return last
         problem = self.problem
         assignments = self.same[job] if problem.running.get(job) is placement else self.assignments(placement)
         name = problem.options.name[placement.option]
         made = trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
-        self._last[job] = placement, made
+        self._last[job], self._made[job] = placement, made
         return made
 
     def waiting(self, job: int) -> Unplaced:
@@ -149,39 +153,48 @@ class Recorder:
 
     def assignments(self, placement: Indexed) -> tuple[Assignment, ...]:
         """Return what a placement holds: one assignment per node, in order of first use."""
-        if len(placement.nodes) == 1:
-            return (self._assignment(placement, placement.nodes[0], (0,)),)
+        nodes = placement.nodes
+        if len(nodes) == 1:
+            node = nodes[0]
+            key = placement.option, self._indexes(node, placement.gpus)
+            held = self._alone.get(key)
+            if held is None:
+                held = self._alone[key] = self._held(placement, node, (0,))
+            return (trusted(Assignment, {"node": self.problem.node_ids[node], **held}),)
         ranks: dict[int, list[int]] = {}
-        for rank, node in enumerate(placement.nodes):
+        for rank, node in enumerate(nodes):
             ranks.setdefault(node, []).append(rank)
-        return tuple(self._assignment(placement, node, here) for node, here in ranks.items())
+        ids = self.problem.node_ids
+        return tuple(
+            trusted(Assignment, {"node": ids[node], **self._held(placement, node, here)})
+            for node, here in ranks.items()
+        )
 
-    def _assignment(self, placement: Indexed, node: int, ranks: Sequence[int]) -> Assignment:
-        each, milli, cpu, memory = self._shape[placement.option]
+    def _indexes(self, node: int, gpus: tuple[int, ...]) -> tuple[int, ...]:
+        """Return GPUs of a node by their indexes in the file."""
         start = self._start[node]
+        if self._lost:
+            return tuple([self._lost.get(gpu, gpu - start) for gpu in gpus])
+        return tuple([gpu - start for gpu in gpus])
+
+    def _held(self, placement: Indexed, node: int, ranks: Sequence[int]) -> dict[str, Any]:
+        """Return the fields of an assignment but for its node: what the workers of some ranks hold there."""
+        each, milli, cpu, memory = self._shape[placement.option]
         workers, held = [], {}
         for rank in ranks:
             first = rank * each
-            gpus = placement.gpus[first : first + each]
-            if self._lost:
-                indexes = tuple([self._lost.get(gpu, gpu - start) for gpu in gpus])
-            else:
-                indexes = tuple([gpu - start for gpu in gpus])
+            indexes = self._indexes(node, placement.gpus[first : first + each])
             worker = self._workers.get((rank, indexes))
             if worker is None:
                 worker = self._workers[rank, indexes] = trusted(WorkerGpus, {"rank": rank, "gpus": indexes})
             workers.append(worker)
             held.update(dict.fromkeys(indexes, milli))
-        return trusted(
-            Assignment,
-            {
-                "node": self.problem.node_ids[node],
-                "gpus": {str(index): held[index] for index in (sorted(held) if len(held) > 1 else held)},
-                "cpu_millicores": len(ranks) * cpu,
-                "memory_mib": len(ranks) * memory,
-                "workers": tuple(workers),
-            },
-        )
+        return {
+            "gpus": {str(index): held[index] for index in sorted(held)},
+            "cpu_millicores": len(ranks) * cpu,
+            "memory_mib": len(ranks) * memory,
+            "workers": tuple(workers),
+        }
 
 
 def plan_without_time(

@@ -7,7 +7,6 @@ from collections import Counter
 
 import numpy as np
 
-from placeopt.check import violations
 from placeopt.environment import versions
 from placeopt.errors import InternalFault
 from placeopt.model import Plan
@@ -15,7 +14,7 @@ from placeopt.model.plan import Cost, Level, Seconds
 from placeopt.problem import IntArray, State, change_of
 from placeopt.problem.changes import change_limits
 from placeopt.problem.hardware import gpu_parts, node_domains
-from placeopt.solving.audit import audit
+from placeopt.solving.audit import Scored, audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
@@ -63,9 +62,11 @@ def finish(
             "versions": versions(),
         }
     )
-    faults = [str(v.message) for v in violations(context.instance, plan, since=draft)] + audit(
-        context.instance, plan, context.whole
-    )
+    # scores of a part of the round, to which look-ahead has narrowed it, are not those of the whole
+    whole = context.whole is context.problem
+    scored = Scored(best.allocation, best.value, context.weighted, best.raw) if whole else None
+    faults = [str(v.message) for v in context.referee.violations(plan, since=draft)]
+    faults += audit(context.instance, plan, context.whole, scored=scored)
     if faults:
         raise InternalFault(f"the final plan was refused: {faults[0]}")
     last_s, total_s = budget.seconds_since(checking), budget.seconds_since(budget.started)

@@ -49,20 +49,20 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
     finder = _ReasonFinder(context, final) if explain else None
     of_class: dict[int, tuple[UnplacedReason, str]] = {}
     out: dict[int, Unplaced] = {}
-    for job, placement in enumerate(context.incumbent.allocation):
-        if job in problem.running and placement is None:
+    waiting = [job for job, placement in enumerate(context.incumbent.allocation) if placement is None]
+    ran, waits, ids = problem.running, context.waits, problem.job_ids
+    for job, k in zip(waiting, problem.job_class[waiting].tolist() if waiting else (), strict=True):
+        if job in ran:
             price = problem.policy.changes.preemption_price
-            detail = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
-            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": detail})
-        elif job in context.waits:
-            detail = _better_later(problem, context.waits[job])
-            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "postponed", "detail": detail})
-        elif placement is None:
-            k = int(problem.job_class[job])
+            what = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
+            reason, detail = "outvoted", what
+        elif job in waits:
+            reason, detail = "postponed", _better_later(problem, waits[job])
+        else:
             if k not in of_class:
                 of_class[k] = NOT_EXPLAINED if finder is None else finder.reason(job)
             reason, detail = of_class[k]
-            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": reason, "detail": detail})
+        out[job] = trusted(Unplaced, {"job": ids[job], "reason": reason, "detail": detail})
     return out
 
 

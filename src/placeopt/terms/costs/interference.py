@@ -152,7 +152,7 @@ def slowdowns(state: State) -> dict[int, int]:
 def excesses(problem: Problem, allocation: Allocation) -> IntArray:
     """Shape (J,): s_j - 1 in thousandths; 0 for jobs without GPUs."""
     out = np.zeros(problem.num_jobs, dtype=np.int64)
-    held = holdings(problem, ((job, p) for job, p in enumerate(allocation) if p is not None and p.gpus))
+    held = holdings(problem, [(job, p) for job, p in enumerate(allocation) if p is not None])
     if problem.policy.interference.model == "curve":
         count = np.bincount(held.gpu, minlength=problem.num_gpus)
         shared = count[held.gpu] > 1

@@ -1,0 +1,103 @@
+"""What an instance says, by name: jobs, nodes, machines, domains and what runs."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from placeopt.model import Instance, Job, Machine, Node, Option, Placement, Running, Slowdown
+
+
+class PlacedJob(NamedTuple):
+    """A placement whose job and option exist."""
+
+    job: Job
+    option: Option
+    placement: Placement
+
+
+class Directory:
+    """
+    What an instance says, by name.
+
+    Attributes
+    ----------
+    jobs, nodes, machine_of, running
+        By id: of the job, the node, the node, the job.
+    slowdowns
+        By profile of the job and of the one beside it.
+    uplinks, domains_above
+        By id of the domain: its uplink's capacity, and level -> domain for itself and all above it.
+    total
+        GPU-milli, millicores and MiB of all nodes together.
+    marked
+        The nodes that are tainted or drained.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.machines: dict[str, Machine] = {machine.id: machine for machine in instance.cluster.machines}
+        self.jobs: dict[str, Job] = {job.id: job for job in instance.jobs}
+        nodes = instance.cluster.nodes
+        self.nodes: dict[str, Node] = {node.id: node for node in nodes}
+        self.machine_of: dict[str, Machine] = {node.id: self.machines[node.machine] for node in nodes}
+        self.total = [0, 0, 0]
+        self.marked: set[str] = {node.id for node in nodes if node.taints or node.drained}
+        for machine, number in Counter(node.machine for node in nodes).items():
+            self._add_up(self.machines[machine], number)
+        self.running: dict[str, Running] = {running.job: running for running in instance.running}
+        self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
+            (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
+        }
+        self.domains = instance.cluster.domains
+        self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
+        self.domains_above = _domains_above(instance)
+
+    def put_node(self, node: Node) -> None:
+        """Add a node that is not there yet, last."""
+        self.nodes[node.id] = node
+        self.machine_of[node.id] = self.machines[node.machine]
+        self._count(node, 1)
+
+    def replace_node(self, node: Node) -> None:
+        """Put a node in the place of the one of the same id."""
+        self._count(self.nodes[node.id], -1)
+        self.put_node(node)
+
+    def remove_node(self, name: str) -> None:
+        """Take a node away."""
+        self._count(self.nodes[name], -1)
+        del self.nodes[name], self.machine_of[name]
+
+    def order_nodes(self, ids: Iterable[str]) -> None:
+        """Bring the nodes into this order; ``ids`` names each."""
+        for name in ids:
+            self.nodes[name] = self.nodes.pop(name)
+
+    def _count(self, node: Node, sign: int) -> None:
+        if node.taints or node.drained:
+            (self.marked.add if sign > 0 else self.marked.remove)(node.id)
+        self._add_up(self.machine_of[node.id], sign)
+
+    def _add_up(self, machine: Machine, number: int) -> None:
+        """Add the capacity of ``number`` nodes of a machine type."""
+        for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
+            self.total[r] += number * amount
+
+    def domains_of(self, node: str) -> dict[str, str]:
+        """Return level -> domain id for every domain above a known node."""
+        domain = self.nodes[node].domain
+        return {} if domain is None else self.domains_above[domain]
+
+
+def option_of(job: Job, option: str) -> Option | None:
+    """Return the job's option of that id, or None."""
+    for candidate in job.options:
+        if candidate.id == option:
+            return candidate
+    return None
+
+
+def _domains_above(instance: Instance) -> dict[str, dict[str, str]]:
+    above: dict[str, dict[str, str]] = {}
+    for domain in instance.cluster.domains:
+        above[domain.id] = {**(above[domain.parent] if domain.parent is not None else {}), domain.level: domain.id}
+    return above
