@@ -137,4 +137,4 @@ class TestWhole:
         round_ = generate("uniform", jobs=8, nodes=4, gpus=4, seed=1)
         plan = solve_in_parts(round_, parts=2, jobs=2, time_limit_s=60)
         assert violations(round_, plan) == []
-        assert any(stage.name == "previous" for stage in plan.stages)
+        assert any(stage.name == "joined" for stage in plan.stages)

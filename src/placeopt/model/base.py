@@ -32,6 +32,8 @@ class Record(BaseModel):
 
 R = TypeVar("R", bound=Record)
 _set_attribute = object.__setattr__  # the class refuses: a record is frozen once it is made
+_all_fields: dict[type[Record], set[str]] = {}
+"""Names of the fields of a kind of records, which all records that name every field share: 200 to 700 bytes each."""
 
 
 def trusted(kind: type[R], fields: dict[str, Any]) -> R:
@@ -42,8 +44,11 @@ def trusted(kind: type[R], fields: dict[str, Any]) -> R:
     which looks up defaults and aliases field by field.
     """
     record = kind.__new__(kind)
+    names = _all_fields.get(kind)
+    if names is None:
+        names = _all_fields[kind] = set(kind.model_fields)
     _set_attribute(record, "__dict__", fields)
-    _set_attribute(record, "__pydantic_fields_set__", set(fields))
+    _set_attribute(record, "__pydantic_fields_set__", names if len(names) == len(fields) else set(fields))
     _set_attribute(record, "__pydantic_extra__", None)
     _set_attribute(record, "__pydantic_private__", None)
     return record

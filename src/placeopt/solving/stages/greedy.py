@@ -24,9 +24,14 @@ class Greedy:
 
     name: ClassVar[str] = "heuristic"
     uses_solver: ClassVar[bool] = False
+    only_if_far: bool = False
+    """Whether it runs only where a plan from elsewhere is worth much less than the bound."""
 
-    def skip_reason(self, context: SolveContext) -> None:
-        """Never: a plan comes first, however little time is left."""
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Never where it makes the first plan, which comes first however little time is left."""
+        if self.only_if_far and not context.is_far:
+            return "the plan is close to the bound"
+        return context.budget.stop_reason() if self.only_if_far else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place the waiting jobs, and note which were not reached."""
