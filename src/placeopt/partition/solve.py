@@ -25,6 +25,11 @@ from placeopt.solving.params import SolveParams
 
 MEND_SHARE = 0.4
 """Part of the time that is kept for the whole: putting together, filling up, the bound, the check."""
+WORK_SHARE = 0.5
+"""
+Part of the time limit that stands for work in deterministic mode, of parts and whole together: one process may have to
+solve all parts, and the clock, which is a guard there, also runs while they are compiled, sent and checked.
+"""
 LEAST_S = 0.01
 """Least seconds of a part."""
 NO_DIGEST = "0" * 64
@@ -38,20 +43,22 @@ class _Task:
     number: int
     instance: Instance
     params: SolveParams
-    """In deterministic mode, with the work that the part may use, in seconds."""
     ends_at: float
     """When all parts are due, in seconds since the epoch."""
     turns: int
     """Parts that one process solves from then on, this one included, between which the time left is divided."""
+    share: float
+    """Part of the time limit that stands for work in deterministic mode, however many processes there are."""
 
     def __reduce__(self) -> tuple[Callable[..., _Task], tuple[Any, ...]]:
         """Pack the round only when it is sent, so that no more rounds are packed than there are processes."""
-        return _unpacked, (self.number, PackedRound.of(self.instance), self.params, self.ends_at, self.turns)
+        _, _, *rest = vars(self).values()
+        return _unpacked, (self.number, PackedRound.of(self.instance), *rest)
 
 
-def _unpacked(number: int, packed: PackedRound, params: SolveParams, ends_at: float, turns: int) -> _Task:
+def _unpacked(number: int, packed: PackedRound, *rest: Any) -> _Task:
     with gc_paused():
-        return _Task(number, packed.unpacked(), params, ends_at, turns)
+        return _Task(number, packed.unpacked(), *rest)
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ def solve_in_parts(
     jobs: int | None = None,
     policy: Policy | None = None,
     method: str = "auto",
-    mend: str = "stranding",
+    mend: str = "auto",
     time_limit_s: float = 3.0,
     seed: int = 0,
     deterministic: bool = False,
@@ -141,9 +148,10 @@ def solve_in_parts(
         in_order = sorted(done.items())  # by the part's number, not as they ended
         start = joined(problem, dealt, ((number, one.places) for number, one in in_order))
     cancel = threading.Event()
-    given = RoundInput(
-        started, start=start, limits=tuple(one.limit for _, one in in_order), cancel=cancel if interrupted else None
-    )
+    limits = tuple(one.limit for _, one in in_order)
+    given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)
+    if deterministic:
+        given, params = _on_work(given, params, started + time_limit_s, WORK_SHARE * MEND_SHARE)
     del done, in_order
     if interrupted:
         cancel.set()
@@ -154,36 +162,38 @@ def solve_in_parts(
     return plan
 
 
+def _on_work(given: RoundInput, params: SolveParams, due: float, share: float) -> tuple[RoundInput, SolveParams]:
+    """Return a round that may use ``share`` of the time limit as work, and is due on ``time.monotonic`` at ``due``."""
+    params = replace(params, time_limit_s=share * params.time_limit_s)
+    return replace(given, started=due - params.time_limit_s), params
+
+
 def _tasks(
     problem: Problem, dealt: Sequence[Part], method: str, whole: SolveParams, started: float, width: int
 ) -> list[_Task]:
     """Return the parts; ``started`` is when the call began, on ``time.monotonic``, ``width`` how many go at a time."""
     params = replace(whole, method=method, threads=1)
-    due = started + whole.time_limit_s
-    if whole.deterministic:  # the clock is a guard only, and no measure of it may reach the plan
-        params = replace(params, time_limit_s=whole.time_limit_s * (1 - MEND_SHARE) / len(dealt))
-        left = due - MEND_SHARE / 2 * whole.time_limit_s - time.monotonic()
-    else:
-        left = (due - time.monotonic()) * (1 - MEND_SHARE)
-    ends_at = time.time() + left
+    kept = MEND_SHARE / 2 if whole.deterministic else MEND_SHARE  # there the clock is a guard only
+    ends_at = time.time() + (1 - kept) * (started + whole.time_limit_s - time.monotonic())
+    share = WORK_SHARE * (1 - MEND_SHARE) / len(dealt)
     return [
-        _Task(number, part_instance(problem, part, number), params, ends_at, -(-(len(dealt) - number) // width))
+        _Task(number, part_instance(problem, part, number), params, ends_at, -(-(len(dealt) - number) // width), share)
         for number, part in enumerate(dealt)
     ]
 
 
 def _solve_part(task: _Task) -> _Done:
     """Solve one part, without a plan: what is placed is checked as a whole."""
-    began, left = time.monotonic(), max(task.ends_at - time.time(), LEAST_S)
-    params = task.params
+    given, params = RoundInput(time.monotonic()), task.params
+    left = max(task.ends_at - time.time(), LEAST_S)
     if params.deterministic:
-        began += left - params.time_limit_s  # so that the guard is due when all parts are
+        given, params = _on_work(given, params, given.started + left, task.share)
     else:
         params = replace(params, time_limit_s=left / task.turns)
     task.instance.__dict__["digest"] = NO_DIGEST
     with Solver() as solver:
         run = solver.run_stages(
-            lambda: Solver.compiled(task.instance, task.instance.policy, params, began), params, RoundInput(began)
+            lambda: Solver.compiled(task.instance, task.instance.policy, params, given.started), params, given
         )
     if isinstance(run, Plan):
         return _Done(task.number, NO_PLACES, "time")

@@ -159,8 +159,8 @@ def _deal_jobs(
     Shape (J,): the part of every job; running ones where they are.
 
     Of each class of waiting jobs a part gets its share of what is free on nodes that the class may run on, rounded
-    down. The rest goes, one job at a time, to the part with the greatest share of its room left. Classes whose jobs
-    ask for most come first.
+    down. The rest goes to the parts with the greatest share of their room left, one job each. Classes whose jobs ask
+    for most come first.
     """
     of_job = np.zeros(problem.num_jobs, dtype=np.int64)
     waiting = np.ones(problem.num_jobs, dtype=bool)
@@ -178,10 +178,12 @@ def _deal_jobs(
             continue
         number = np.floor(len(mine) * (room[k] / total)).astype(np.int64)
         left -= number * asked[k]
+        open_ = room[k] > 0
         for _ in range(len(mine) - int(number.sum())):
-            part = int(np.where(room[k] > 0, left / whole, -np.inf).argmax())
+            part = int(np.where(open_, left / whole, -np.inf).argmax())
             number[part] += 1
             left[part] -= asked[k]
+            open_[part] = False
         of_job[mine] = np.repeat(np.arange(parts), number)
     return of_job
 

@@ -68,7 +68,7 @@ class Method:
         return replace(self, stages=kept)
 
     def from_start(self) -> Method:
-        """Return the method that goes on from given placements, and runs greedy only if these are far from the bound."""
+        """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
         stages: list[Stage | Block] = []
         for stage in self.stages:
             if isinstance(stage, Greedy):
