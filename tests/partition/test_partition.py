@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
-from placeopt import BadInput, Instance, solve, solve_in_parts, violations
+from placeopt import BadInput, Instance, Interrupted, solve, solve_in_parts, violations
 from placeopt.generators import generate
 from placeopt.model import Domain, Policy
 from placeopt.model.policy import Queue, Quota
+from placeopt.parallel import workers
 from placeopt.partition import WAYS, split
 from placeopt.partition.split import deal, groups_of
 from placeopt.solving.audit import audit
 
+elsewhere = pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(
+                importlib.util.find_spec(package) is None, reason=f"{package} is not installed; pip install it to try"
+            ),
+        )
+        for name, package in (("dask", "distributed"), ("ray", "ray"))
+    ],
+)
 RACKS = (Domain(id="r0"), Domain(id="r1"))
 
 
@@ -98,6 +114,28 @@ class TestSplit:
             assert [sorted(n.machine for n in p.cluster.nodes) for p in parts] == [["dear", "idle"]] * 2
             assert [len(p.jobs) for p in parts] == [1, 1]
 
+    @pytest.mark.parametrize("by", ["random", "price"])
+    def test_alike_parts_have_as_many_jobs_of_every_class(self, by: str) -> None:
+        """Idle nodes of one kind: of each class no part has more than one job more than another."""
+        idle = [node(f"n{i}") for i in range(8)]
+        waiting = [
+            job(f"j{size}-{i}", gpus=size, value=size) for size, n in ((1, 13), (2, 7), (4, 2)) for i in range(n)
+        ]
+        parts = split(instance(idle, waiting, machines=[machine(gpus=4)]), 4, by, seed=3)  # type: ignore[arg-type]
+        assert [len(part.cluster.nodes) for part in parts] == [2] * 4
+        for size, most, least in ((1, 4, 3), (2, 2, 1), (4, 1, 0)):
+            counts = [sum(one.options[0].demand.gpus == size for one in part.jobs) for part in parts]
+            assert sorted({most, least} | set(counts)) == [least, most], (size, counts)
+
+    def test_a_part_gets_jobs_in_proportion_to_what_is_free_for_them(self) -> None:
+        """One rack has twice the free GPUs of the other; a job that is allowed in one rack only goes there."""
+        nodes = [node(f"n{i}", domain="r0" if i < 4 else "r1") for i in range(6)]
+        jobs = [job(f"j{i}") for i in range(30)] + [job("there", nodes_allowed=("n5",))]
+        round_ = instance(nodes, jobs, machines=[machine(gpus=2)], domains=RACKS)
+        parts = {len(part.cluster.nodes): {one.id for one in part.jobs} for part in split(round_, 2, "rack")}
+        assert {size: len(ids - {"there"}) for size, ids in parts.items()} == {4: 20, 2: 10}
+        assert "there" in parts[2]
+
     def test_bad_arguments_are_reported_with_what_was_expected(self) -> None:
         """Before anything is built."""
         with pytest.raises(BadInput, match="parts: 0; expected 1 or more"):
@@ -112,19 +150,42 @@ class TestWhole:
     """What comes of it."""
 
     @pytest.mark.parametrize("by", WAYS)
-    def test_the_plan_is_checked_as_a_whole_and_never_worse_than_greedy(self, by: str) -> None:
-        """One process, deterministic, so twice the same."""
+    def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(self, by: str) -> None:
+        """Gangs of which few fit into a part: greedy on the whole runs then, too."""
         round_ = generate("gangs", jobs=12, nodes=8, gpus=4, seed=2)
-        plans = [
-            solve_in_parts(round_, parts=2, by=by, jobs=1, time_limit_s=4, deterministic=True)  # type: ignore[arg-type]
-            for _ in range(2)
-        ]
-        greedy = solve(round_, method="stranding", deterministic=True, time_limit_s=4)
-        assert plans[0] == plans[1]
-        assert violations(round_, plans[0]) == []
-        assert audit(round_, plans[0]) == []
-        assert plans[0].levels[0].objective >= greedy.levels[0].objective
-        assert plans[0].levels[0].bound is not None
+        plan = solve_in_parts(
+            round_,
+            parts=2,
+            by=by,  # type: ignore[arg-type]
+            jobs=1,
+            mend="stranding",
+            time_limit_s=20,
+            deterministic=True,
+        )
+        greedy = solve(round_, method="stranding", deterministic=True, time_limit_s=20)
+        assert violations(round_, plan) == []
+        assert audit(round_, plan) == []
+        assert plan.levels[0].objective >= greedy.levels[0].objective
+        assert plan.levels[0].bound is not None
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_small_rounds_with_all_features(self, seed: int) -> None:
+        """Queues, uplinks, look-ahead, changes and lost nodes as drawn; a bound never lies below an optimum."""
+        round_ = random_round(np.random.default_rng(seed))
+        plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="patterns", time_limit_s=20, seed=seed)
+        assert violations(round_, plan) == []
+        assert audit(round_, plan) == []
+        best = solve(round_, time_limit_s=20, threads=1)
+        if best.status == "optimal":
+            assert plan.levels[0].objective <= best.levels[0].objective <= plan.levels[0].bound
+
+    def test_the_policy_given_counts_in_parts_and_whole(self) -> None:
+        """A queue that may hold one GPU; the round's own policy has none."""
+        round_ = racked(*(job(f"j{i}", queue="q") for i in range(4)))
+        policy = Policy(name="narrow", queues=(Queue(id="q", quota=Quota(gpu_milli=1000)),))
+        plan = solve_in_parts(round_, parts=2, jobs=1, policy=policy, time_limit_s=20)
+        assert (len(plan.placements), plan.policy.name) == (1, "narrow")
+        assert violations(round_, plan) == []
 
     def test_what_fits_in_no_part_is_placed_in_the_whole(self) -> None:
         """A gang over all nodes."""
@@ -137,4 +198,71 @@ class TestWhole:
         round_ = generate("uniform", jobs=8, nodes=4, gpus=4, seed=1)
         plan = solve_in_parts(round_, parts=2, jobs=2, time_limit_s=60)
         assert violations(round_, plan) == []
-        assert any(stage.name == "previous" for stage in plan.stages)
+        assert any(stage.name == "joined" for stage in plan.stages)
+
+
+class TestSameBytes:
+    """In deterministic mode the number of processes, and which of them ends first, are not seen in the plan."""
+
+    ROUND = generate("varied", jobs=120, nodes=12, gpus=4, seed=5)
+
+    def bytes_of(self, **options: object) -> str:
+        """Parts by patterns, whose linear programs are many; the limit is far off, so that work ends them."""
+        fields = {"parts": 4, "method": "patterns", "mend": "patterns", "time_limit_s": 120.0, **options}
+        plan = solve_in_parts(self.ROUND, seed=1, deterministic=True, **fields)  # type: ignore[arg-type]
+        assert plan.limit != "time"
+        return plan.model_dump_json()
+
+    def test_on_one_two_and_four_processes(self) -> None:
+        """Four parts on four processes end in any order."""
+        assert self.bytes_of(jobs=1) == self.bytes_of(jobs=2) == self.bytes_of(jobs=4)
+
+    def test_whatever_part_ends_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Collected backwards."""
+        forwards = self.bytes_of(jobs=1)
+        monkeypatch.setattr(
+            "placeopt.partition.solve.run_parallel", lambda task, items, width: [task(item) for item in items[::-1]]
+        )
+        assert self.bytes_of(jobs=4) == forwards
+
+    def test_the_work_of_a_part_does_not_depend_on_processes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nor on how much of the time is left."""
+        seen: list[set[float]] = []
+
+        def look(task: object, items: list[object], width: int) -> list[object]:
+            seen.append({item.share * item.params.time_limit_s for item in items})  # type: ignore[attr-defined]
+            return [task(item) for item in items]  # type: ignore[operator]
+
+        monkeypatch.setattr("placeopt.partition.solve.run_parallel", look)
+        for jobs in (1, 3):
+            self.bytes_of(jobs=jobs)
+        assert seen[0] == seen[1]
+        assert len(seen[0]) == 1
+
+    @elsewhere
+    def test_on_other_machines(self, where: str) -> None:
+        """As the workers of dask and of ray give it."""
+        at_home = self.bytes_of(jobs=1)
+        with workers(where, 2) as width:
+            assert width is None
+            assert self.bytes_of(jobs=2) == at_home
+
+
+class TestCtrlC:
+    """An interruption loses no part that has ended."""
+
+    def test_the_parts_that_have_ended_are_joined(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ctrl-C after the first of two."""
+
+        def one_only(task: object, items: list[object], width: int) -> Iterator[object]:
+            yield task(items[0])  # type: ignore[operator]
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("placeopt.partition.solve.run_parallel", one_only)
+        round_ = generate("uniform", jobs=20, nodes=8, gpus=4, seed=1)
+        with pytest.raises(Interrupted) as caught:
+            solve_in_parts(round_, parts=2, time_limit_s=20)
+        plan = caught.value.plan
+        assert violations(round_, plan) == []
+        assert plan.limit == "user"
+        assert plan.facts["jobs_placed"] > plan.facts["jobs_running"]

@@ -2,37 +2,76 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 from placeopt.arguments import INSTANCE, checked, expect
 from placeopt.environment import usable_cores
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, only_documented
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.model import Instance, Plan, Policy
+from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
-from placeopt.partition.split import Way, split
-from placeopt.solving.api import solve
+from placeopt.partition.split import Part, Way, check_split, deal_parts, part_instance
+from placeopt.partition.transfer import NO_PLACES, PackedRound, Places, joined, places_of
+from placeopt.problem import Problem
+from placeopt.solving.api import Interrupted, RoundInput, Solver
+from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
 
 MEND_SHARE = 0.4
 """Part of the time that is kept for the whole: putting together, filling up, the bound, the check."""
+WORK_SHARE = 0.5
+"""
+Part of the time limit that stands for work in deterministic mode, of parts and whole together: one process may have to
+solve all parts, and the clock, which is a guard there, also runs while they are compiled, sent and checked.
+"""
+LEAST_S = 0.01
+"""Least seconds of a part."""
+NO_DIGEST = "0" * 64
+"""In place of the digest of a part's round, which nobody reads, and which would take longer than compiling it."""
 
 
 @dataclass(frozen=True)
 class _Task:
     """One part, as it goes to another process."""
 
+    number: int
     instance: Instance
-    method: str
-    time_limit_s: float
+    params: SolveParams
     ends_at: float
-    """Seconds since the epoch: a part that begins late, for want of a process, has less time."""
-    seed: int
-    deterministic: bool
+    """When all parts are due, in seconds since the epoch."""
+    turns: int
+    """Parts that one process solves from then on, this one included, between which the time left is divided."""
+    share: float
+    """Part of the time limit that stands for work in deterministic mode, however many processes there are."""
+
+    def __reduce__(self) -> tuple[Callable[..., _Task], tuple[Any, ...]]:
+        """Pack the round only when it is sent, so that no more rounds are packed than there are processes."""
+        _, _, *rest = vars(self).values()
+        return _unpacked, (self.number, PackedRound.of(self.instance), *rest)
+
+
+def _unpacked(number: int, packed: PackedRound, *rest: Any) -> _Task:
+    with gc_paused():
+        return _Task(number, packed.unpacked(), *rest)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What comes back from a part."""
+
+    number: int
+    places: Places
+    limit: PlanLimit
 
 
 @checked
+@only_documented
 def solve_in_parts(
     instance: Instance,
     *,
@@ -41,17 +80,17 @@ def solve_in_parts(
     jobs: int | None = None,
     policy: Policy | None = None,
     method: str = "auto",
-    mend: str = "stranding",
+    mend: str = "auto",
     time_limit_s: float = 3.0,
     seed: int = 0,
     deterministic: bool = False,
 ) -> Plan:
     """
-    Split a round, solve the parts side by side, join the plans and repair the rest as a whole.
+    Split a round, solve the parts side by side, join their placements and go on from these as a whole.
 
     Parameters
     ----------
-    instance, policy, time_limit_s, seed, deterministic
+    instance, policy, time_limit_s, seed
         As for ``placeopt.solve``.
     parts, by
         See ``split``.
@@ -61,55 +100,105 @@ def solve_in_parts(
     method
         Of the parts.
     mend
-        Of the whole: its greedy places what fits in no part, and its relaxation bounds the whole round.
+        Of the whole: its greedy places what fits in no part, its stages go on from there, and bound the whole round.
+    deterministic
+        As for ``placeopt.solve``. The plan is the same whatever ``jobs`` is, and on dask and ray: a part's work depends
+        on ``time_limit_s`` and the number of parts only.
 
     Returns
     -------
     Plan
-        Of the whole round, checked as a whole, with a bound that holds for the whole. Never worse than ``mend`` alone.
-        Running jobs are changed by ``mend`` only.
+        Of the whole round, checked as a whole, with a bound that holds for the whole. Within 1 % of that bound, or no
+        worse than ``mend``'s greedy, unless time is short. Running jobs are changed by ``mend`` only.
 
     Raises
     ------
-    BadInput
-        As ``placeopt.solve`` and ``split``.
+    BadInput, Unsupported, Interrupted, InternalFault, MemoryError
+        As ``placeopt.solve`` and ``split``. At Ctrl-C the placements of the parts that have ended are joined.
     """
+    started = time.monotonic()
     expect("instance", instance, Instance, INSTANCE)
     if policy is not None:
         expect("policy", policy, Policy, "a Policy, or None")
     for name, number in (("parts", parts), ("jobs", 1 if jobs is None else jobs)):
         expect(name, number, Integral, "a whole number")
-    SolveParams(time_limit_s=time_limit_s, seed=seed).check()
+    params = SolveParams(method=mend, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
+    params.check()
+    check_split(parts, by)
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs: {jobs}; expected 1 or more")
-    started = time.monotonic()
-    whole = instance if policy is None else instance.model_copy(update={"policy": policy})
-    pieces = split(whole, parts, by, seed)
-    left = time_limit_s - (time.monotonic() - started)
-    side_by_side = min(usable_cores() if jobs is None else jobs, len(pieces))
-    each = max(left * (1 - MEND_SHARE), 0.01) * side_by_side / len(pieces)
-    ends_at = time.time() + left * (1 - MEND_SHARE)
-    tasks = [_Task(piece, method, each, ends_at, seed, deterministic) for piece in pieces]
-    plans = list(run_parallel(_solve_part, tasks, side_by_side))
-    joined = plans[0].model_copy(update={"placements": tuple(p for plan in plans for p in plan.placements)})
-    spent = time.monotonic() - started
-    return solve(
-        whole,
-        method=mend,
-        time_limit_s=max(time_limit_s - spent, 0.01),
-        seed=seed,
-        deterministic=deterministic,
-        previous=joined,
-    )
+    for name in (method, mend):
+        method_of(name)
+    with gc_paused():
+        problem = Solver.compiled(instance, policy or instance.policy, params, started)
+        if isinstance(problem, Plan):
+            return problem
+        dealt = deal_parts(problem, parts, by, seed)
+    width = min(usable_cores() if jobs is None else jobs, len(dealt))
+    done: dict[int, _Done] = {}
+    interrupted = False
+    try:
+        for one in run_parallel(_solve_part, _tasks(problem, dealt, method, params, started, width), width):
+            done[one.number] = one
+            with gc_paused():
+                _ = instance.digest  # the plan states it; now others are at work
+    except KeyboardInterrupt:
+        interrupted = True
+    with gc_paused():
+        in_order = sorted(done.items())  # by the part's number, not as they ended
+        start = joined(problem, dealt, ((number, one.places) for number, one in in_order))
+    cancel = threading.Event()
+    limits = tuple(one.limit for _, one in in_order)
+    given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)
+    if deterministic:
+        given, params = _on_work(given, params, started + time_limit_s, WORK_SHARE * MEND_SHARE)
+    del done, in_order
+    if interrupted:
+        cancel.set()
+    with Solver() as solver:
+        plan = solver.solve_compiled(lambda: problem, params, given)
+    if interrupted:
+        raise Interrupted(plan)
+    return plan
 
 
-def _solve_part(task: _Task) -> Plan:
-    left = task.ends_at - time.time()
-    return solve(
-        task.instance,
-        method=task.method,
-        time_limit_s=task.time_limit_s if task.deterministic else max(min(task.time_limit_s, left), 0.01),
-        threads=1,
-        seed=task.seed,
-        deterministic=task.deterministic,
-    )
+def _on_work(given: RoundInput, params: SolveParams, due: float, share: float) -> tuple[RoundInput, SolveParams]:
+    """Return a round that may use ``share`` of the time limit as work, and is due on ``time.monotonic`` at ``due``."""
+    params = replace(params, time_limit_s=share * params.time_limit_s)
+    return replace(given, started=due - params.time_limit_s), params
+
+
+def _tasks(
+    problem: Problem, dealt: Sequence[Part], method: str, whole: SolveParams, started: float, width: int
+) -> list[_Task]:
+    """Return the parts; ``started`` is when the call began, on ``time.monotonic``, ``width`` how many go at a time."""
+    params = replace(whole, method=method, threads=1)
+    kept = MEND_SHARE / 2 if whole.deterministic else MEND_SHARE  # there the clock is a guard only
+    ends_at = time.time() + (1 - kept) * (started + whole.time_limit_s - time.monotonic())
+    share = WORK_SHARE * (1 - MEND_SHARE) / len(dealt)
+    return [
+        _Task(number, part_instance(problem, part, number), params, ends_at, -(-(len(dealt) - number) // width), share)
+        for number, part in enumerate(dealt)
+    ]
+
+
+def _solve_part(task: _Task) -> _Done:
+    """Solve one part, without a plan: what is placed is checked as a whole."""
+    given, params = RoundInput(time.monotonic()), task.params
+    left = max(task.ends_at - time.time(), LEAST_S)
+    if params.deterministic:
+        given, params = _on_work(given, params, given.started + left, task.share)
+    else:
+        params = replace(params, time_limit_s=left / task.turns)
+    task.instance.__dict__["digest"] = NO_DIGEST
+    with Solver() as solver:
+        run = solver.run_stages(
+            lambda: Solver.compiled(task.instance, task.instance.policy, params, given.started), params, given
+        )
+    if isinstance(run, Plan):
+        return _Done(task.number, NO_PLACES, "time")
+    if run.is_interrupted:
+        raise KeyboardInterrupt
+    context = run.context
+    places = places_of(context.problem, context.incumbent.allocation)
+    return _Done(task.number, places, context.budget.limit)

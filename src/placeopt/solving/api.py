@@ -15,7 +15,8 @@ from placeopt.errors import BadInput, OutOfTime, only_documented
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
-from placeopt.problem import Problem, compile_problem
+from placeopt.model.plan import PlanLimit
+from placeopt.problem import Allocation, Problem, compile_problem
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.race import RACERS
 from placeopt.solvers.registry import check_extra
@@ -54,6 +55,10 @@ class RoundInput:
     started: float  # when the call began, on ``time.monotonic``, reading included
     read_s: float | None = None  # seconds that reading the instance took, for the plan's record
     previous: Plan | None = None  # a plan of an earlier round, as a hint
+    start: Allocation | None = None
+    """Where jobs were placed in parts of the round: the first plan, in place of greedy's."""
+    limits: tuple[PlanLimit, ...] = ()
+    """What cut the parts short."""
     cancel: threading.Event | None = None
     on_progress: Callable[[Progress], None] | None = None
     """``cancel``, ``on_progress``: As in ``placeopt.solve``."""
@@ -61,13 +66,31 @@ class RoundInput:
     def budget(self, params: SolveParams, reserve_s: float = 0.0) -> Budget:
         """Return the budget of the round; a plan comes first, so half of the time left is reserved at most."""
         ends, cores = self.started + params.time_limit_s, usable_cores()
-        return Budget(
+        budget = Budget(
             params,
             started=self.started,
             deadline=ends - min(reserve_s, max(ends - time.monotonic(), 0.0) / 2),
             threads=1 if params.deterministic else min(params.threads or cores, cores),
             cancelled=None if self.cancel is None else self.cancel.is_set,
         )
+        for limit in self.limits:
+            budget.note_limit(limit)
+        return budget
+
+
+@dataclass(frozen=True)
+class RoundRun:
+    """A round whose stages have run."""
+
+    context: SolveContext
+    compile_s: float
+    run_s: float
+    """Seconds that the stages took, checks included."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended it; there may have been one in a solve."""
+        return self.context.budget.limit == "user" and self.context.budget.cancelled is None
 
 
 def _check_solver_options(method: Method, params: SolveParams) -> None:
@@ -177,15 +200,22 @@ class Solver:
         params = SolveParams.of(options)
         check_call(previous=previous, cancel=cancel, on_progress=on_progress)
 
-        def compiled() -> Problem | Plan:
-            policy = self.policy or instance.policy
-            try:
-                latest = max(started + params.time_limit_s, time.monotonic() + DISTANCES_S)
-                return compile_problem(instance, policy, deadline=latest)
-            except OutOfTime as error:
-                return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
+        return self.solve_compiled(
+            lambda: self.compiled(instance, self.policy or instance.policy, params, started, read_s),
+            params,
+            RoundInput(started, read_s, previous=previous, cancel=cancel, on_progress=on_progress),
+        )
 
-        return self.solve_compiled(compiled, params, RoundInput(started, read_s, previous, cancel, on_progress))
+    @staticmethod
+    def compiled(
+        instance: Instance, policy: Policy, params: SolveParams, started: float, read_s: float | None = None
+    ) -> Problem | Plan:
+        """Return the compiled round, or a plan that places nothing if time is over before; see `RoundInput`."""
+        try:
+            latest = max(started + params.time_limit_s, time.monotonic() + DISTANCES_S)
+            return compile_problem(instance, policy, deadline=latest)
+        except OutOfTime as error:
+            return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
 
     def solve_compiled(
         self,
@@ -207,9 +237,31 @@ class Solver:
         Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other,
         ``Interrupted`` at Ctrl-C, with the best plan in it, ``InternalFault`` if referee or audit refuse the plan.
         """
+        ran = self.run_stages(compiled, params, given, prove=prove, decision=decision)
+        if isinstance(ran, Plan):
+            return ran
+        context, solve_s = ran.context, ran.run_s - ran.context.budget.check_s
+        with gc_paused():
+            plan = finish(context, given.read_s, ran.compile_s, solve_s, explain=explain)
+        if ran.is_interrupted:
+            raise Interrupted(plan)
+        return plan
+
+    def run_stages(
+        self,
+        compiled: Callable[[], Problem | Plan],
+        params: SolveParams,
+        given: RoundInput,
+        *,
+        prove: bool = True,
+        decision: LookaheadDecision | None = None,
+    ) -> RoundRun | Plan:
+        """Return a round whose stages have run, without its plan; a plan that ``compiled`` gives as it is."""
         method = method_of(params.method)
         if not prove and method.is_greedy:
             method = method.without_bound()
+        if given.start is not None:
+            method = method.from_start()
         _check_solver_options(method, params)
         if method.needs_solver:
             self.start()
@@ -226,7 +278,7 @@ class Solver:
                 problem,
                 budget,
                 greedy=method.greedy,
-                handover=Handover(previous_plan=given.previous, decision=decision),
+                handover=Handover(previous_plan=given.previous, start=given.start, decision=decision),
                 on_progress=given.on_progress,
             )
         context.solvers = SolverRunners(context, self._runners)
@@ -234,12 +286,7 @@ class Solver:
             run_stages(context, method.stages)
         except KeyboardInterrupt:
             budget.note_limit("user")
-        solve_s = time.monotonic() - solving - budget.check_s
-        with gc_paused():
-            plan = finish(context, given.read_s, compile_s, solve_s, explain=explain)
-        if budget.limit == "user" and budget.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
-            raise Interrupted(plan)
-        return plan
+        return RoundRun(context, compile_s, time.monotonic() - solving)
 
 
 @only_documented

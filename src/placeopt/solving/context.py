@@ -55,6 +55,7 @@ class Handover:
     """What stages leave for later ones."""
 
     previous_plan: Plan | None = None  # a plan of an earlier round, from the caller
+    start: Allocation | None = None  # where jobs were placed in parts of the round
     decision: LookaheadDecision | None = None
     """What look-ahead has decided on this very problem before the round, from the live cluster."""
     is_decided: bool = False  # whether look-ahead leaves nothing to decide

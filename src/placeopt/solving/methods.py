@@ -15,6 +15,7 @@ from placeopt.solving.stages.exact import Exact, LoadRace
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from placeopt.solving.stages.greedy import Greedy
+from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
 from placeopt.solving.stages.node_patterns import NodePatterns
@@ -66,6 +67,18 @@ class Method:
         """Return the method without the stages that only bound the value."""
         kept = tuple(stage for stage in self.stages if not isinstance(stage, BeginBound | Bound))
         return replace(self, stages=kept)
+
+    def from_start(self) -> Method:
+        """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
+        stages: list[Stage | Block] = []
+        for stage in self.stages:
+            if isinstance(stage, Greedy):
+                stages.append(JoinedPlan())
+            elif not isinstance(stage, DrbPlan | SwafPlan):
+                stages.append(stage)
+            if isinstance(stage, Bound):
+                stages.append(Greedy(only_if_far=True))
+        return replace(self, stages=tuple(stages))
 
 
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())

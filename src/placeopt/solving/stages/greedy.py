@@ -24,10 +24,16 @@ class Greedy:
 
     name: ClassVar[str] = "heuristic"
     uses_solver: ClassVar[bool] = False
+    only_if_far: bool = False
+    """Whether it runs only where a plan from elsewhere is worth much less than the bound."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where a plan of the greatest value is there: else one comes first, however little time is left."""
-        return "the value is proven" if context.incumbent.number and context.value_proven else None
+        if self.only_if_far and not context.is_far:
+            return "the plan is close to the bound"
+        if context.incumbent.number and context.value_proven:
+            return "the value is proven"
+        return context.budget.stop_reason() if self.only_if_far else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place the waiting jobs, and note which were not reached."""
