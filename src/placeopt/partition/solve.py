@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -137,10 +138,11 @@ def solve_in_parts(
     width = min(usable_cores() if jobs is None else jobs, len(dealt))
     done: dict[int, _Done] = {}
     interrupted = False
+    tasks = _tasks(problem, dealt, method, params, started, width)
     try:
-        for one in run_parallel(_solve_part, _tasks(problem, dealt, method, params, started, width), width):
-            done[one.number] = one
-            with gc_paused():
+        with gc_paused() if width > 1 else nullcontext():  # records are packed here, and parts solved elsewhere
+            for one in run_parallel(_solve_part, tasks, width):
+                done[one.number] = one
                 _ = instance.digest  # the plan states it; now others are at work
     except KeyboardInterrupt:
         interrupted = True
@@ -152,7 +154,7 @@ def solve_in_parts(
     given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)
     if deterministic:
         given, params = _on_work(given, params, started + time_limit_s, WORK_SHARE * MEND_SHARE)
-    del done, in_order
+    del done, in_order, tasks
     if interrupted:
         cancel.set()
     with Solver() as solver:
