@@ -41,7 +41,7 @@ from typing import NamedTuple
 
 from placeopt.check.case import CheckCase, Violation
 from placeopt.check.directory import Directory
-from placeopt.check.form import check_account, check_reference
+from placeopt.check.form import check_account, check_reasons, check_reference
 from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
@@ -111,10 +111,14 @@ class Referee:
 
     def violations(self, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
         """List what a plan breaks, as the function `violations` does."""
-        same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
-        known = same and not plan.preempted  # what is preempted must stand in `unplaced`
-        case = CheckCase.of(self.instance, plan, self._directory, resolve=not known)
-        for check in (check_reference, check_account) if known else RULES:
+        rules = RULES
+        if since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES):
+            if [waiting.job for waiting in plan.unplaced] == [waiting.job for waiting in since.unplaced]:
+                rules = (check_reference, check_reasons)
+            elif not plan.preempted:  # what is preempted must stand in `unplaced`
+                rules = (check_reference, check_account)
+        case = CheckCase.of(self.instance, plan, self._directory, resolve=rules is RULES)
+        for check in rules:
             check(case)
         return case.found
 

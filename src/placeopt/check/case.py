@@ -113,7 +113,8 @@ class CheckCase:
         for placement in placements if running else ():
             now = running.get(placement.job)
             if now is not None and placement.job not in self.relation:
-                self.relation[placement.job] = compare(now, placement)
+                kept = now.assignments is placement.assignments and now.option == placement.option
+                self.relation[placement.job] = "same" if kept else compare(now, placement)
 
     @classmethod
     def of(
