@@ -187,6 +187,25 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     assert not master.take(np.zeros(4))
 
 
+def test_a_copy_gives_patterns_by_itself_and_large_parts_can_wait() -> None:
+    """Three nodes, a pattern on 1.7 of them: one node takes it, or two where a large part counts as whole."""
+    problem = problem_of(instance(3, [job(f"s{i}", value=3) for i in range(9)], machines=[machine(gpus=2)]))
+    bundle_groups, state = bundle_groups_of(problem), State(problem)
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=5)
+    master.add_plan([(0, {0: 2})])
+    mix = np.array([3.4, 1.7])
+    assert master.worth(mix) == 15  # 5 + 3 x 3.4, rounded down
+    for large, used in ((False, 1), (True, 2)):
+        other = master.copy()
+        assert other.take(mix, large=large)
+        assert other.used == {(0, ((0, 2),)): used}
+        assert other.nodes_left == 3 - used
+    assert not master.used
+    assert master.nodes_left == 3
+    assert solve(master.model(), SolveOptions(time_limit_s=10, relax=True)).bound == 5 + 6 * 3
+
+
 def test_gangs_start_whole_or_not_at_all() -> None:
     """
     Three nodes of one GPU, two gangs of two: the relaxation runs one and a half. Rounded, rounded down, and free again.

@@ -9,6 +9,7 @@ from placeopt.generators import generate
 from placeopt.model import Plan, Policy
 from placeopt.model.plan import Stage
 from placeopt.model.policy import Changes
+from placeopt.solving.stages import node_patterns
 
 
 def stage_of(plan: Plan) -> Stage:
@@ -40,6 +41,21 @@ def test_the_same_plan_twice() -> None:
     )
     assert one == two
     assert stage_of(one).outcome == "improved"
+
+
+@pytest.mark.parametrize("seed", [24, 25, 26])
+def test_the_last_nodes_are_filled_in_whole_numbers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the integer program the plan is worth more than by rounding large parts alone."""
+    round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=seed)
+
+    def solved() -> Plan:
+        return placeopt.solve(round_, method="patterns", time_limit_s=60, deterministic=True, isolation="thread")
+
+    plan = solved()
+    monkeypatch.setattr(node_patterns, "FEW_NODES", 0)
+    rounded = solved()
+    assert violations(round_, plan) == []
+    assert plan.levels[0].objective > rounded.levels[0].objective
 
 
 def test_it_stands_aside() -> None:

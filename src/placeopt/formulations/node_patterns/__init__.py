@@ -18,15 +18,9 @@ from placeopt.formulations.node_patterns.groups import (
     shares_nest,
     state_groups_of,
 )
-from placeopt.formulations.node_patterns.master import (
-    RELAXES,
-    PatternMaster,
-    PlacementRequest,
-    patterns_of_plan,
-    placement_requests,
-    proven_bound,
-)
+from placeopt.formulations.node_patterns.master import RELAXES, PatternMaster, proven_bound
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern, PatternPricing
+from placeopt.formulations.node_patterns.realise import PlacementRequest, patterns_of_plan, placement_requests
 from placeopt.formulations.node_patterns.start_prices import capacity_model, capacity_prices
 
 __all__ = [

@@ -1,11 +1,10 @@
-"""
-The master: which mix of known patterns is worth most, what its prices prove, and the jobs on nodes that it stands for.
-"""
+"""The master: which mix of known patterns is worth most, and what its prices prove."""
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from placeopt.formulations.node_patterns.groups import CHARGES, BundleGroups, JobGroups, NodeStates
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Problem
+from placeopt.problem import IntArray
 
 EXACT = 1e-6
 LARGE = 0.6
@@ -38,6 +37,7 @@ class PatternMaster:
         self, bundle_groups: BundleGroups, states: NodeStates, group: IntArray, job_groups: JobGroups, held: int
     ) -> None:
         self._bundle_groups, self._job_groups, self._held = bundle_groups, job_groups, held
+        self._parts = CHARGES if job_groups.charge.any() else 1
         order = np.argsort(group, kind="stable")
         size = np.bincount(group, weights=states.count).astype(np.int64)
         self._free = np.split(np.repeat(order, states.count[order]), np.cumsum(size)[:-1])
@@ -53,6 +53,23 @@ class PatternMaster:
         self.least: IntArray = np.zeros(len(job_groups.job_group), dtype=np.int64)
         self.most: IntArray = job_groups.size[job_groups.job_group]
         """Shapes (W,): limits on the jobs that start each start."""
+
+    def copy(self) -> PatternMaster:
+        """Return a master of the same columns and nodes that gives patterns by itself."""
+        out = copy.copy(self)
+        out._free, out._columns, out._seen = list(self._free), list(self._columns), set(self._seen)
+        out.least, out.most, out._slots = self.least.copy(), self.most.copy(), self._slots.copy()
+        out.used = Counter(self.used)
+        return out
+
+    @property
+    def nodes_left(self) -> int:
+        """Nodes that have no pattern yet."""
+        return sum(map(len, self._free))
+
+    def worth(self, values: np.ndarray) -> int:
+        """Return the net value of a mix, what is held included, rounded down; ``values`` are those of the columns."""
+        return self._held + int(values[: len(self.least)] @ self._job_groups.value + EXACT)
 
     def __len__(self) -> int:
         """Return the number of columns beside those of starts."""
@@ -110,7 +127,7 @@ class PatternMaster:
         """
         Build the linear program; its duals of the first rows, by ``prices``, are what bundles are worth.
 
-        Its objective is value less charges, in 1 / CHARGES of a value.
+        Its objective is value, less charges, where there are any: then in 1 / CHARGES of a value.
         """
         job_groups = self._job_groups
         builder = ModelBuilder(deadline)
@@ -131,13 +148,14 @@ class PatternMaster:
         selected = several[job_groups.job_group]
         row = np.cumsum(several) - 1
         builder.add_rows(row[job_groups.job_group[selected]], starts[selected], 1, NO_LOWER, job_groups.size[several])
-        builder.set_objective(starts, CHARGES * job_groups.value - job_groups.charge, "max", CHARGES * self._held)
+        worth = self._parts * job_groups.value - job_groups.charge
+        builder.set_objective(starts, worth, "max", self._parts * self._held)
         return builder.build()
 
     def prices(self, model: LinearModel, duals: np.ndarray) -> IntArray:
         """Return the worth of a bundle of each group by the duals of ``model``, (D,), unit 1 / ``job_groups.scale``."""
         own = len(self._bundle_groups)
-        exact = duals[:own] / model.row_divisor[:own] * self._job_groups.scale / CHARGES
+        exact = duals[:own] / model.row_divisor[:own] * self._job_groups.scale / self._parts
         return np.rint(np.clip(np.nan_to_num(exact), 0, 2.0**61)).astype(np.int64)
 
     def fix_gangs(self, values: np.ndarray, *, down: bool) -> bool:
@@ -160,13 +178,13 @@ class PatternMaster:
         self.least[:] = 0
         return forced
 
-    def take(self, values: np.ndarray) -> bool:
+    def take(self, values: np.ndarray, *, large: bool = True) -> bool:
         """
         Give nodes the patterns that the relaxation uses: in whole nodes, and once more where it does so in large part.
 
-        That is all of LARGE, at least the largest. A pattern that is used without need only leaves room, so no more
-        than the nodes of each group limit this. Nodes that take the patterns of one column lie evenly among all of a
-        group, so that they are like the group. Returns whether any part was left.
+        Large parts, left alone unless ``large``, are those from LARGE on, at least the largest. A pattern that is used
+        without need only leaves room, so no more than the nodes of each group limit this. Nodes that take the patterns
+        of one column lie evenly among all of a group, so that they are like it. Returns whether any part was left.
         """
         size = np.array([len(states) for states in self._free], dtype=np.int64)
         group, parts = np.array([(column.group, column.parts) for column in self._columns], dtype=np.int64).T
@@ -177,7 +195,7 @@ class PatternMaster:
         rest = np.maximum(nodes - number, 0)
         free = size - np.bincount(group, weights=number, minlength=len(size)).astype(np.int64)
         rounded = False
-        for c in np.argsort(-rest, kind="stable").tolist():
+        for c in np.argsort(-rest, kind="stable").tolist() if large else ():
             if rest[c] <= EXACT or (rest[c] < LARGE and rounded):
                 break
             if free[group[c]] > 0:
@@ -245,140 +263,3 @@ def proven_bound(job_groups: JobGroups, price: IntArray, best: IntArray, count: 
     total += sum(b * n for b, n in zip(best.tolist(), count.tolist(), strict=True))
     bound: int = held + total // job_groups.scale
     return bound
-
-
-@dataclass(frozen=True)
-class PlacementRequest:
-    """A job in an option, one node a bundle. Nothing is promised: whether it may stand there is for others to say."""
-
-    job: int
-    option: int
-    nodes: tuple[int, ...]
-
-
-def patterns_of_plan(
-    problem: Problem, allocation: Allocation, bundle_groups: BundleGroups, states: NodeStates
-) -> Iterator[tuple[int, NodePattern]]:
-    """Yield (state, pattern) of every node as ``allocation`` fills it; running jobs are part of the state."""
-    state_of = np.full(problem.num_nodes, -1, dtype=np.int64)
-    for s, nodes in enumerate(states.nodes):
-        state_of[nodes] = s
-    per_node: dict[int, NodePattern] = {}
-    workers = problem.options.bundle_workers.tolist()
-    for job, placement in enumerate(allocation):
-        if placement is None or job in problem.running:
-            continue
-        bundle_group = int(bundle_groups.of_option[placement.option])
-        for node in placement.nodes[:: workers[placement.option]]:
-            pattern = per_node.setdefault(node, {})
-            pattern[bundle_group] = pattern.get(bundle_group, 0) + 1
-    for node, pattern in per_node.items():
-        yield int(state_of[node]), pattern
-
-
-def placement_requests(
-    problem: Problem,
-    bundle_groups: BundleGroups,
-    states: NodeStates,
-    job_groups: JobGroups,
-    used: Iterable[tuple[Key, int]],
-    number: np.ndarray,
-) -> Iterator[PlacementRequest]:
-    """
-    Yield the jobs of patterns, each with how often it is used; those with large bundles first, which fit worst later.
-
-    ``number``, shape (W,), is how many jobs the mix starts in each start. These go first: a job that could run in
-    several starts takes the one that the mix gives it, not the one worth most by itself. Slots that are left then go to
-    the most valuable jobs that are left, of which each takes the first start with room.
-
-    Nodes of a state take their patterns rack by rack, so equal patterns lie together, and with them the bundles of a
-    bundle group.
-    """
-    slots = _slots(problem, states, used)
-    starts = _jobs_of_starts(bundle_groups, job_groups, {k: len(nodes) for k, nodes in slots.items()}, number)
-    for bundle_group, taken in starts:
-        rack_slots = _Racks(problem, slots[bundle_group])
-        for start, job in sorted(taken, key=lambda pair: -int(job_groups.bundles[pair[0]])):
-            option = problem.options_of(job)[int(job_groups.place[start])]
-            workers = int(problem.options.bundle_workers[option])
-            nodes = rack_slots.take(
-                int(job_groups.bundles[start]), int(problem.options.workers_per_node[option]) // workers
-            )
-            if nodes is not None:
-                yield PlacementRequest(job, option, nodes)
-
-
-def _jobs_of_starts(
-    bundle_groups: BundleGroups, job_groups: JobGroups, free: dict[int, int], number: np.ndarray
-) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return (start, job) pairs by bundle group, those with the largest bundles first; ``free``: slots of each."""
-    left = [jobs.tolist() for jobs in job_groups.jobs]
-    for members in left:
-        members.reverse()  # taken from the end, so in the order of the file
-    worth = job_groups.value / job_groups.bundles
-    size = np.array([*bundle_groups.sizes, 0])[bundle_groups.level] * bundle_groups.units
-    out: list[tuple[int, list[tuple[int, int]]]] = [(k, []) for k in sorted(free, key=lambda k: (-int(size[k]), k))]
-    mixed = np.floor(number + EXACT).astype(np.int64)
-    for most in (mixed, job_groups.size[job_groups.job_group]):
-        for bundle_group, taken in out:
-            starts = np.flatnonzero(job_groups.bundle_group == bundle_group)
-            keys = (-job_groups.bundles[starts], job_groups.charge[starts], -worth[starts])
-            for start in starts[np.lexsort(keys)].tolist():
-                members, bundles = left[int(job_groups.job_group[start])], int(job_groups.bundles[start])
-                count = min(len(members), free[bundle_group] // bundles, int(most[start]))
-                taken.extend((start, members.pop()) for _ in range(count))
-                free[bundle_group] -= count * bundles
-    return out
-
-
-def _slots(problem: Problem, states: NodeStates, used: Iterable[tuple[Key, int]]) -> dict[int, list[int]]:
-    """Nodes by bundle group, one entry a bundle."""
-    rack = problem.topology.node_domain
-    nodes = [iter(of_state[np.argsort(rack[of_state], kind="stable")].tolist()) for of_state in states.nodes]
-    out: dict[int, list[int]] = {}
-    for (state, pattern), times in used:
-        for _ in range(times):
-            node = next(nodes[state])
-            for bundle_group, number in pattern:
-                out.setdefault(bundle_group, []).extend([node] * number)
-    return out
-
-
-class _Racks:
-    """The slots of a bundle group by rack."""
-
-    def __init__(self, problem: Problem, slots: list[int]) -> None:
-        rack: IntArray = problem.topology.node_domain
-        self._free: dict[int, list[int]] = {}
-        for node in sorted(slots):
-            self._free.setdefault(int(rack[node]), []).append(node)
-
-    def take(self, bundles: int, per_node: int) -> tuple[int, ...] | None:
-        """
-        Return nodes for a job: of the rack with least slots that takes it whole, else of those with most.
-
-        None if it may not lie so densely; the slots that were looked at are given up. None, too, where an earlier job
-        gave up so many.
-        """
-        if bundles == 1:
-            return (self._pop(next(iter(self._free))),) if self._free else None
-        enough = [d for d, nodes in self._free.items() if len(nodes) >= bundles]
-        if enough:
-            rack_slots = [min(enough, key=lambda d: (len(self._free[d]), d))]
-        else:
-            rack_slots = sorted(self._free, key=lambda d: (-len(self._free[d]), d))
-        chosen: list[int] = []
-        on_node: dict[int, int] = {}
-        for rack in rack_slots:
-            while rack in self._free and len(chosen) < bundles:
-                node = self._pop(rack)
-                on_node[node] = on_node.get(node, 0) + 1
-                if on_node[node] <= per_node:
-                    chosen.append(node)
-        return tuple(chosen) if len(chosen) == bundles else None
-
-    def _pop(self, rack: int) -> int:
-        node = self._free[rack].pop()
-        if not self._free[rack]:
-            del self._free[rack]
-        return node

@@ -61,6 +61,11 @@ CELLS_PER_JOB = 100
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
+FEW_NODES = 64
+"""Nodes that a mix may leave for an integer program of them: in `varied` with 140 to 250 it does not end in time."""
+INTEGER_SHARE, INTEGER_WORK = 0.1, 2.0
+"""Part of the time left that this program may take, and its work in deterministic mode."""
+
 
 @dataclass(frozen=True)
 class NodePatterns:
@@ -162,6 +167,10 @@ class _PatternSearch:
     def _ends(self) -> float:
         return self.context.budget.deadline - (self._reserved + self.left) * self.check_s
 
+    @property
+    def _left_s(self) -> float:
+        return max(0.0, self._ends - time.monotonic())
+
     def _check_time(self) -> None:
         budget = self.context.budget
         if budget.stopped() or budget.is_past(self._ends):
@@ -185,8 +194,10 @@ class _PatternSearch:
             if not self._add_at(smoothed) and not self._add_at(self.price):
                 return
 
-    def _is_close(self, bound: int) -> bool:
-        return bound - self.objective <= CLOSE * abs(self.objective)
+    def _is_close(self, bound: int, worth: int | None = None) -> bool:
+        """Tell whether a bound is close to a value; None: that of the mix."""
+        reached = self.objective if worth is None else worth
+        return bound - reached <= CLOSE * abs(reached)
 
     def _begin(self) -> None:
         """Price patterns at the duals of what all nodes have together."""
@@ -217,19 +228,40 @@ class _PatternSearch:
         if self.master.fix_gangs(mixed, down=False) and not self._program():
             self.master.fix_gangs(mixed, down=True)
             self._program()
+        if not self.master.take(self.values, large=False) or not self._again():
+            return
+        rest = self.master.copy()
+        whole = self._integers() if rest.nodes_left <= FEW_NODES else None
+        close = whole is not None and self._is_close(self.objective, rest.worth(whole))
+        if not close:
+            self._dive_on()
+        if whole is not None and (close or rest.worth(whole) > self.objective):
+            self.master, self.values, self.objective = rest, whole.astype(np.float64), rest.worth(whole)
+            self.master.take(self.values)
+
+    def _dive_on(self) -> None:
+        """Round the largest parts, and mix again for the nodes that are left, until none is."""
         for _ in range(MOST_ROUNDS):
-            if not self.master.take(self.values):
+            if not self.master.take(self.values) or not self._again():
                 return
-            self.master.add_best(self._pricing.price(self.price))
-            if not self._program() and not (self.master.release_gangs() and self._program()):
-                return
+
+    def _again(self) -> bool:
+        """Mix the best patterns for the nodes that are left; tell whether there is a new mix."""
+        self.master.add_best(self._pricing.price(self.price))
+        return self._program() or (self.master.release_gangs() and self._program())
+
+    def _integers(self) -> IntArray | None:
+        """Return a good mix in whole numbers of the patterns known, for the nodes that are left; None without one."""
+        budget = self.context.budget
+        options = budget.options(INTEGER_WORK, min(self._left_s, INTEGER_SHARE * budget.left_s))
+        solution = self.context.solvers.solve(budget.integer_solver, self.master.model(budget.deadline), options)
+        return solution.values
 
     def _program(self) -> bool:
         """Solve the linear program over the patterns known; tell whether there is a new mix."""
         budget = self.context.budget
         model = self.master.model(budget.deadline)
-        seconds = max(0.0, self._ends - time.monotonic())
-        options = replace(budget.options(SIMPLEX_WORK, seconds), relax=True, start=self._basis, keep_basis=True)
+        options = replace(budget.options(SIMPLEX_WORK, self._left_s), relax=True, start=self._basis, keep_basis=True)
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
             budget.note_limit(solution.limit)
@@ -238,10 +270,9 @@ class _PatternSearch:
         self.price = self.master.prices(model, solution.duals)
         self.price[self._pricing.free_of_charge] = 0
         self.values = solution.relaxed_values
-        starts = self.values[: len(self.job_groups.job_group)]
-        self.objective = self._held + int(starts @ self.job_groups.value)
+        self.objective = self.master.worth(self.values)
         self._basis = solution.basis
-        jobs = len(self.context.problem.running) + starts.sum()
+        jobs = len(self.context.problem.running) + self.values[: len(self.job_groups.job_group)].sum()
         self.check_s = budget.offer_s * max(1.0, float(jobs) / self._placed)
         return True
 
