@@ -16,10 +16,17 @@ from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
     make_bundle_groups,
 )
 from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, make_node_classes, used_idle
+from placeopt.formulations.cost_relaxation.profile_mixes import (
+    MixedBundles,
+    add_mixes,
+    beside_running,
+    distinct_profiles,
+)
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, last_name_first, value, weight_of
 
@@ -38,6 +45,7 @@ class BundleColumns:
     columns: IntArray
     place: IntArray
     row: int
+    charge: IntArray  # what a bundle costs there beside paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +62,19 @@ class CostRelaxation:
 
 
 def build_cost_relaxation(
-    state: State, weighted: tuple[Weighted, ...], least: int, deadline: float = float("inf")
+    state: State,
+    weighted: tuple[Weighted, ...],
+    least: int,
+    deadline: float = float("inf"),
+    *,
+    meetings: bool = True,
 ) -> CostRelaxation:
     """
     Write the relaxation of the cost level among plans worth ``least`` or more.
 
     - ``state``: The running jobs, all of which stay, and nothing else.
     - ``least``: Net value.
+    - ``meetings``: Whether interference of starting jobs counts, which makes it larger.
 
     Raises ``Unsupported`` if running jobs may be changed, or the relaxation would be too large.
     """
@@ -68,19 +82,23 @@ def build_cost_relaxation(
     if problem.changeable:
         raise Unsupported("flows take rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
-    bundle_groups, node_classes = make_bundle_groups(state), make_node_classes(state, builder.check_time)
+    disturbing = weight_of(weighted, Interference) if meetings and problem.slowdown.any() else 0
+    profiles = distinct_profiles(problem) if disturbing else np.full(problem.slowdown.shape[1] + 1, -1, dtype=np.int64)
+    bundle_groups, node_classes = make_bundle_groups(state, profiles), make_node_classes(state, builder.check_time)
     chosen = builder.add_variables(0, bundle_groups.jobs)
     _add_choices(builder, problem, bundle_groups, chosen)
     held = value(problem, state.allocation())
     if least > held:
         builder.add_row(chosen, problem.options.value[bundle_groups.option], least - held, NO_UPPER)
     path_price = weight_of(weighted, Communication)
-    bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price)
+    bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price, disturbing)
     capacity_rows = _add_room(builder, node_classes, bundles)
     busy = _add_busy(builder, node_classes, bundles, weight_of(weighted, Fragmentation))
     resource = problem.options.cost_milli[bundle_groups.option] * weight_of(weighted, ResourceCost)
-    columns = np.concatenate([chosen, bundles.column, busy.column])
-    costs = np.concatenate([resource, bundles.cost, busy.cost])
+    mixed = MixedBundles(bundles.column, bundles.place, bundles.profile, bundles.bundles, bundles.gpus, bundles.milli)
+    mixes = add_mixes(builder, node_classes, mixed, disturbing)
+    columns = np.concatenate([chosen, bundles.column, busy.column, mixes[0]])
+    costs = np.concatenate([resource, bundles.cost, busy.cost, mixes[1]])
     builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
     return CostRelaxation(
         builder.build(),
@@ -89,7 +107,7 @@ def build_cost_relaxation(
         bundle_columns,
         path_price,
         capacity_rows,
-        _relaxes(problem, weighted),
+        _relaxes(problem, weighted, meetings=disturbing > 0),
     )
 
 
@@ -102,6 +120,8 @@ class _Bundles:
     place: IntArray  # class of nodes
     gpus: IntArray  # of one bundle
     milli: IntArray  # of each GPU
+    bundles: IntArray  # of a job
+    profile: IntArray  # -1 where it does not count
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +145,16 @@ def _add_choices(builder: ModelBuilder, problem: Problem, bundle_groups: BundleG
 
 
 def _add_bundles(
-    builder: ModelBuilder, bundle_groups: BundleGroups, node_classes: NodeClasses, chosen: IntArray, path_price: int
+    builder: ModelBuilder,
+    bundle_groups: BundleGroups,
+    node_classes: NodeClasses,
+    chosen: IntArray,
+    path_price: int,
+    disturbing: int,
 ) -> tuple[_Bundles, list[BundleColumns]]:
-    """Every bundle of a chosen job goes to some class of nodes with room for it."""
+    """Every bundle of a chosen job goes to some class of nodes with room for it; ``disturbing``: of interference."""
     lower_bounds, size = CostLowerBounds(node_classes), 0
+    excess = beside_running(node_classes) if disturbing else None
     parts: list[tuple[IntArray, ...]] = []
     bundle_columns: list[BundleColumns] = []
     for q, bundle_group in enumerate(bundle_groups.bundle_groups):
@@ -141,12 +167,15 @@ def _add_bundles(
         asked = int(bundle_groups.jobs[selected].sum()) * bundle_group.bundles
         column = builder.add_variables(0, asked, count=len(place))
         row = builder.add_parts(0, 0, (0, column, 1), (0, chosen[selected], -bundle_group.bundles))
-        bundle_columns.append(BundleColumns(bundle_group, chosen[selected], column, place, int(row[0])))
-        cost = lower_bound.cost[place] * path_price
-        parts.append(
-            (column, cost, place, np.full(len(place), bundle_group.gpus), np.full(len(place), bundle_group.milli))
-        )
-    empty = (np.zeros(0, dtype=np.int64),) * 5
+        charge = np.zeros(len(place), dtype=np.int64)
+        if excess is not None and bundle_group.profile >= 0:
+            # a pair counts once, wherever the bundles of its jobs meet
+            charge = disturbing * excess[bundle_group.profile, place] // bundle_group.bundles
+        bundle_columns.append(BundleColumns(bundle_group, chosen[selected], column, place, int(row[0]), charge))
+        cost = lower_bound.cost[place] * path_price + charge
+        alike = (bundle_group.gpus, bundle_group.milli, bundle_group.bundles, bundle_group.profile)
+        parts.append((column, cost, place, *(np.full(len(place), number) for number in alike)))
+    empty = (np.zeros(0, dtype=np.int64),) * 7
     return _Bundles(
         *(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True))
     ), bundle_columns
@@ -197,12 +226,14 @@ def _fixed(state: State, weighted: tuple[Weighted, ...]) -> int:
     return sum(w.weight * w.cost.score(state.problem, allocation) for w in weighted if w.cost.never_lowered_by_starts)
 
 
-def _relaxes(problem: Problem, weighted: tuple[Weighted, ...]) -> tuple[str, ...]:
-    """Return what the bound leaves out."""
+def _relaxes(problem: Problem, weighted: tuple[Weighted, ...], *, meetings: bool) -> tuple[str, ...]:
+    """Return what the bound leaves out; ``meetings``: whether interference of starting jobs counts."""
     out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
     out.append("CPU, memory, bandwidths and queues")
-    omitted = (w.cost.omitted_by_cost_relaxation for w in last_name_first(weighted))
-    out.extend(text for text in omitted if text is not None)
+    for w in last_name_first(weighted):
+        if (omitted := w.cost.omitted_by_cost_relaxation) is not None:
+            beyond = ", beyond what no mix of profiles on nodes avoids"
+            out.append(omitted + beyond if meetings and isinstance(w.cost, Interference) else omitted)
     if any(communication.edges for communication in problem.class_communication):
         out.append("traffic graphs")
     return tuple(out)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.errors import OutOfTime, PlaceoptError, Unsupported
 from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import CostRelaxation, WholeJobs, build_cost_relaxation, with_whole_jobs
 from placeopt.heuristics.search import Guide
@@ -22,6 +22,7 @@ from placeopt.solving import sizes
 from placeopt.solving.context import CapacityPlan, CostGuide, SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value, weight_of
 
 
@@ -201,8 +202,25 @@ def _guide_at(context: SolveContext, value: int) -> Guide | None:
 
 def solve_cost_relaxation(context: SolveContext, value: int) -> tuple[CostRelaxation, Solution]:
     """Build and solve the relaxation of the cost of plans of at least that value."""
-    relaxation = build_cost_relaxation(context.relaxed, context.weighted, value, context.budget.deadline)
+    given = context.relaxed, context.weighted, value, context.budget.deadline
+    try:
+        relaxation = build_cost_relaxation(*given, meetings=_meetings_matter(context))
+    except Unsupported:  # smaller without meetings
+        relaxation = build_cost_relaxation(*given, meetings=False)
     return relaxation, context.solvers.solve("highs", relaxation.model, relaxation_options(context))
+
+
+MEETINGS_FROM = 0.01
+"""Part of the best plan's cost that starting jobs cost by interference from which the relaxation counts meetings."""
+
+
+def _meetings_matter(context: SolveContext) -> bool:
+    """Tell whether a bound on the interference of starting jobs could gain much: no more than there is of it."""
+    best, running = context.incumbent, context.base.allocation()
+    for w, raw in zip(context.weighted, best.raw, strict=True):
+        if isinstance(w.cost, Interference):
+            return w.weight * (raw - w.cost.score(context.problem, running)) >= MEETINGS_FROM * best.cost
+    return False
 
 
 def relaxation_options(context: SolveContext) -> SolveOptions:

@@ -1,0 +1,137 @@
+"""The bound on interference of starting jobs: against every plan of small rounds, and by hand."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from helpers.brute_force import Enumeration
+from helpers.builders import instance, job, machine, running
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, profile_mixes, with_whole_jobs
+from placeopt.formulations.cost_relaxation.profile_mixes import distinct_profiles
+from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
+from placeopt.model.policy import Interference, Weights
+from placeopt.problem import State, compile_problem
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.highs import solve
+from placeopt.solvers.result import SolveOptions
+from placeopt.terms.objective import weighted_costs
+
+ODDS = (0.6, 0.15, 0.15, 0.1)
+ALONE = Policy(weights=Weights(communication=0, interference=1000, fragmentation=0))
+SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
+TWO_SOCKETS = machine(
+    gpus=[Gpu(model="A", memory_mib=1, part=part) for part in ("s0", "s0", "s1", "s1")], parts=SOCKETS
+)
+
+
+def beside(profile: str, other: str, levels: Sequence[int]) -> Slowdown:
+    """Slowdown with excess on a GPU, a switch, a socket and a node."""
+    names = ("gpu_thousandths", "switch_thousandths", "socket_thousandths", "node_thousandths")
+    return Slowdown.model_validate({"profile": profile, "beside": other, **dict(zip(names, levels, strict=True))})
+
+
+def bounds_of(round_: Instance, least: int) -> list[int]:
+    """Return what the relaxation proves of plans worth ``least`` or more: by itself, and with whole jobs."""
+    problem = compile_problem(round_)
+    relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least)
+    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
+    assert solution.bound is not None
+    assert solution.duals is not None
+    whole = with_whole_jobs(relaxation, solution.duals)
+    return [solution.bound, dual_bound(whole.model, whole.multipliers)]
+
+
+def random_round(rng: np.random.Generator) -> Instance:
+    """One or two nodes, of sockets or none; jobs of three profiles, on one or two GPUs or half of one, some running."""
+    falling = rng.random() < 0.5
+    slowdowns = []
+    for profile in "abc":
+        for other in "abc":
+            levels = rng.integers(0, 5, 4) * 100
+            levels = np.sort(levels)[::-1] if falling else levels
+            levels[3] *= int(rng.random() < 0.5)
+            if rng.random() < 0.7:
+                slowdowns.append(beside(profile, other, levels.tolist()))
+    jobs, runs = [], []
+    for i in range(int(rng.integers(4, 6))):
+        shape = ({"gpus": 1}, {"gpus": 2}, {"gpus": 1, "gpu_milli": 500}, {"workers": 2})[int(rng.choice(4, p=ODDS))]
+        jobs.append(job(f"j{i}", value=int(rng.integers(1, 4)), profile=str(rng.choice([*"abc"])), **shape))
+    nodes = int(rng.integers(1, 3))
+    for n in range(nodes):
+        if rng.random() < 0.5:
+            jobs.append(job(f"r{n}", profile=str(rng.choice([*"abc"]))))
+            runs.append(running(jobs[-1], [(f"n{n}", [int(rng.integers(3))])]))
+    kind = TWO_SOCKETS if rng.random() < 0.5 else machine(gpus=3)
+    return instance(nodes, jobs, machines=[kind], running=runs, slowdowns=tuple(slowdowns), policy=ALONE)
+
+
+@pytest.mark.parametrize("most", [8_000, 12])
+def test_no_plan_costs_less(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the best value and below it, with mixes of all profiles, and merged; often more than running jobs cost."""
+    monkeypatch.setattr(profile_mixes, "MOST_MIXES", most)
+    above = tight = 0
+    for number in range(60):
+        round_ = random_round(np.random.default_rng(77_000 + number))
+        problem = compile_problem(round_)
+        if not weighted_costs(problem):
+            continue
+        everything = Enumeration(problem)
+        rows, values = everything.rows()
+        costs = everything.costs(rows)
+        (weighted,) = weighted_costs(problem)
+        now = weighted.weight * weighted.cost.score(problem, State(problem).allocation())
+        for least in {int(values.max()), int(np.median(values))}:
+            optimum, bounds = int(costs[values >= least].min()), bounds_of(round_, least)
+            assert max(bounds) <= optimum, (number, least)
+            above += max(bounds) > now
+            tight += now < max(bounds) == optimum
+    assert above >= 10
+    assert tight >= 1
+
+
+def test_pigeonhole_over_nodes() -> None:
+    """Five loud jobs on two nodes: three and two, so 3 + 1 pairs of 200; nobody meets on a third node."""
+    loud = [job(f"l{i}", profile="loud") for i in range(5)]
+    slow = (beside("loud", "loud", (100, 100, 100, 100)),)
+    round_ = instance(2, loud, slowdowns=slow, policy=ALONE)
+    (weighted,) = weighted_costs(compile_problem(round_))
+    assert max(bounds_of(round_, 5)) == weighted.weight * 4 * 200
+    assert max(bounds_of(instance(5, loud, slowdowns=slow, policy=ALONE), 5)) == 0
+
+
+def test_pigeonhole_over_sockets() -> None:
+    """Four loud jobs where only a socket is shared in noise: two sockets with two each."""
+    loud = [job(f"l{i}", profile="loud") for i in range(4)]
+    slow = (beside("loud", "loud", (100, 100, 100, 0)),)
+    round_ = instance(1, loud, machines=[TWO_SOCKETS], slowdowns=slow, policy=ALONE)
+    best, least, _ = Enumeration(compile_problem(round_)).best()
+    assert best == 4
+    (weighted,) = weighted_costs(compile_problem(round_))
+    assert max(bounds_of(round_, 4)) == least == weighted.weight * 2 * 200
+
+
+def test_profiles_keep_apart_and_beside_what_runs() -> None:
+    """Two kinds that disturb each other fill a node each; one that cannot but join a running job pays for it."""
+    pair = [job(f"{p}{i}", profile=p) for p in "ab" for i in range(4)]
+    slow = (beside("a", "b", (300, 300, 300, 300)),)
+    assert max(bounds_of(instance(2, pair, slowdowns=slow, policy=ALONE), 8)) == 0
+    here = job("here", profile="b")
+    crowd = [here, *(job(f"a{i}", profile="a") for i in range(4))]
+    runs = [running(here, [("n0", [0])])]
+    beside_it = instance(1, crowd, running=runs, slowdowns=slow, policy=ALONE)
+    (weighted,) = weighted_costs(compile_problem(beside_it))
+    assert max(bounds_of(beside_it, 4)) == weighted.weight * 3 * 300
+
+
+def test_only_pairs_count() -> None:
+    """Where the worst neighbour counts alone, nothing is claimed."""
+    loud = [job(f"l{i}", profile="loud") for i in range(4)]
+    slow = (beside("loud", "loud", (100, 100, 100, 100)), beside("deaf", "mute", (0, 0, 0, 0)))
+    policy = ALONE.model_copy(update={"interference": Interference(model="worst")})
+    round_ = instance(1, [*loud, job("d", profile="deaf")], slowdowns=slow, policy=policy)
+    assert max(bounds_of(round_, 4)) == 0
+    assert (distinct_profiles(compile_problem(round_)) == -1).all()
+    by_pair = distinct_profiles(compile_problem(round_.model_copy(update={"policy": ALONE})))
+    assert sorted(by_pair.tolist())[:-1] == [-1] * (len(by_pair) - 1)
+    assert by_pair.max() >= 0
