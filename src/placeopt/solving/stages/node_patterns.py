@@ -63,7 +63,7 @@ SIMPLEX_WORK = 2.0
 
 FEW_NODES = 64
 """Nodes that a mix may leave for an integer program of them: in `varied` with 140 to 250 it does not end in time."""
-INTEGER_SHARE, INTEGER_WORK = 0.1, 2.0
+INTEGER_SHARE, INTEGER_WORK = 0.2, 2.0
 """Part of the time left that this program may take, and its work in deterministic mode."""
 
 
