@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+import placeopt
 from helpers.brute_force import Enumeration
 from helpers.builders import instance, job, machine, running
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, profile_mixes, with_whole_jobs
@@ -135,3 +136,16 @@ def test_only_pairs_count() -> None:
     by_pair = distinct_profiles(compile_problem(round_.model_copy(update={"policy": ALONE})))
     assert sorted(by_pair.tolist())[:-1] == [-1] * (len(by_pair) - 1)
     assert by_pair.max() >= 0
+
+
+def test_a_plan_is_proven_by_meetings_where_interference_counts() -> None:
+    """Stage ``flows`` counts them; what is left out is said."""
+    loud = [job(f"l{i}", profile="loud") for i in range(5)]
+    round_ = instance(2, loud, slowdowns=(beside("loud", "loud", (100, 100, 100, 100)),), policy=ALONE)
+    (weighted,) = weighted_costs(compile_problem(round_))
+    plan = placeopt.solve(round_, method="search", time_limit_s=60, isolation="thread")
+    assert plan.levels[1].bound == plan.levels[1].objective == weighted.weight * 4 * 200
+    problem = compile_problem(round_)
+    for meetings in (False, True):
+        relaxation = build_cost_relaxation(State(problem), (weighted,), 5, meetings=meetings)
+        assert any("no mix of profiles" in text for text in relaxation.relaxes) == meetings
