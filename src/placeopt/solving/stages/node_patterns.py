@@ -228,10 +228,18 @@ class _PatternSearch:
         if self.master.fix_gangs(mixed, down=False) and not self._program():
             self.master.fix_gangs(mixed, down=True)
             self._program()
-        if not self.master.take(self.values, large=False) or not self._again():
-            return
         rest = self.master.copy()
-        whole = self._integers() if rest.nodes_left <= FEW_NODES else None
+        parts = rest.take(self.values, large=False)
+        if parts and rest.nodes_left > FEW_NODES:
+            self._dive_on()
+            return
+        self.master = rest
+        if parts and self._again():
+            self._fill_last_nodes()
+
+    def _fill_last_nodes(self) -> None:
+        """Fill the nodes that are left by an integer program, or by diving, where that is better."""
+        rest, whole = self.master.copy(), self._integers()
         close = whole is not None and self._is_close(self.objective, rest.worth(whole))
         if not close:
             self._dive_on()
