@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from placeopt.check import Referee
 from placeopt.errors import CallerRaised
+from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
@@ -66,6 +67,7 @@ class Handover:
     gpu_patterns: GpuPatterns | None = None
     """The relaxation of the whole round, for plans made of it; None where stages see only a part of the round."""
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
+    capacity_cut: CapacityCut | None = None  # what patterns of nodes proved of room, at the prices that proved most
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.errors import Unsupported
+from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
     BundleGroup,
     BundleGroups,
@@ -68,6 +69,7 @@ def build_cost_relaxation(
     deadline: float = float("inf"),
     *,
     meetings: bool = True,
+    cut: CapacityCut | None = None,
 ) -> CostRelaxation:
     """
     Write the relaxation of the cost level among plans worth ``least`` or more.
@@ -75,6 +77,7 @@ def build_cost_relaxation(
     - ``state``: The running jobs, all of which stay, and nothing else.
     - ``least``: Net value.
     - ``meetings``: Whether interference of starting jobs counts, which makes it larger.
+    - ``cut``: What patterns of nodes have proven of room.
 
     Raises ``Unsupported`` if running jobs may be changed, or the relaxation would be too large.
     """
@@ -90,6 +93,8 @@ def build_cost_relaxation(
     held = value(problem, state.allocation())
     if least > held:
         builder.add_row(chosen, problem.options.value[bundle_groups.option], least - held, NO_UPPER)
+    if cut is not None:
+        cut.add_to(builder, chosen, bundle_groups.option)
     path_price = weight_of(weighted, Communication)
     bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price, disturbing)
     capacity_rows = _add_room(builder, node_classes, bundles)

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.node_patterns import (
     RELAXES,
     PatternMaster,
@@ -299,6 +300,9 @@ class _PatternSearch:
         best = pricing.price(price, patterns=False)
         bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
         self.context.bounds.prove_value(bound, RELAXES)
+        pays = self.context.problem.options.bundles * price[self.bundle_groups.of_option]
+        cut = CapacityCut.of_prices(pays, best.pays, self.states.count, self.job_groups.scale)
+        self.context.handover.capacity_cut = cut
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -202,11 +203,18 @@ def _guide_at(context: SolveContext, value: int) -> Guide | None:
 
 def solve_cost_relaxation(context: SolveContext, value: int) -> tuple[CostRelaxation, Solution]:
     """Build and solve the relaxation of the cost of plans of at least that value."""
-    given = context.relaxed, context.weighted, value, context.budget.deadline
+    build = partial(
+        build_cost_relaxation,
+        context.relaxed,
+        context.weighted,
+        value,
+        context.budget.deadline,
+        cut=context.handover.capacity_cut,
+    )
     try:
-        relaxation = build_cost_relaxation(*given, meetings=_meetings_matter(context))
+        relaxation = build(meetings=_meetings_matter(context))
     except Unsupported:  # smaller without meetings
-        relaxation = build_cost_relaxation(*given, meetings=False)
+        relaxation = build(meetings=False)
     return relaxation, context.solvers.solve("highs", relaxation.model, relaxation_options(context))
 
 
