@@ -26,8 +26,10 @@ from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlac
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
 from placeopt.problem import Problem, State
+from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.running import find_lost, running_placement
@@ -75,6 +77,11 @@ class LiveCluster:
     def snapshot(self) -> Instance:
         """The cluster as it is now, as an instance."""
         return self.record.snapshot()
+
+    def waiting_problem(self) -> Problem:
+        """Return the problem of the waiting jobs alone, beside the load of all that runs."""
+        ids, _ = self._parts.table.waiting_columns()
+        return self._parts.waiting(self.record.waiting(ids), self._placer.problem, BaseLoad.of(self._placer.state))
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""
@@ -181,8 +188,11 @@ class LiveCluster:
         prove: bool,
         explain: bool,
         brief: bool,
+        waiting_only: bool,
     ) -> Plan:
         """Return the plan of a whole round; ``given`` belongs to the call, the rest is as in ``Engine.place``."""
+        if waiting_only:
+            return self._place_waiting(solver, params, given, warm=warm, prove=prove, explain=explain)
         decision: LookaheadDecision | None = None
         looks_ahead = self.policy.postpone.rule == "lookahead"
         method = method_of(params.method)
@@ -200,6 +210,28 @@ class LiveCluster:
         plan = solver.solve_compiled(self.problem, params, given, prove=prove, explain=explain, decision=decision)
         self._issued = self.last = plan
         return plan
+
+    def _place_waiting(
+        self, solver: Solver, params: SolveParams, given: RoundInput, *, warm: bool, prove: bool, explain: bool
+    ) -> Plan:
+        """Return the plan of a round over the waiting jobs alone."""
+        reason = needs_running_jobs(self.record, self.policy, method_of(params.method))
+        if reason is None and self._parts.lost is not None:
+            reason = "jobs run on nodes or GPUs that are not listed"
+        if reason is not None:
+            raise Unsupported(f"waiting_only: {reason}; call place() without it")
+        form = WaitingPlan(self.record, self.policy)
+        previous = self.last if warm and self._still_wait(self.last) else None
+        given = replace(given, previous=previous)
+        self.last = solver.solve_compiled(
+            self.waiting_problem, params, given, prove=prove, explain=explain, form=form, ending=form.finish
+        )
+        return self.last
+
+    def _still_wait(self, plan: Plan | None) -> bool:
+        """Whether any job that a plan starts waits."""
+        waiting = self._parts.table.waiting
+        return plan is not None and any(placement.job in waiting for placement in plan.placements)
 
     def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids) -> None:
         """Make what a plan says the state of the cluster; one revision, unless the plan changes nothing."""

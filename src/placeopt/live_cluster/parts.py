@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
+from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, classes_by_view, job_classes, views
-from placeopt.problem.compile import assemble, compile_classes, may_change
+from placeopt.problem.compile import assemble, classes_among, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
 from placeopt.problem.problem import Classes, Hardware, Jobs
 from placeopt.problem.running import find_lost
@@ -41,6 +43,8 @@ class JobTable:
         self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
         self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
         self._there[: len(jobs)] = True
+        self.waiting = {job.id for job in jobs}
+        """Ids of the jobs that do not run; ``Parts`` notes which start and stop."""
         self.members = list(members)
         self._numbers = {class_key(job, policy): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
@@ -95,11 +99,13 @@ class JobTable:
         self._columns[:, self._end] = number, job.arrival_ms, job.priority
         self._there[self._end] = True
         self._row[job.id] = self._end
+        self.waiting.add(job.id)
         self._end += 1
 
     def remove(self, job_id: str) -> None:
         """Remove a job."""
         row = self._row.pop(job_id)
+        self.waiting.discard(job_id)
         self.removals += 1
         self._there[row] = False
         self._count[int(self._columns[NUMBER, row])] -= 1
@@ -127,6 +133,11 @@ class JobTable:
     def ids(self) -> tuple[str, ...]:
         """Return the ids of all jobs, in order."""
         return tuple(self._row)
+
+    def waiting_columns(self) -> tuple[tuple[str, ...], IntArray]:
+        """Return the ids of the waiting jobs, in order, and class number, arrival and priority of each, shape (3, W)."""
+        ids = tuple(sorted(self.waiting, key=self._row.__getitem__))
+        return ids, self._columns[:, [self._row[job_id] for job_id in ids]]
 
     def in_order(self) -> tuple[IntArray, IntArray]:
         """
@@ -170,6 +181,7 @@ class Parts:
     def start(self, job_id: str, placement: Placement) -> None:
         """Note where a job runs, in options of the class problem, instead of any former place."""
         self.placed[job_id] = placement
+        self.table.waiting.discard(job_id)
         self._version += 1
         if placement.option < len(self._option):
             self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
@@ -179,6 +191,7 @@ class Parts:
     def stop(self, job_id: str) -> Placement:
         """Note that a job no longer runs, and return its placement."""
         self._version += 1
+        self.table.waiting.add(job_id)
         self._as_whole.pop(job_id, None)
         return self.placed.pop(job_id)
 
@@ -241,6 +254,20 @@ class Parts:
         problem = without_fixed(problem)
         self._whole = (given, problem)
         return problem
+
+    def waiting(self, instance: Instance, class_problem: Problem, load: BaseLoad) -> Problem:
+        """
+        Return the problem of the waiting jobs alone, which are those of ``instance``; ``load`` is what all others hold.
+
+        Its classes are those of the class problem that have waiting jobs.
+        """
+        ids, columns = self.table.waiting_columns()
+        used, job_class = np.unique(columns[NUMBER], return_inverse=True)
+        none = frozenset[int]()
+        jobs = Jobs(ids, job_class.reshape(-1), columns[ARRIVAL], columns[PRIORITY], none, none, none)
+        classes = classes_among(class_problem, used)
+        problem = assemble(instance, self.policy, self.hardware, classes, jobs, {})
+        return replace(problem, base_load=load)
 
     def _running_now(self, option: list[int]) -> dict[int, Placement]:
         """Return the running placements by position, in options of the whole problem; one object until that changes."""

@@ -23,9 +23,10 @@ from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
 from placeopt.solving.context import Handover, SolveContext
 from placeopt.solving.draft import plan_without_time
-from placeopt.solving.finish import finish
+from placeopt.solving.finish import Ending, finish
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
+from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
@@ -196,6 +197,8 @@ class Solver:
         prove: bool = True,
         explain: bool = True,
         decision: LookaheadDecision | None = None,
+        form: PlanForm | None = None,
+        ending: Ending = finish,
     ) -> Plan:
         """
         Solve the round that ``compiled`` gives, whose running jobs are valid; a plan is returned as it is.
@@ -203,6 +206,7 @@ class Solver:
         - ``prove``: Whether methods of greedy alone bound the value.
         - ``explain``: Whether the plan says why each job waits.
         - ``decision``: What look-ahead has decided on this very problem.
+        - ``form``, ``ending``: How plans are written and judged, and what ends the round; None: plans of all jobs.
 
         Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other,
         ``Interrupted`` at Ctrl-C, with the best plan in it, ``InternalFault`` if referee or audit refuse the plan.
@@ -228,6 +232,7 @@ class Solver:
                 greedy=method.greedy,
                 handover=Handover(previous_plan=given.previous, decision=decision),
                 on_progress=given.on_progress,
+                form=form,
             )
         context.solvers = SolverRunners(context, self._runners)
         try:
@@ -236,7 +241,7 @@ class Solver:
             budget.note_limit("user")
         solve_s = time.monotonic() - solving - budget.check_s
         with gc_paused():
-            plan = finish(context, given.read_s, compile_s, solve_s, explain=explain)
+            plan = ending(context, given.read_s, compile_s, solve_s, explain=explain)
         if budget.limit == "user" and budget.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)
         return plan

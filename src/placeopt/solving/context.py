@@ -19,6 +19,7 @@ from placeopt.solving.bounds import Bounds, Progress, relative_gap
 from placeopt.solving.budget import Budget
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
+from placeopt.solving.plan_form import PlanForm, WholePlan
 from placeopt.solving.runners import SolverRunners
 from placeopt.terms.objective import trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
@@ -108,8 +109,10 @@ class SolveContext:
         solvers: SolverRunners | None = None,
         handover: Handover | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        form: PlanForm | None = None,
     ) -> None:
         self.instance, self.whole = problem.given, problem
+        self._form = form or WholePlan(problem.given)
         self.budget = budget
         self.greedy = (greedy or GreedyRule()).for_problem(problem)
         self.handover = handover or Handover()
@@ -119,7 +122,7 @@ class SolveContext:
         self.last_solver_error = ""
         self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress
-        self.weighted = weighted_costs(problem)
+        self.weighted = weighted_costs(problem) if self._form.states_costs else ()
         bound = trivial_value_bound(problem)
         self.bounds = Bounds(bound, bound, trivial_gpu_milli_bound(problem))
         self._see(problem)
@@ -133,7 +136,7 @@ class SolveContext:
 
     def _running_alone(self, draft: Plan | None = None) -> Incumbent:
         """Return the running jobs as incumbent; ``draft`` is their plan, if the referee has accepted it before."""
-        return Incumbent(self.instance, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
+        return Incumbent(self._form, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
 
     @property
     def narrowed(self) -> bool:

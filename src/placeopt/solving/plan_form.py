@@ -1,0 +1,45 @@
+"""How the plans of a round are written and judged: of all jobs by the referee, or otherwise by who keeps a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from placeopt.check import Violation, judge
+from placeopt.model import Instance, Plan
+from placeopt.problem import Allocation, Problem
+from placeopt.solving.draft import Recorder, draft_plan
+
+
+class PlanForm(Protocol):
+    """Writes an allocation as a plan, and has it judged."""
+
+    @property
+    def states_costs(self) -> bool:
+        """Whether plans state the costs, so that they are optimised below the value."""
+        ...
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return the plan, without reasons, objective and the rest."""
+        ...
+
+    def judge(self, draft: Plan) -> tuple[Sequence[Violation], Sequence[Violation]]:
+        """Return what the referee finds wrong, and the limits that running jobs exceed."""
+        ...
+
+
+class WholePlan:
+    """Plans that list every job of an instance; the referee reads all of it."""
+
+    states_costs: ClassVar[bool] = True
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return the plan, without reasons, objective and the rest."""
+        return draft_plan(self._instance, problem, allocation, recorder)
+
+    def judge(self, draft: Plan) -> tuple[Sequence[Violation], Sequence[Violation]]:
+        """Return what the referee finds wrong, and the limits that running jobs exceed."""
+        return judge(self._instance, draft)
