@@ -72,6 +72,7 @@ class LiveCluster:
             self._parts.start(running.job, placement)
         whole = self._parts.whole(instance, problem)
         self._placer = IncrementalPlacer(problem, table.count, State(whole))
+        self._placer.held_value = int(problem.options.value[[p.option for p in self._parts.placed.values()]].sum())
 
     @property
     def snapshot(self) -> Instance:
@@ -220,7 +221,7 @@ class LiveCluster:
             reason = "jobs run on nodes or GPUs that are not listed"
         if reason is not None:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
-        form = WaitingPlan(self.record, self.policy)
+        form = WaitingPlan(self.record, self.policy, self._placer.held_value)
         previous = self.last if warm and self._still_wait(self.last) else None
         given = replace(given, previous=previous)
         self.last = solver.solve_compiled(

@@ -51,8 +51,9 @@ class WaitingPlan:
 
     states_costs: ClassVar[bool] = False
 
-    def __init__(self, record: ClusterRecord, policy: Policy) -> None:
-        self._record, self._policy = record, policy
+    def __init__(self, record: ClusterRecord, policy: Policy, beside: int) -> None:
+        """``beside``: value of the running jobs."""
+        self._record, self._policy, self.beside = record, policy, beside
 
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""

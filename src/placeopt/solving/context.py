@@ -193,7 +193,8 @@ class SolveContext:
     @property
     def value_gap(self) -> float | None:
         """Relative gap between the best plan's value and its bound."""
-        return relative_gap(self.incumbent.value, self.bounds.value)
+        beside = self._form.beside
+        return relative_gap(self.incumbent.value + beside, self.bounds.value + beside)
 
     @property
     def is_far(self) -> bool:

@@ -19,6 +19,11 @@ class PlanForm(Protocol):
         """Whether plans state the costs, so that they are optimised below the value."""
         ...
 
+    @property
+    def beside(self) -> int:
+        """Value of the round that plans do not state: the gap to stop at is one of the whole round."""
+        ...
+
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""
         ...
@@ -32,6 +37,7 @@ class WholePlan:
     """Plans that list every job of an instance; the referee reads all of it."""
 
     states_costs: ClassVar[bool] = True
+    beside: ClassVar[int] = 0
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance

@@ -28,6 +28,7 @@ from placeopt.formulations.node_patterns.master import (
 )
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern, PatternPricing
 from placeopt.formulations.node_patterns.start_prices import capacity_model, capacity_prices
+from placeopt.formulations.node_patterns.tiers import TieredPricing
 
 __all__ = [
     "RELAXES",
@@ -39,6 +40,7 @@ __all__ = [
     "PatternMaster",
     "PatternPricing",
     "PlacementRequest",
+    "TieredPricing",
     "bundle_groups_of",
     "capacity_model",
     "capacity_prices",

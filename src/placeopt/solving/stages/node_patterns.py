@@ -16,6 +16,7 @@ from placeopt.formulations.node_patterns import (
     PatternMaster,
     PatternPricing,
     PlacementRequest,
+    TieredPricing,
     bundle_groups_of,
     capacity_model,
     capacity_prices,
@@ -229,10 +230,9 @@ class _PatternSearch:
                     self._prove(self._center.copy(), cells)
 
     def _prove(self, price: IntArray, cells: int) -> None:
-        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
+        pricing = TieredPricing(self.bundle_groups, self.states, self._check_time, cells)
         price[pricing.free_of_charge] = 0
-        best = pricing.price(price, patterns=False)
-        bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
+        bound = proven_bound(self.job_groups, price, pricing.pays(price), self.states.count, self._held)
         self.context.bounds.prove_value(bound, RELAXES)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
