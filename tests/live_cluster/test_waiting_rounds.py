@@ -1,0 +1,255 @@
+"""
+Rounds over the waiting jobs alone: what runs is a load, and nothing else about the round differs.
+
+Small random clusters change step by step. After each step the state that such a round begins with is compared with that
+of the whole problem, and the plan with the best of all allocations and with the referee.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers.brute_force import combinations_up_to, optimum
+from helpers.builders import instance, job, machine, running
+from helpers.small_rounds import random_round
+from placeopt import Engine, Instance, Plan, Policy, violations
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt.model.policy import Changes, Interference, Postpone
+from placeopt.problem import Move, Problem, State, compile_problem
+from placeopt.solving.audit import audit
+from placeopt.terms.objective import value
+
+MOST = 3000
+"""Combinations of placements up to which a round is compared with all of its allocations."""
+
+
+def assert_same_room(one: State, other: State) -> None:
+    """Compare all that is free and loaded."""
+    for name in ("node_free", "gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation", "queue_used"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    for name in ("machine_load", "domain_load"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    for mine, its in zip(one.level_free, other.level_free, strict=True):
+        assert np.array_equal(mine, its)
+
+
+def by_profile(problem: Problem, state: State) -> list[dict[tuple[int, tuple[int, ...]], int]]:
+    """Return the tenants of each node."""
+    return [dict(here) for here in state.tenants]
+
+
+def changed(rng: np.random.Generator, engine: Engine) -> None:
+    """Let jobs end and come, and a node be drained or replaced."""
+    snapshot = engine.snapshot
+    for held in snapshot.running:
+        if rng.random() < 0.3:
+            engine.release(held.job)
+    model = snapshot.jobs[int(rng.integers(len(snapshot.jobs)))] if snapshot.jobs else job("plain")
+    engine.update(add_jobs=[model.model_copy(update={"id": f"new-{engine.revision}"})])
+    node = snapshot.cluster.nodes[int(rng.integers(len(snapshot.cluster.nodes)))]
+    try:
+        engine.update(nodes={node.id: "undrain" if node.drained else "drain"})
+        if rng.random() < 0.3:
+            extra = node.model_copy(update={"id": f"extra-{engine.revision}", "drained": False})
+            engine.update(nodes={extra.id: extra})
+        if rng.random() < 0.3:
+            engine.update(nodes={node.id: None})
+    except BadInput:  # something runs there
+        pass
+
+
+def compared(engine: Engine, plan: Plan) -> bool:
+    """Judge a plan by the referee and the audit, and by all allocations where they are few; tell whether they are."""
+    snapshot = engine.snapshot
+    assert violations(snapshot, plan) == []
+    assert audit(snapshot, plan) == []
+    runs = {held.job for held in snapshot.running}
+    stated = {entry.job for entry in (*plan.placements, *plan.unplaced)}
+    assert set(plan.asked or ()) == stated == {one.id for one in snapshot.jobs} - runs
+    problem = compile_problem(snapshot)
+    if combinations_up_to(problem, 40) > MOST:
+        return False
+    held = value(problem, State(problem).allocation())
+    best = optimum(problem)[0] - held
+    (level,) = plan.levels
+    assert level.bound is not None
+    assert level.objective <= best <= level.bound
+    return True
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_and_bounds_hold_for_the_whole_round(seed: int) -> None:
+    """Whatever has happened before, and whatever the policy; the methods take their turns."""
+    rng = np.random.default_rng(seed)
+    with Engine(isolation="thread") as engine:
+        engine.load(random_round(rng))
+        for number in range(4):
+            try:
+                plan = engine.place(
+                    waiting_only=True, method=("auto", "patterns", "stranding")[(seed + number) % 3], deterministic=True
+                )
+            except Unsupported as refused:
+                assert "waiting_only" in str(refused)  # noqa: PT017 - which rounds: test_rounds_that_need_running_jobs
+                return
+            cluster = engine._cluster
+            assert cluster is not None
+            alone, whole = cluster.waiting_problem(), cluster.problem()
+            mine, its = State(alone), State(whole)
+            assert_same_room(mine, its)
+            ids = {job_id: j for j, job_id in enumerate(alone.job_ids)}
+            compared(engine, plan)
+            engine.commit(plan)
+            assert {held.job for held in engine.snapshot.running} >= {entry.job for entry in plan.placements}
+            assert ids.keys() == set(plan.asked or ())
+            changed(rng, engine)
+
+
+def test_most_of_the_rounds_are_compared() -> None:
+    """Otherwise the test above would prove little."""
+    count = sum(combinations_up_to(compile_problem(random_round(np.random.default_rng(s))), 40) <= MOST for s in range(40))
+    assert count > 15
+
+
+def crowded(seed: int) -> Instance:
+    """Four nodes of four GPUs, two thirds busy, and more waiting jobs than room; CPU binds as well."""
+    rng = np.random.default_rng(seed)
+    jobs, runs = [], []
+    for n in range(4):
+        free = list(range(4))
+        while free and rng.random() < 0.8:
+            count = int(rng.integers(1, min(len(free), 2) + 1))
+            jobs.append(job(f"run-{len(jobs)}", gpus=count, value=int(rng.integers(1, 9)), cpu_millicores=count * 900))
+            runs.append(running(jobs[-1], [(f"n{n}", free[:count])]))
+            free = free[count:]
+    for i in range(9):
+        count, workers = int(rng.integers(1, 3)), 1 + int(rng.random() < 0.2)
+        cpu = int(rng.integers(3, 15)) * 100 * count
+        jobs.append(job(f"w{i}", gpus=count, workers=workers, value=int(rng.integers(1, 9)), cpu_millicores=cpu))
+    return instance(4, jobs, machines=[machine(gpus=4, cpu_millicores=4000)], running=runs)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_finds_the_value_of_the_whole_round(seed: int) -> None:
+    """Both are proven optimal: an exact method over the waiting jobs, and over all."""
+    with Engine() as engine:
+        engine.load(crowded(seed))
+        problem = compile_problem(engine.snapshot)
+        held = value(problem, State(problem).allocation())
+        for _ in range(2):
+            plan = engine.place(waiting_only=True, method="counts")
+            whole = engine.place(method="counts", warm=False)
+            assert whole.levels[0].objective == whole.levels[0].bound
+            assert plan.levels[0].objective == plan.levels[0].bound == whole.levels[0].objective - held
+            assert plan.status == "feasible"  # costs count under the policy and are not stated
+            assert plan.gap is None
+            engine.commit(plan)
+            held += plan.levels[0].objective
+            ends = engine.snapshot.running[seed % len(engine.snapshot.running)]
+            record = engine.release(ends.job)
+            held -= record.options[0].value
+
+
+def test_states_follow_moves_as_in_the_whole_problem() -> None:
+    """Placing and undoing a job changes all counts by the same amounts, levels of fragmentation included."""
+    with Engine(isolation="thread") as engine:
+        engine.load(crowded(3))
+        cluster = engine._cluster
+        assert cluster is not None
+        plan = engine.place(waiting_only=True, method="stranding")
+        assert plan.placements
+        whole, alone = cluster.problem(), cluster.waiting_problem()
+        states = State(whole), State(alone)
+        for state in states:
+            number = {job_id: j for j, job_id in enumerate(state.problem.job_ids)}
+            nodes = {name: n for n, name in enumerate(state.problem.node_ids)}
+            undo = []
+            for entry in plan.placements:
+                placed = engine_placement(state.problem, entry, number[entry.job], nodes)
+                undo.append(state.apply(Move(number[entry.job], placed)))
+        assert_same_room(*states)
+        assert_same_room(State(alone, states[1].allocation()), states[1])
+        for move in reversed(undo):
+            states[1].apply(move)
+        assert_same_room(states[1], State(whole))
+
+
+def engine_placement(problem: Problem, entry, number: int, nodes: dict[str, int]):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Read a placement of a plan in a problem's numbers."""
+    from placeopt.problem.running import running_placement  # noqa: PLC0415
+
+    return running_placement(entry, problem, number, nodes)
+
+
+def test_the_same_changes_give_the_same_plans() -> None:
+    """In deterministic mode a sequence of calls decides the same each time."""
+
+    def told() -> list[str]:
+        plans = []
+        with Engine(isolation="thread") as engine:
+            engine.load(crowded(5))
+            for _ in range(3):
+                plan = engine.place(waiting_only=True, deterministic=True)
+                plans.append(plan.model_dump_json())
+                engine.commit(plan)
+                engine.release(engine.snapshot.running[1].job)
+                engine.update(nodes={"n2": "drain"})
+        return plans
+
+    assert told() == told()
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (Policy(changes=Changes(moves_max=1)), "may be changed"),
+        (Policy(postpone=Postpone(rule="utility")), "utility"),
+        (Policy(postpone=Postpone(rule="lookahead")), "lookahead"),
+        (Policy(interference=Interference(model="curve")), "curve"),
+    ],
+)
+def test_rounds_that_need_running_jobs(policy: Policy, why: str) -> None:
+    """They are refused, and say why."""
+    held = job("r")
+    of = instance(1, [held, job("w")], running=[running(held, [("n0", [0])], movable=True)], policy=policy)
+    with Engine(isolation="thread") as engine:
+        engine.load(of)
+        with pytest.raises(Unsupported, match=why):
+            engine.place(waiting_only=True)
+
+
+def test_running_jobs_that_none_may_change_are_no_obstacle() -> None:
+    """A policy that allows moves, where no running job does."""
+    held = job("r")
+    policy = Policy(changes=Changes(moves_max=1))
+    with Engine(isolation="thread") as engine:
+        engine.load(instance(1, [held, job("w")], running=[running(held, [("n0", [0])])], policy=policy))
+        plan = engine.place(waiting_only=True)
+        assert [entry.job for entry in plan.placements] == ["w"]
+
+
+def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
+    """The node shrank below what runs on it: nothing new fits there, and the other node takes its job."""
+    held = [job(f"r{i}", cpu_millicores=3000) for i in range(2)]
+    machines = [machine(gpus=4, cpu_millicores=8000), machine("small", gpus=4, cpu_millicores=4000)]
+    runs = [running(one, [("n0", [i])]) for i, one in enumerate(held)]
+    waiting = [job(f"w{i}", cpu_millicores=3000, value=5) for i in range(4)]
+    with Engine() as engine:
+        engine.load(instance(2, [*held, *waiting], machines=machines, running=runs))
+        node = engine.snapshot.cluster.nodes[0]
+        engine.update(nodes={node.id: node.model_copy(update={"machine": "small"})})
+        plan = engine.place(waiting_only=True)
+        assert plan.levels[0].objective == plan.levels[0].bound == 10
+        assert violations(engine.snapshot, plan) == []
+
+
+def test_errors_are_those_of_other_rounds() -> None:
+    """Wrong arguments, and plans that are stale."""
+    with Engine(isolation="thread") as engine:
+        engine.load(crowded(1))
+        with pytest.raises(PlaceoptError):
+            engine.place(waiting_only=True, method="nothing")
+        plan = engine.place(waiting_only=True)
+        engine.update(add_jobs=[job("late")])
+        with pytest.raises(PlaceoptError, match="stale|revision"):
+            engine.commit(plan)
