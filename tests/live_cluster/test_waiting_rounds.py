@@ -7,10 +7,12 @@ of the whole problem, and the plan with the best of all allocations and with the
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
-from helpers.brute_force import combinations_up_to, optimum
+from helpers.brute_force import combinations_up_to, optimum, placements
 from helpers.builders import instance, job, machine, running
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, Policy, violations
@@ -25,18 +27,33 @@ MOST = 3000
 
 
 def assert_same_room(one: State, other: State) -> None:
-    """Compare all that is free and loaded."""
-    for name in ("node_free", "gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation", "queue_used"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    for name in ("machine_load", "domain_load"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    for mine, its in zip(one.level_free, other.level_free, strict=True):
-        assert np.array_equal(mine, its)
+    """Compare all that is free and loaded on the nodes of ``one`` with the same in ``other``, which may have more."""
+    number = {name: n for n, name in enumerate(other.problem.node_ids)}
+    nodes = [number[name] for name in one.problem.node_ids]
+    start = other.problem.node_gpu_start
+    gpus = [gpu for n in nodes for gpu in range(int(start[n]), int(start[n + 1]))]
+    for name, here in (
+        *((name, nodes) for name in ("node_free", "machine_load")),
+        *((name, gpus) for name in ("gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation")),
+        *((name, slice(None)) for name in ("queue_used", "domain_load")),
+    ):
+        assert np.array_equal(getattr(one, name), getattr(other, name)[here]), name
+    back = {gpu: mine for mine, gpu in enumerate(gpus)}
+    for mine, n in enumerate(nodes if other.tenants else ()):
+        there = {(p, tuple(back[gpu] for gpu in held)): count for (p, held), count in other.tenants[n].items()}
+        assert one.tenants[mine] == there
+    for level, free in zip(one.problem.levels, one.level_free, strict=True):
+        idle = (one.gpu_jobs == 0) & (level.gpu_to_domain >= 0)
+        assert np.array_equal(free, np.bincount(level.gpu_to_domain[idle], minlength=len(free)))
 
 
-def by_profile(problem: Problem, state: State) -> list[dict[tuple[int, tuple[int, ...]], int]]:
-    """Return the tenants of each node."""
-    return [dict(here) for here in state.tenants]
+def assert_no_room_elsewhere(alone: Problem, whole: Problem) -> None:
+    """No waiting job has a placement on a node that was left out."""
+    kept = set(alone.node_ids)
+    for number in range(whole.num_jobs):
+        if number not in whole.running:
+            for placement in islice(placements(whole, number), 300):
+                assert {whole.node_ids[node] for node in placement.nodes} <= kept
 
 
 def changed(rng: np.random.Generator, engine: Engine) -> None:
@@ -97,6 +114,7 @@ def test_plans_and_bounds_hold_for_the_whole_round(seed: int) -> None:
             alone, whole = cluster.waiting_problem(), cluster.problem()
             mine, its = State(alone), State(whole)
             assert_same_room(mine, its)
+            assert_no_room_elsewhere(alone, whole)
             ids = {job_id: j for j, job_id in enumerate(alone.job_ids)}
             compared(engine, plan)
             engine.commit(plan)
@@ -167,7 +185,7 @@ def test_states_follow_moves_as_in_the_whole_problem() -> None:
             for entry in plan.placements:
                 placed = engine_placement(state.problem, entry, number[entry.job], nodes)
                 undo.append(state.apply(Move(number[entry.job], placed)))
-        assert_same_room(*states)
+        assert_same_room(*reversed(states))
         assert_same_room(State(alone, states[1].allocation()), states[1])
         for move in reversed(undo):
             states[1].apply(move)

@@ -26,10 +26,10 @@ from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlac
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.waiting_problem import waiting_problem
 from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
 from placeopt.problem import Problem, State
-from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.running import find_lost, running_placement
@@ -81,8 +81,9 @@ class LiveCluster:
 
     def waiting_problem(self) -> Problem:
         """Return the problem of the waiting jobs alone, beside the load of all that runs."""
-        ids, _ = self._parts.table.waiting_columns()
-        return self._parts.waiting(self.record.waiting(ids), self._placer.problem, BaseLoad.of(self._placer.state))
+        columns = self._parts.table.waiting_columns()
+        instance = self.record.waiting(columns[0])
+        return waiting_problem(instance, self.policy, self._placer.problem, self._placer.state, columns)
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
-from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, classes_by_view, job_classes, views
-from placeopt.problem.compile import assemble, classes_among, compile_classes, may_change
+from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
 from placeopt.problem.problem import Classes, Hardware, Jobs
 from placeopt.problem.running import find_lost
@@ -134,10 +132,11 @@ class JobTable:
         """Return the ids of all jobs, in order."""
         return tuple(self._row)
 
-    def waiting_columns(self) -> tuple[tuple[str, ...], IntArray]:
-        """Return the ids of the waiting jobs, in order, and class number, arrival and priority of each, shape (3, W)."""
+    def waiting_columns(self) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
+        """Return the ids of the waiting jobs, in order, and class number, arrival and priority of each."""
         ids = tuple(sorted(self.waiting, key=self._row.__getitem__))
-        return ids, self._columns[:, [self._row[job_id] for job_id in ids]]
+        number, arrival, priority = self._columns[:, [self._row[job_id] for job_id in ids]]
+        return ids, number, arrival, priority
 
     def in_order(self) -> tuple[IntArray, IntArray]:
         """
@@ -254,20 +253,6 @@ class Parts:
         problem = without_fixed(problem)
         self._whole = (given, problem)
         return problem
-
-    def waiting(self, instance: Instance, class_problem: Problem, load: BaseLoad) -> Problem:
-        """
-        Return the problem of the waiting jobs alone, which are those of ``instance``; ``load`` is what all others hold.
-
-        Its classes are those of the class problem that have waiting jobs.
-        """
-        ids, columns = self.table.waiting_columns()
-        used, job_class = np.unique(columns[NUMBER], return_inverse=True)
-        none = frozenset[int]()
-        jobs = Jobs(ids, job_class.reshape(-1), columns[ARRIVAL], columns[PRIORITY], none, none, none)
-        classes = classes_among(class_problem, used)
-        problem = assemble(instance, self.policy, self.hardware, classes, jobs, {})
-        return replace(problem, base_load=load)
 
     def _running_now(self, option: list[int]) -> dict[int, Placement]:
         """Return the running placements by position, in options of the whole problem; one object until that changes."""
