@@ -1,4 +1,4 @@
-"""Pricing for bounds, on a grid for each tier of states: nodes with little left are counted in finer units."""
+"""Pricing on a grid for each tier of states: nodes with little left are counted in finer units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from placeopt.formulations.node_patterns.groups import BundleGroups, NodeStates
-from placeopt.formulations.node_patterns.pricing import CELLS, PatternPricing, binding_resources
+from placeopt.formulations.node_patterns.pricing import (
+    CELLS,
+    BestPatterns,
+    PatternPricing,
+    Rounding,
+    binding_resources,
+)
 from placeopt.problem import IntArray
 
 TIER_BITS = 2
@@ -20,14 +26,20 @@ tier for all counted demands below a thousandth of the largest node's as nothing
 
 class TieredPricing:
     """
-    What the best pattern of each state pays at most: demands are rounded down to units of the tier of the state.
+    `PatternPricing` with a grid for each tier of states, instead of one for all.
 
     In a cluster that is nearly full most nodes have little left, and single ones everything. One grid for all has units
-    made for the latter, on which small demands need nothing; with tiers rounding loses a part of what the node has.
+    made for the latter: rounded down, small demands need nothing, rounded up, they do not fit. With tiers rounding
+    loses a part of what the node has.
     """
 
     def __init__(
-        self, bundle_groups: BundleGroups, states: NodeStates, check_time: Callable[[], None], cells: int = CELLS
+        self,
+        bundle_groups: BundleGroups,
+        states: NodeStates,
+        rounding: Rounding,
+        check_time: Callable[[], None],
+        cells: int = CELLS,
     ) -> None:
         """``cells``: those of each tier's grid, at most; ``check_time`` is called between tables."""
         self._states = len(states)
@@ -42,14 +54,17 @@ class TieredPricing:
                 nodes=tuple(states.nodes[s] for s in here.tolist()),
                 **{name: getattr(states, name)[here] for name in ("count", "room", "free", "mask")},
             )
-            self._tiers.append((here, PatternPricing(bundle_groups, part, "down", check_time, cells)))
+            self._tiers.append((here, PatternPricing(bundle_groups, part, rounding, check_time, cells)))
         free_of_charge = [pricing.free_of_charge for _, pricing in self._tiers]
         self.free_of_charge: IntArray = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *free_of_charge]))
         """Bundle groups that need nothing that some tier counts. Their price must be 0."""
 
-    def pays(self, price: IntArray) -> IntArray:
-        """Shape (S,): no pattern of a state pays more at ``price``, shape (D,)."""
-        out = np.zeros(self._states, dtype=np.int64)
+    def price(self, pays: IntArray, *, patterns: bool = True) -> BestPatterns:
+        """Return the best pattern of each state, as ``PatternPricing.price`` does."""
+        out = BestPatterns(np.zeros(self._states, dtype=np.int64), np.zeros(self._states, dtype=np.int64), [])
         for here, pricing in self._tiers:
-            out[here] = pricing.price(price, patterns=False).pays
+            best = pricing.price(pays, patterns=patterns)
+            out.pays[here] = best.pays
+            out.choice[here] = best.choice + len(out.patterns)
+            out.patterns.extend(best.patterns)
         return out

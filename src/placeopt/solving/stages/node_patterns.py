@@ -132,7 +132,8 @@ class _PatternSearch:
         self.groups = len(np.unique(groups))
         self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
         self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
-        self._pricing = PatternPricing(self.bundle_groups, self.states, "up", self._check_time)
+        pricing = TieredPricing if self.groups == len(self.states) else PatternPricing  # tiers of many states take long
+        self._pricing = pricing(self.bundle_groups, self.states, "up", self._check_time)
 
     @property
     def _ends(self) -> float:
@@ -226,13 +227,15 @@ class _PatternSearch:
         with suppress(OutOfTime):
             for cells in grids:
                 small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
-                if small and self._center is not None and not self._is_close(self.context.bounds.value):
+                is_open = not self._is_close(self.context.bounds.value) and not self.context.is_closed
+                if small and self._center is not None and is_open:
                     self._prove(self._center.copy(), cells)
 
     def _prove(self, price: IntArray, cells: int) -> None:
-        pricing = TieredPricing(self.bundle_groups, self.states, self._check_time, cells)
+        pricing = TieredPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
         price[pricing.free_of_charge] = 0
-        bound = proven_bound(self.job_groups, price, pricing.pays(price), self.states.count, self._held)
+        best = pricing.price(price, patterns=False)
+        bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
         self.context.bounds.prove_value(bound, RELAXES)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
