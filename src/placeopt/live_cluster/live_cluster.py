@@ -11,6 +11,7 @@ from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import (
     ClusterRecord,
@@ -53,6 +54,7 @@ class LiveCluster:
         self._issued: Plan | None = None
         self.last: Plan | None = None
         """The last plan of a whole round."""
+        self._prices = CarriedPrices()
         self._compile(instance)
         if self.record.has_limits:
             refuse_overfull(instance.running)
@@ -224,7 +226,7 @@ class LiveCluster:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
         form = WaitingPlan(self.record, self.policy, self._placer.held_value)
         previous = self.last if warm and self._still_wait(self.last) else None
-        given = replace(given, previous=previous)
+        given = replace(given, previous=previous, prices=self._prices if warm else None)
         self.last = solver.solve_compiled(
             self.waiting_problem, params, given, prove=prove, explain=explain, form=form, ending=form.finish
         )

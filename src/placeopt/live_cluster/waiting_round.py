@@ -40,6 +40,8 @@ def needs_running_jobs(record: ClusterRecord, policy: Policy, method: Method) ->
         return "interference by a curve of utilisation looks at running jobs"
     if policy.fragmentation.form == "fgd":
         return "fragmentation fgd measures against the mix of all jobs"
+    if "weighted_fair" in (policy.order, method.greedy.order):
+        return "the order weighted_fair counts what running jobs hold"
     score = method.greedy.score
     if score in SCORES and not SCORES[score].local:
         return f"score {score!r} looks at running jobs"

@@ -13,6 +13,7 @@ from placeopt.arguments import INSTANCE, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, OutOfTime, only_documented
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
@@ -55,6 +56,7 @@ class RoundInput:
     started: float  # when the call began, on ``time.monotonic``, reading included
     read_s: float | None = None  # seconds that reading the instance took, for the plan's record
     previous: Plan | None = None  # a plan of an earlier round, as a hint
+    prices: CarriedPrices | None = None  # what earlier rounds leave for this one, and it for the next
     cancel: threading.Event | None = None
     on_progress: Callable[[Progress], None] | None = None
     """``cancel``, ``on_progress``: As in ``placeopt.solve``."""
@@ -186,7 +188,7 @@ class Solver:
             except OutOfTime as error:
                 return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
 
-        return self.solve_compiled(compiled, params, RoundInput(started, read_s, previous, cancel, on_progress))
+        return self.solve_compiled(compiled, params, RoundInput(started, read_s, previous, cancel=cancel, on_progress=on_progress))
 
     def solve_compiled(
         self,
@@ -230,7 +232,7 @@ class Solver:
                 problem,
                 budget,
                 greedy=method.greedy,
-                handover=Handover(previous_plan=given.previous, decision=decision),
+                handover=Handover(previous_plan=given.previous, decision=decision, carried_prices=given.prices),
                 on_progress=given.on_progress,
                 form=form,
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.gpu_patterns import GpuPatterns
+from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
@@ -57,6 +58,7 @@ class Handover:
     previous_plan: Plan | None = None  # a plan of an earlier round, from the caller
     decision: LookaheadDecision | None = None
     """What look-ahead has decided on this very problem before the round, from the live cluster."""
+    carried_prices: CarriedPrices | None = None  # of fillings, from earlier rounds of a live cluster, and for the next
     is_decided: bool = False  # whether look-ahead leaves nothing to decide
     begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
     first_pass: Allocation | None = None

@@ -27,13 +27,14 @@ from placeopt.formulations.node_patterns.master import (
     proven_bound,
 )
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern, PatternPricing
-from placeopt.formulations.node_patterns.start_prices import capacity_model, capacity_prices
+from placeopt.formulations.node_patterns.start_prices import CarriedPrices, capacity_model, capacity_prices
 from placeopt.formulations.node_patterns.tiers import TieredPricing
 
 __all__ = [
     "RELAXES",
     "BestPatterns",
     "BundleGroups",
+    "CarriedPrices",
     "JobGroups",
     "NodePattern",
     "NodeStates",

@@ -292,7 +292,8 @@ def _unit(demand: IntArray, most: int, cells: int) -> tuple[int, int]:
     """Return the unit, of those that make at most ``cells`` cells and at least half of that, that rounds least."""
     least = max(1, -(-most // cells))
     units = np.arange(least, 2 * least + 1, max(1, least // MOST_UNITS))
-    rest = demand[None, :] % units[:, None]
-    lost = np.where(rest > 0, units[:, None], 0).sum(axis=1)  # what rounding down and rounding up lose together
+    distinct, times = np.unique(demand, return_counts=True)
+    inexact = (distinct[None, :] % units[:, None] > 0) @ times
+    lost = units * inexact  # what rounding down and rounding up lose together
     best = int(lost.argmin())
     return int(units[best]), int(lost[best])

@@ -149,6 +149,9 @@ class _PatternSearch:
         """Generate patterns until prices bound the value close to that of the mix, or the time left is needed."""
         with suppress(OutOfTime):
             self._generate()
+        carried = self.context.handover.carried_prices
+        if carried is not None and self._center is not None:
+            carried.keep(self.bundle_groups, self.job_groups, self._center)
         self.mixed = self.objective
 
     def _generate(self) -> None:
@@ -172,6 +175,9 @@ class _PatternSearch:
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status == "optimal" and solution.duals is not None:
             price = capacity_prices(self.bundle_groups, self.job_groups, model, solution.duals)
+            carried = self.context.handover.carried_prices
+            if carried is not None:
+                carried.put_into(self.bundle_groups, self.job_groups, price)
             price[self._pricing.free_of_charge] = 0
             self._add_at(price)
 
