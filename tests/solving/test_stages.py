@@ -112,7 +112,7 @@ class TestBegin:
             read.append(len(plan.placements))
             return judge(of, plan)
 
-        monkeypatch.setattr("placeopt.solving.incumbent.judge", noted)
+        monkeypatch.setattr("placeopt.solving.plan_form.judge", noted)
         held, free = job("held"), job("free")
         for preemptible, jobs, expected in (
             (False, [held, free], [2]),

@@ -188,7 +188,9 @@ class Solver:
             except OutOfTime as error:
                 return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
 
-        return self.solve_compiled(compiled, params, RoundInput(started, read_s, previous, cancel=cancel, on_progress=on_progress))
+        return self.solve_compiled(
+            compiled, params, RoundInput(started, read_s, previous, cancel=cancel, on_progress=on_progress)
+        )
 
     def solve_compiled(
         self,
