@@ -158,8 +158,8 @@ def test_it_finds_the_value_of_the_whole_round(seed: int) -> None:
         problem = compile_problem(engine.snapshot)
         held = value(problem, State(problem).allocation())
         for _ in range(2):
-            plan = engine.place(waiting_only=True, method="counts")
-            whole = engine.place(method="counts", warm=False)
+            plan = engine.place(waiting_only=True, method="counts", time_limit_s=120)
+            whole = engine.place(method="counts", warm=False, time_limit_s=120)
             assert whole.levels[0].objective == whole.levels[0].bound
             assert plan.levels[0].objective == plan.levels[0].bound == whole.levels[0].objective - held
             assert plan.status == "feasible"  # costs count under the policy and are not stated

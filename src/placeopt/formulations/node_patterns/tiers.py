@@ -20,7 +20,7 @@ from placeopt.problem import IntArray
 TIER_BITS = 2
 """
 A tier's amounts of a resource lie within a factor of 2^2. With 2^1 there are twice as many tiers for the same bound;
-with one tier the units are made for the largest node, and demands below them count as nothing on nodes that have no more.
+with one tier the units are made for the largest node, and smaller demands count as nothing, or do not fit.
 """
 
 
