@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import combinations_up_to, optimum, placements
-from helpers.builders import instance, job, machine, running
+from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, Policy, violations
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
@@ -65,14 +65,14 @@ def changed(rng: np.random.Generator, engine: Engine) -> None:
             engine.release(held.job)
     model = snapshot.jobs[int(rng.integers(len(snapshot.jobs)))] if snapshot.jobs else job("plain")
     engine.update(add_jobs=[model.model_copy(update={"id": f"new-{engine.revision}"})])
-    node = snapshot.cluster.nodes[int(rng.integers(len(snapshot.cluster.nodes)))]
+    one = snapshot.cluster.nodes[int(rng.integers(len(snapshot.cluster.nodes)))]
     try:
-        engine.update(nodes={node.id: "undrain" if node.drained else "drain"})
+        engine.update(nodes={one.id: "undrain" if one.drained else "drain"})
         if rng.random() < 0.3:
-            extra = node.model_copy(update={"id": f"extra-{engine.revision}", "drained": False})
+            extra = one.model_copy(update={"id": f"extra-{engine.revision}", "drained": False})
             engine.update(nodes={extra.id: extra})
         if rng.random() < 0.3:
-            engine.update(nodes={node.id: None})
+            engine.update(nodes={one.id: None})
     except BadInput:  # something runs there
         pass
 
@@ -97,8 +97,10 @@ def compared(engine: Engine, plan: Plan) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_plans_and_bounds_hold_for_the_whole_round(seed: int) -> None:
+def test_plans_and_bounds_hold_for_the_whole_round(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever has happened before, and whatever the policy; the methods take their turns."""
+    if seed % 2:  # leave nodes out however few
+        monkeypatch.setattr("placeopt.live_cluster.waiting_problem.MOST_OPEN", 1.0)
     rng = np.random.default_rng(seed)
     with Engine(isolation="thread") as engine:
         engine.load(random_round(rng))
@@ -243,18 +245,52 @@ def test_running_jobs_that_none_may_change_are_no_obstacle() -> None:
 
 
 def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
-    """The node shrank below what runs on it: nothing new fits there, and the other node takes its job."""
+    """A node shrank below what runs on it: nothing fits there, and that takes nothing from the node that is alike."""
     held = [job(f"r{i}", cpu_millicores=3000) for i in range(2)]
     machines = [machine(gpus=4, cpu_millicores=8000), machine("small", gpus=4, cpu_millicores=4000)]
     runs = [running(one, [("n0", [i])]) for i, one in enumerate(held)]
     waiting = [job(f"w{i}", cpu_millicores=3000, value=5) for i in range(4)]
+    nodes = [node("n0"), node("n1", machine="small")]
     with Engine() as engine:
-        engine.load(instance(2, [*held, *waiting], machines=machines, running=runs))
-        node = engine.snapshot.cluster.nodes[0]
-        engine.update(nodes={node.id: node.model_copy(update={"machine": "small"})})
-        plan = engine.place(waiting_only=True)
-        assert plan.levels[0].objective == plan.levels[0].bound == 10
+        engine.load(instance(nodes, [*held, *waiting], machines=machines, running=runs))
+        engine.update(nodes={"n0": engine.snapshot.cluster.nodes[0].model_copy(update={"machine": "small"})})
+        plan = engine.place(waiting_only=True, time_limit_s=60)
+        assert plan.levels[0].objective == 5
+        assert plan.levels[0].bound is not None
+        assert plan.levels[0].bound >= 5
         assert violations(engine.snapshot, plan) == []
+
+
+def test_nodes_without_room_are_left_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Of five full nodes one stays, for it tells what idle ones offer; half a GPU is room for the smaller job.
+
+    A node without CPU and a drained one take nothing.
+    """
+    monkeypatch.setattr("placeopt.live_cluster.waiting_problem.MOST_OPEN", 1.0)
+    held, runs = [], []
+    for n in range(5):
+        held.append(job(f"full{n}", gpus=2, cpu_millicores=10))
+        runs.append(running(held[-1], [(f"n{n}", [0, 1])]))
+    half, heavy = job("half", gpu_milli=500, cpu_millicores=10), job("heavy", gpus=1, cpu_millicores=4000)
+    whole = job("whole", gpus=1, cpu_millicores=10)
+    runs += [running(half, [("n5", [0])]), running(whole, [("n5", [1])]), running(heavy, [("n6", [0])])]
+    nodes = [*(node(f"n{n}") for n in range(7)), node("n7", drained=True), node("n8")]
+    waiting = [job("w0", gpu_milli=500, cpu_millicores=10), job("w1", gpus=2, cpu_millicores=20)]
+    machines = [machine(gpus=2, cpu_millicores=4000)]
+    with Engine() as engine:
+        engine.load(instance(nodes, [*held, half, whole, heavy, *waiting], machines=machines, running=runs))
+        cluster = engine._cluster
+        assert cluster is not None
+        alone = cluster.waiting_problem()
+        assert alone.node_ids == ("n0", "n5", "n7", "n8")  # n0 and n7 are the first of their kinds
+        assert_same_room(State(alone), State(cluster.problem()))
+        assert_no_room_elsewhere(alone, cluster.problem())
+        plan = engine.place(waiting_only=True, time_limit_s=60)
+        assert {entry.job: entry.assignments[0].node for entry in plan.placements} == {"w0": "n5", "w1": "n8"}
+        assert violations(engine.snapshot, plan) == []
+        engine.commit(plan)
+        assert engine.place(warm=False).unplaced == ()
 
 
 def test_errors_are_those_of_other_rounds() -> None:
