@@ -1,5 +1,7 @@
 """Kinds, states, pricing and layout of patterns, against all patterns and by hand."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,11 @@ from helpers.builders import instance, job, machine, node, option, running
 from placeopt.errors import Unsupported
 from placeopt.formulations.node_patterns import (
     BundleGroups,
+    CarriedPrices,
     NodeStates,
     PatternMaster,
     PatternPricing,
+    TieredPricing,
     bundle_groups_of,
     capacity_model,
     capacity_prices,
@@ -105,11 +109,73 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     states = node_states_of(state, bundle_groups)
     pays = rng.integers(1, 100, len(bundle_groups))
     pays[(bundle_groups.level < 0) & (bundle_groups.demand == 0).all(axis=1)] = 0
-    for rounding in ("down", "up"):
-        best, choice, patterns = PatternPricing(bundle_groups, states, rounding, lambda: None).price(pays)
+    for rounding, kind in product(("down", "up"), (PatternPricing, TieredPricing)):
+        best, choice, patterns = kind(bundle_groups, states, rounding, lambda: None).price(pays)
         for s in range(len(states)):
             assert best[s] == best_filling(bundle_groups, states, s, pays)
             assert sum(pays[k] * n for k, n in patterns[choice[s]].items()) == best[s]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tiers_bound_every_state_and_lose_less(seed: int) -> None:
+    """
+    One empty node sets the units, nine have little left, on a grid far coarser than the demands.
+
+    Rounded down, no state pays less than its best pattern, and together they exceed it by less than with one grid;
+    rounded up, every pattern fits, and they pay no less.
+    """
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(f"j{i}", gpu_milli=500, cpu_millicores=int(rng.integers(300, 900)), memory_mib=int(rng.integers(300, 900)))
+        for i in range(6)
+    ]
+    here, runs = [], []
+    for n in range(1, 10):
+        left = rng.integers(900, 2500, 2)
+        here.append(job(f"r{n}", cpu_millicores=64_000 - int(left[0]), memory_mib=64_000 - int(left[1])))
+        runs.append(running(here[-1], [(f"n{n}", [0])]))
+    machines = [machine(gpus=4, cpu_millicores=64_000, memory_mib=64_000)]
+    problem = problem_of(instance(10, [*jobs, *here], machines=machines, running=runs))
+    bundle_groups = bundle_groups_of(problem)
+    states = node_states_of(State(problem), bundle_groups)
+    pays = rng.integers(1, 100, len(bundle_groups))
+    pays[bundle_groups.units > 1] = 0  # what runs is no job of the round
+    pays[(bundle_groups.demand > 10_000).any(axis=1)] = 0
+    best = np.array([best_filling(bundle_groups, states, s, pays) for s in range(len(states))])
+    above, below = [], []
+    for kind in (PatternPricing, TieredPricing):
+        down = kind(bundle_groups, states, "down", lambda: None, cells=400).price(pays, patterns=False).pays
+        assert (down >= best).all()
+        above.append(int(down.sum()))
+        up, choice, patterns = kind(bundle_groups, states, "up", lambda: None, cells=400).price(pays)
+        assert (up <= best).all()
+        below.append(int(up.sum()))
+        for s in range(len(states)):
+            needs = sum((n * bundle_groups.demand[k] for k, n in patterns[choice[s]].items()), np.zeros(4, dtype=int))
+            assert (needs <= states.free[s]).all()
+            assert sum(pays[k] * n for k, n in patterns[choice[s]].items()) == up[s]
+    assert above[1] < above[0]
+    assert below[1] > below[0]
+
+
+def test_prices_are_carried_by_what_bundles_ask_for() -> None:
+    """Whatever their numbers and the fineness of prices; what is new keeps its price."""
+    before = problem_of(instance(1, [job("a", gpus=2, value=8), job("b", gpu_milli=500, value=3)]))
+    many = [job(f"a{i}", gpus=2, value=10**9) for i in range(5000)]  # worth so much that prices are less fine
+    after = problem_of(instance(1, [job("c", gpus=4, value=5), *many]))
+    carried = CarriedPrices()
+    groups, scales = {}, set()
+    for problem, prices in ((before, {2: 7.5, 1: 2.0}), (after, {})):
+        bundle_groups, state = bundle_groups_of(problem), State(problem)
+        job_groups = job_groups_of(state, bundle_groups)
+        price = np.array([round(prices.get(int(u), 1.0) * job_groups.scale) for u in bundle_groups.units])
+        scales.add(job_groups.scale)
+        known = carried.put_into(bundle_groups, job_groups, price)
+        groups = dict(zip(bundle_groups.units.tolist(), (price / job_groups.scale).tolist(), strict=True))
+        carried.keep(bundle_groups, job_groups, price)
+    assert known == 1
+    assert groups == {2: 7.5, 4: 1.0}
+    assert len(scales) == 2
 
 
 def best_filling(bundle_groups: BundleGroups, states: NodeStates, s: int, pays: IntArray) -> int:

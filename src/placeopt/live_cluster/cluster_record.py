@@ -105,6 +105,12 @@ class ClusterRecord:
         update = {"cluster": self.cluster(), "jobs": (), "running": (), "revision": self.revision}
         return Instance.model_construct(**{**dict(self._loaded), **update})
 
+    def waiting(self, ids: Iterable[str]) -> Instance:
+        """Return the instance with some waiting jobs and nothing running."""
+        jobs = tuple(self.jobs[job_id] for job_id in ids)
+        update = {"cluster": self.cluster(), "jobs": jobs, "running": (), "revision": self.revision}
+        return Instance.model_construct(**{**dict(self._loaded), **update, "now_ms": self.now_ms})
+
     def snapshot(self) -> Instance:
         """Return the instance as it is; the same object until something changes."""
         # Running placements state the shares granted now; the records themselves hold requests alone.

@@ -228,6 +228,7 @@ class Engine:
         prove: bool = True,
         explain: bool = True,
         brief: bool = False,
+        waiting_only: bool = False,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         **options: Unpack[SolveOptions],
@@ -260,6 +261,10 @@ class Engine:
             Whether a whole round may return a plan for the starting jobs alone (``plan.asked``), judged by what it
             touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
             ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
+        waiting_only
+            Whether a whole round is solved over the waiting jobs alone, where running jobs stay as they are: what runs
+            is a load on the nodes, so time grows with what waits and changes, not with what runs. The plan states the
+            waiting jobs (``plan.asked``), their value and a bound on it, and no costs, which are not optimised.
 
         Returns
         -------
@@ -271,7 +276,8 @@ class Engine:
         BadInput
             If arguments are wrong, or a job is unknown or runs already.
         Unsupported
-            If some jobs are to be placed by a method that is not greedy, or under a policy with look-ahead.
+            If some jobs are to be placed by a method that is not greedy, or under a policy with look-ahead; with
+            ``waiting_only`` if running jobs may be changed, or a rule of the policy looks at each of them.
         Interrupted
             At Ctrl-C in a whole round, with the best plan in it.
         InternalFault
@@ -285,7 +291,8 @@ class Engine:
         params = SolveParams.of(options)
         check_call(cancel=cancel, on_progress=on_progress)
         given = RoundInput(started, cancel=cancel, on_progress=on_progress)
-        return cluster.place_all(self._solver, params, given, warm=warm, prove=prove, explain=explain, brief=brief)
+        how = {"warm": warm, "prove": prove, "explain": explain, "brief": brief, "waiting_only": waiting_only}
+        return cluster.place_all(self._solver, params, given, **how)
 
     @exclusive
     @only_documented

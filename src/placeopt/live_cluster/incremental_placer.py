@@ -24,6 +24,8 @@ class IncrementalPlacer:
         self.state = state
         _ = state.tenants  # followed from here on: placements are not kept
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
+        self.held_value = 0
+        """Value of what was taken; the caller adds that of what ``state`` held before."""
         self._counts = counts
         self._candidates: dict[str, Candidates] = {}
         self._choosers: dict[str, Chooser | None] = {}
@@ -73,6 +75,7 @@ class IncrementalPlacer:
 
     def _count(self, number: int, placement: Placement, sign: int) -> None:
         self.state.take(number, placement, sign)
+        self.held_value += sign * int(self.problem.options.value[placement.option])
 
     def candidates(self, score: str) -> Candidates:
         """Return the candidates under a score."""

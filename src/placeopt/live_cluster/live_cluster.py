@@ -11,6 +11,7 @@ from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import (
     ClusterRecord,
@@ -26,6 +27,8 @@ from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlac
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.waiting_problem import waiting_problem
+from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
@@ -51,6 +54,7 @@ class LiveCluster:
         self._issued: Plan | None = None
         self.last: Plan | None = None
         """The last plan of a whole round."""
+        self._prices = CarriedPrices()
         self._compile(instance)
         if self.record.has_limits:
             refuse_overfull(instance.running)
@@ -70,11 +74,18 @@ class LiveCluster:
             self._parts.start(running.job, placement)
         whole = self._parts.whole(instance, problem)
         self._placer = IncrementalPlacer(problem, table.count, State(whole))
+        self._placer.held_value = int(problem.options.value[[p.option for p in self._parts.placed.values()]].sum())
 
     @property
     def snapshot(self) -> Instance:
         """The cluster as it is now, as an instance."""
         return self.record.snapshot()
+
+    def waiting_problem(self) -> Problem:
+        """Return the problem of the waiting jobs alone, beside the load of all that runs."""
+        columns = self._parts.table.waiting_columns()
+        instance = self.record.waiting(columns[0])
+        return waiting_problem(instance, self.policy, self._placer.problem, self._placer.state, columns)
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""
@@ -181,8 +192,11 @@ class LiveCluster:
         prove: bool,
         explain: bool,
         brief: bool,
+        waiting_only: bool,
     ) -> Plan:
         """Return the plan of a whole round; ``given`` belongs to the call, the rest is as in ``Engine.place``."""
+        if waiting_only:
+            return self._place_waiting(solver, params, given, warm=warm, prove=prove, explain=explain)
         decision: LookaheadDecision | None = None
         looks_ahead = self.policy.postpone.rule == "lookahead"
         method = method_of(params.method)
@@ -200,6 +214,28 @@ class LiveCluster:
         plan = solver.solve_compiled(self.problem, params, given, prove=prove, explain=explain, decision=decision)
         self._issued = self.last = plan
         return plan
+
+    def _place_waiting(
+        self, solver: Solver, params: SolveParams, given: RoundInput, *, warm: bool, prove: bool, explain: bool
+    ) -> Plan:
+        """Return the plan of a round over the waiting jobs alone."""
+        reason = needs_running_jobs(self.record, self.policy, method_of(params.method))
+        if reason is None and self._parts.lost is not None:
+            reason = "jobs run on nodes or GPUs that are not listed"
+        if reason is not None:
+            raise Unsupported(f"waiting_only: {reason}; call place() without it")
+        form = WaitingPlan(self.record, self.policy, self._placer.held_value)
+        previous = self.last if warm and self._still_wait(self.last) else None
+        given = replace(given, previous=previous, prices=self._prices if warm else None)
+        self.last = solver.solve_compiled(
+            self.waiting_problem, params, given, prove=prove, explain=explain, form=form, ending=form.finish
+        )
+        return self.last
+
+    def _still_wait(self, plan: Plan | None) -> bool:
+        """Whether any job that a plan starts waits."""
+        waiting = self._parts.table.waiting
+        return plan is not None and any(placement.job in waiting for placement in plan.placements)
 
     def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids) -> None:
         """Make what a plan says the state of the cluster; one revision, unless the plan changes nothing."""

@@ -41,6 +41,8 @@ class JobTable:
         self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
         self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
         self._there[: len(jobs)] = True
+        self.waiting = {job.id for job in jobs}
+        """Ids of the jobs that do not run; ``Parts`` notes which start and stop."""
         self.members = list(members)
         self._numbers = {class_key(job, policy): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
@@ -95,11 +97,13 @@ class JobTable:
         self._columns[:, self._end] = number, job.arrival_ms, job.priority
         self._there[self._end] = True
         self._row[job.id] = self._end
+        self.waiting.add(job.id)
         self._end += 1
 
     def remove(self, job_id: str) -> None:
         """Remove a job."""
         row = self._row.pop(job_id)
+        self.waiting.discard(job_id)
         self.removals += 1
         self._there[row] = False
         self._count[int(self._columns[NUMBER, row])] -= 1
@@ -127,6 +131,12 @@ class JobTable:
     def ids(self) -> tuple[str, ...]:
         """Return the ids of all jobs, in order."""
         return tuple(self._row)
+
+    def waiting_columns(self) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
+        """Return the ids of the waiting jobs, in order, and class number, arrival and priority of each."""
+        ids = tuple(sorted(self.waiting, key=self._row.__getitem__))
+        number, arrival, priority = self._columns[:, [self._row[job_id] for job_id in ids]]
+        return ids, number, arrival, priority
 
     def in_order(self) -> tuple[IntArray, IntArray]:
         """
@@ -170,6 +180,7 @@ class Parts:
     def start(self, job_id: str, placement: Placement) -> None:
         """Note where a job runs, in options of the class problem, instead of any former place."""
         self.placed[job_id] = placement
+        self.table.waiting.discard(job_id)
         self._version += 1
         if placement.option < len(self._option):
             self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
@@ -179,6 +190,7 @@ class Parts:
     def stop(self, job_id: str) -> Placement:
         """Note that a job no longer runs, and return its placement."""
         self._version += 1
+        self.table.waiting.add(job_id)
         self._as_whole.pop(job_id, None)
         return self.placed.pop(job_id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -155,6 +156,33 @@ def compile_classes(
         slowdown=_slowdowns(instance, profiles),
         split_domain={level: node_domains(instance, level) for level in levels},
     )
+
+
+def classes_among(classes: Classes, chosen: IntArray) -> Classes:
+    """Return the classes of jobs ``chosen``, ascending numbers, of compiled ones; classes of nodes stay as they are."""
+    options, start = classes.options, classes.class_option_start
+    length = np.diff(start)[chosen]
+    ends = np.cumsum(length)
+    row = np.arange(int(length.sum())) + np.repeat(start[:-1][chosen] - (ends - length), length)
+    columns = {
+        field.name: _chosen(getattr(options, field.name), row) for field in fields(options) if field.name != "job_class"
+    }
+    return Classes(
+        node_class=classes.node_class,
+        class_option_start=np.concatenate(([0], ends)),
+        class_communication=_chosen(classes.class_communication, chosen),
+        class_profile=classes.class_profile[chosen],
+        class_queue=classes.class_queue[chosen],
+        class_utility_min=classes.class_utility_min[chosen],
+        options=Options(job_class=np.repeat(np.arange(len(chosen)), length), **columns),
+        slowdown=classes.slowdown,
+        split_domain=classes.split_domain,
+    )
+
+
+def _chosen(column: Any, rows: IntArray) -> Any:
+    """Return rows of an array, or entries of a tuple."""
+    return column[rows] if isinstance(column, np.ndarray) else tuple(column[row] for row in rows.tolist())
 
 
 def _ints(values: Sequence[int]) -> IntArray:

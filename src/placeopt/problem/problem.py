@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Running
 from placeopt.problem.arrays import BoolArray, Frozen, IntArray, Options, Placement
+from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.growth import best_paths
 from placeopt.problem.target import Target
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -96,6 +97,7 @@ class Problem(Hardware, Classes, Jobs):
     node_schedulable: BoolArray  # (N,) not drained
     target: Target  # the workload that fragmentation ``fgd`` is measured against
     running: dict[int, Placement]  # job -> where it runs now
+    base_load: BaseLoad | None = None  # what jobs hold that run and are not listed, where they stay as they are
 
     @cached_property
     def changeable(self) -> frozenset[int]:

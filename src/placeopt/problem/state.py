@@ -85,6 +85,8 @@ class State:
         self.machine_load: IntArray = np.zeros((n, 2), dtype=np.int64)  # hose load by GPU jobs and CPU jobs
         self.domain_load: IntArray = np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64)
         self.queue_used: IntArray = np.zeros((len(problem.policy.queues), 3), dtype=np.int64)  # milli, cpu, memory
+        if problem.base_load is not None:
+            problem.base_load.put_into(self)
         if allocation is None:
             self._begin(list(problem.running.items()))
         else:
@@ -98,8 +100,9 @@ class State:
         np.subtract.at(self.gpu_free_milli, held.gpu, held.milli)
         np.subtract.at(self.gpu_free_memory, held.gpu, options.gpu_memory_mib[held.option])
         np.add.at(self.gpu_utilisation, held.gpu, options.utilisation[held.option])
+        busy = self.gpu_jobs == 0
         self.gpu_jobs += np.bincount(held.gpu, minlength=problem.num_gpus)
-        busy = self.gpu_jobs > 0
+        busy &= self.gpu_jobs > 0  # by these jobs
         for level, free in zip(problem.levels, self.level_free, strict=True):
             free -= np.bincount(level.gpu_to_domain[busy & (level.gpu_to_domain >= 0)], minlength=len(free))
         queues, links = bool(problem.policy.queues), bool(options.network_mbps.any())
@@ -182,7 +185,11 @@ class State:
         """On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs."""
         # Followed from the first read on: until then whatever is taken must be in ``placements``.
         if self._tenants is None:
-            self._tenants = [{} for _ in range(self.problem.num_nodes if self.problem.slowdown.any() else 0)]
+            base = self.problem.base_load
+            if base is None:
+                self._tenants = [{} for _ in range(self.problem.num_nodes if self.problem.slowdown.any() else 0)]
+            else:
+                self._tenants = [dict(here) for here in base.tenants]
             for placement in self.placements if self._tenants else ():
                 if placement is not None and placement.gpus:
                     self._change_tenants(placement, 1)

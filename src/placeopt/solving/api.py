@@ -13,6 +13,7 @@ from placeopt.arguments import INSTANCE, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, OutOfTime, only_documented
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
@@ -24,9 +25,10 @@ from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
 from placeopt.solving.context import Handover, SolveContext
 from placeopt.solving.draft import plan_without_time
-from placeopt.solving.finish import finish
+from placeopt.solving.finish import Ending, finish
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
+from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
@@ -59,6 +61,7 @@ class RoundInput:
     """Where jobs were placed in parts of the round: the first plan, in place of greedy's."""
     limits: tuple[PlanLimit, ...] = ()
     """What cut the parts short."""
+    prices: CarriedPrices | None = None  # what earlier rounds leave for this one, and it for the next
     cancel: threading.Event | None = None
     on_progress: Callable[[Progress], None] | None = None
     """``cancel``, ``on_progress``: As in ``placeopt.solve``."""
@@ -226,6 +229,8 @@ class Solver:
         prove: bool = True,
         explain: bool = True,
         decision: LookaheadDecision | None = None,
+        form: PlanForm | None = None,
+        ending: Ending = finish,
     ) -> Plan:
         """
         Solve the round that ``compiled`` gives, whose running jobs are valid; a plan is returned as it is.
@@ -233,16 +238,17 @@ class Solver:
         - ``prove``: Whether methods of greedy alone bound the value.
         - ``explain``: Whether the plan says why each job waits.
         - ``decision``: What look-ahead has decided on this very problem.
+        - ``form``, ``ending``: How plans are written and judged, and what ends the round; None: plans of all jobs.
 
         Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other,
         ``Interrupted`` at Ctrl-C, with the best plan in it, ``InternalFault`` if referee or audit refuse the plan.
         """
-        ran = self.run_stages(compiled, params, given, prove=prove, decision=decision)
+        ran = self.run_stages(compiled, params, given, prove=prove, decision=decision, form=form)
         if isinstance(ran, Plan):
             return ran
         context, solve_s = ran.context, ran.run_s - ran.context.budget.check_s
         with gc_paused():
-            plan = finish(context, given.read_s, ran.compile_s, solve_s, explain=explain)
+            plan = ending(context, given.read_s, ran.compile_s, solve_s, explain=explain)
         if ran.is_interrupted:
             raise Interrupted(plan)
         return plan
@@ -255,6 +261,7 @@ class Solver:
         *,
         prove: bool = True,
         decision: LookaheadDecision | None = None,
+        form: PlanForm | None = None,
     ) -> RoundRun | Plan:
         """Return a round whose stages have run, without its plan; a plan that ``compiled`` gives as it is."""
         method = method_of(params.method)
@@ -278,8 +285,11 @@ class Solver:
                 problem,
                 budget,
                 greedy=method.greedy,
-                handover=Handover(previous_plan=given.previous, start=given.start, decision=decision),
+                handover=Handover(
+                    previous_plan=given.previous, start=given.start, decision=decision, carried_prices=given.prices
+                ),
                 on_progress=given.on_progress,
+                form=form,
             )
         context.solvers = SolverRunners(context, self._runners)
         try:

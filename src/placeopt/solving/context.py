@@ -11,6 +11,7 @@ from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.gpu_patterns import GpuPatterns
+from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
@@ -21,6 +22,7 @@ from placeopt.solving.bounds import Bounds, Progress, relative_gap
 from placeopt.solving.budget import Budget
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
+from placeopt.solving.plan_form import PlanForm, WholePlan
 from placeopt.solving.runners import SolverRunners
 from placeopt.terms.objective import trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
@@ -59,6 +61,7 @@ class Handover:
     start: Allocation | None = None  # where jobs were placed in parts of the round
     decision: LookaheadDecision | None = None
     """What look-ahead has decided on this very problem before the round, from the live cluster."""
+    carried_prices: CarriedPrices | None = None  # of fillings, from earlier rounds of a live cluster, and for the next
     is_decided: bool = False  # whether look-ahead leaves nothing to decide
     begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
     first_pass: Allocation | None = None
@@ -115,9 +118,11 @@ class SolveContext:
         solvers: SolverRunners | None = None,
         handover: Handover | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        form: PlanForm | None = None,
     ) -> None:
         self.instance, self.whole = problem.given, problem
         self.referee = Referee(self.instance)
+        self._form = form or WholePlan(self.referee)
         self.budget = budget
         self.greedy = (greedy or GreedyRule()).for_problem(problem)
         self.handover = handover or Handover()
@@ -127,7 +132,7 @@ class SolveContext:
         self.last_solver_error = ""
         self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress
-        self.weighted = weighted_costs(problem)
+        self.weighted = weighted_costs(problem) if self._form.states_costs else ()
         bound = trivial_value_bound(problem)
         self.bounds = Bounds(bound, bound, trivial_gpu_milli_bound(problem))
         self._see(problem)
@@ -141,7 +146,7 @@ class SolveContext:
 
     def _running_alone(self, draft: Plan | None = None) -> Incumbent:
         """Return the running jobs as incumbent; ``draft`` is their plan, if the referee has accepted it before."""
-        return Incumbent(self.referee, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
+        return Incumbent(self._form, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
 
     @property
     def narrowed(self) -> bool:
@@ -198,7 +203,8 @@ class SolveContext:
     @property
     def value_gap(self) -> float | None:
         """Relative gap between the best plan's value and its bound."""
-        return relative_gap(self.incumbent.value, self.bounds.value)
+        beside = self._form.beside
+        return relative_gap(self.incumbent.value + beside, self.bounds.value + beside)
 
     @property
     def is_far(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,16 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
+
+
+class Ending(Protocol):
+    """What makes the plan of a round whose stages are over: `finish`, or a function with its arguments."""
+
+    def __call__(
+        self, context: SolveContext, read_s: float | None, compile_s: float, solve_s: float, *, explain: bool = True
+    ) -> Plan:
+        """Return the plan."""
+        ...
 
 
 def finish(

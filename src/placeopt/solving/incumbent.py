@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from placeopt.check import Referee
 from placeopt.errors import BadInput, InternalFault
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import greedy
@@ -14,7 +13,8 @@ from placeopt.model import Plan
 from placeopt.problem import Allocation, Problem, State
 from placeopt.solving.bounds import Bounds
 from placeopt.solving.budget import Budget
-from placeopt.solving.draft import Recorder, draft_plan, standing_records
+from placeopt.solving.draft import Recorder, standing_records
+from placeopt.solving.plan_form import PlanForm
 from placeopt.terms.objective import Weighted, value
 from placeopt.terms.rules.minimal_utility import withdrawn
 
@@ -57,7 +57,7 @@ class Incumbent:
 
     def __init__(
         self,
-        referee: Referee,
+        form: PlanForm,
         problem: Problem,
         base: State,
         weighted: tuple[Weighted, ...],
@@ -66,7 +66,7 @@ class Incumbent:
         draft: Plan | None = None,
     ) -> None:
         """``base`` holds the running jobs; ``draft`` is their plan, if the referee has accepted it before."""
-        self._referee, self._problem, self._weighted = referee, problem, weighted
+        self._form, self._problem, self._weighted = form, problem, weighted
         self._bounds, self._budget = bounds, budget
         self._recorder: Recorder | None = None  # what offers have in common is written once
         self.allocation = base.allocation()
@@ -144,8 +144,8 @@ class Incumbent:
         before = time.monotonic()
         with gc_paused():
             self._recorder = self._recorder or Recorder(self._problem)
-            draft = draft_plan(self._referee.instance, self._problem, allocation, self._recorder)
-            faults, standing = self._referee.judge(draft)
+            draft = self._form.draft(self._problem, allocation, self._recorder)
+            faults, standing = self._form.judge(draft)
             if standing:
                 draft = draft.model_copy(update={"standing": standing_records(standing)})
         self._budget.offer_s = time.monotonic() - before

@@ -65,7 +65,7 @@ def relaxed_state(state: State, everything: State | None = None) -> State:
     Returns the same object where no limit is exceeded. Otherwise a copy whose free amounts are larger by the excess, to
     be read only.
     """
-    if not state.problem.running:
+    if not state.problem.running and state.problem.base_load is None:
         return state
     excess = excess_of(state.problem, everything)
     if not excess:

@@ -21,18 +21,21 @@ from placeopt.formulations.node_patterns.groups import (
 from placeopt.formulations.node_patterns.master import RELAXES, PatternMaster, proven_bound
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern, PatternPricing
 from placeopt.formulations.node_patterns.realise import PlacementRequest, patterns_of_plan, placement_requests
-from placeopt.formulations.node_patterns.start_prices import capacity_model, capacity_prices
+from placeopt.formulations.node_patterns.start_prices import CarriedPrices, capacity_model, capacity_prices
+from placeopt.formulations.node_patterns.tiers import TieredPricing
 
 __all__ = [
     "RELAXES",
     "BestPatterns",
     "BundleGroups",
+    "CarriedPrices",
     "JobGroups",
     "NodePattern",
     "NodeStates",
     "PatternMaster",
     "PatternPricing",
     "PlacementRequest",
+    "TieredPricing",
     "bundle_groups_of",
     "capacity_model",
     "capacity_prices",

@@ -55,7 +55,7 @@ class PatternPricing:
     ) -> None:
         """``cells``: those of the grid, at most; ``check_time`` is called between tables."""
         self._bundle_groups, self._states, self._check_time = bundle_groups, states, check_time
-        resources = np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
+        resources = binding_resources(states)
         binds = states.binding[resources] > 0
         demand, free = bundle_groups.demand[:, resources], states.free[:, resources]
         grid = _units(demand, free.max(axis=0, initial=0), binds, cells)
@@ -106,6 +106,11 @@ class PatternPricing:
             out.choice[here[fits]] = len(out.patterns)
             out.patterns.append(pattern)
             here = here[~fits]
+
+
+def binding_resources(states: NodeStates) -> IntArray:
+    """Return the two resources that bind on most nodes, ascending."""
+    return np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
 
 
 @dataclass(frozen=True)
@@ -287,7 +292,8 @@ def _unit(demand: IntArray, most: int, cells: int) -> tuple[int, int]:
     """Return the unit, of those that make at most ``cells`` cells and at least half of that, that rounds least."""
     least = max(1, -(-most // cells))
     units = np.arange(least, 2 * least + 1, max(1, least // MOST_UNITS))
-    rest = demand[None, :] % units[:, None]
-    lost = np.where(rest > 0, units[:, None], 0).sum(axis=1)  # what rounding down and rounding up lose together
+    distinct, times = np.unique(demand, return_counts=True)
+    inexact = (distinct[None, :] % units[:, None] > 0) @ times
+    lost = units * inexact  # what rounding down and rounding up lose together
     best = int(lost.argmin())
     return int(units[best]), int(lost[best])

@@ -36,3 +36,34 @@ def capacity_prices(
     asked = _asked(bundle_groups)
     of_row = np.maximum(duals / model.row_divisor, 0)[: asked.shape[1]]
     return np.rint(np.minimum(asked @ of_row * job_groups.scale, 2.0**61)).astype(np.int64)
+
+
+class CarriedPrices:
+    """
+    Prices of bundle groups from earlier rounds, by what a bundle asks for; a round leaves them for the next.
+
+    Any prices prove a bound, so these need no check: after few changes they are close to the best ones.
+    """
+
+    def __init__(self) -> None:
+        self._worth: dict[tuple[int, ...], float] = {}
+
+    def keep(self, bundle_groups: BundleGroups, job_groups: JobGroups, price: IntArray) -> None:
+        """Keep prices, (D,), unit 1 / ``job_groups.scale``, in the place of all earlier ones."""
+        self._worth = dict(zip(_keys(bundle_groups), (price / job_groups.scale).tolist(), strict=True))
+
+    def put_into(self, bundle_groups: BundleGroups, job_groups: JobGroups, price: IntArray) -> int:
+        """Replace prices by those that are kept; returns how many bundle groups have one."""
+        known = 0
+        for k, key in enumerate(_keys(bundle_groups)):
+            worth = self._worth.get(key)
+            if worth is not None:
+                price[k] = round(min(worth * job_groups.scale, 2.0**61))
+                known += 1
+        return known
+
+
+def _keys(bundle_groups: BundleGroups) -> list[tuple[int, ...]]:
+    """Share, number of shares and demand of each bundle group."""
+    share = np.array([*bundle_groups.sizes, 0], dtype=np.int64)[bundle_groups.level]
+    return [tuple(row) for row in np.column_stack((share, bundle_groups.units, bundle_groups.demand)).tolist()]

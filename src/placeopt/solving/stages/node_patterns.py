@@ -17,6 +17,7 @@ from placeopt.formulations.node_patterns import (
     PatternMaster,
     PatternPricing,
     PlacementRequest,
+    TieredPricing,
     bundle_groups_of,
     capacity_model,
     capacity_prices,
@@ -162,7 +163,8 @@ class _PatternSearch:
         self.groups = len(np.unique(groups))
         self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
         self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
-        self._pricing = PatternPricing(self.bundle_groups, self.states, "up", self._check_time)
+        pricing = TieredPricing if self.groups == len(self.states) else PatternPricing  # tiers of many states take long
+        self._pricing = pricing(self.bundle_groups, self.states, "up", self._check_time)
 
     @property
     def _ends(self) -> float:
@@ -182,6 +184,9 @@ class _PatternSearch:
         """Generate patterns until prices bound the value close to that of the mix, or the time left is needed."""
         with suppress(OutOfTime):
             self._generate()
+        carried = self.context.handover.carried_prices
+        if carried is not None and self._center is not None:
+            carried.keep(self.bundle_groups, self.job_groups, self._center)
         self.mixed = self.objective
 
     def _generate(self) -> None:
@@ -207,6 +212,9 @@ class _PatternSearch:
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status == "optimal" and solution.duals is not None:
             price = capacity_prices(self.bundle_groups, self.job_groups, model, solution.duals)
+            carried = self.context.handover.carried_prices
+            if carried is not None:
+                carried.put_into(self.bundle_groups, self.job_groups, price)
             price[self._pricing.free_of_charge] = 0
             self._add_at(price)
 
@@ -291,11 +299,12 @@ class _PatternSearch:
         with suppress(OutOfTime):
             for cells in grids:
                 small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
-                if small and self._center is not None and not self._is_close(self.context.bounds.value):
+                is_open = not self._is_close(self.context.bounds.value) and not self.context.is_closed
+                if small and self._center is not None and is_open:
                     self._prove(self._center.copy(), cells)
 
     def _prove(self, price: IntArray, cells: int) -> None:
-        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
+        pricing = TieredPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
         price[pricing.free_of_charge] = 0
         best = pricing.price(price, patterns=False)
         bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)

@@ -1,0 +1,80 @@
+"""The problem of the waiting jobs alone, on the nodes that can still take one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from placeopt.live_cluster.index_remap import IndexRemap
+from placeopt.model import Cluster, Instance, Policy
+from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem.base_load import BaseLoad
+from placeopt.problem.compile import assemble, classes_among
+from placeopt.problem.hardware import compile_hardware, node_domains
+from placeopt.problem.problem import Classes, Jobs
+
+MOST_OPEN = 0.5
+"""Part of the nodes up to which the others are left out; above, compiling the rest anew takes longer than it saves."""
+
+
+def waiting_problem(
+    instance: Instance,
+    policy: Policy,
+    class_problem: Problem,
+    state: State,
+    columns: tuple[tuple[str, ...], IntArray, IntArray, IntArray],
+) -> Problem:
+    """
+    Return the problem of the jobs of ``instance``, all of which wait, beside what others hold in ``state``.
+
+    ``columns``: Their ids, and class in ``class_problem``, arrival and priority of each. Nodes that can take none of
+    them are left out: in a cluster that is nearly full, most.
+    """
+    ids, number, arrival, priority = columns
+    used, job_class = np.unique(number, return_inverse=True)
+    none = frozenset[int]()
+    jobs = Jobs(ids, job_class.reshape(-1), arrival, priority, none, none, none)
+    classes = classes_among(class_problem, used)
+    nodes = np.flatnonzero(open_nodes(classes, state) | _one_of_each_kind(class_problem))
+    if len(nodes) > MOST_OPEN * class_problem.num_nodes:
+        problem = assemble(instance, policy, class_problem, classes, jobs, {})
+        return replace(problem, base_load=BaseLoad.of(state))
+    cluster = instance.cluster
+    kept = tuple(cluster.nodes[n] for n in nodes.tolist())
+    part = instance.model_copy(update={"cluster": Cluster.model_construct(**{**dict(cluster), "nodes": kept})})
+    hardware = compile_hardware(part, policy, class_problem.topology)
+    split_domain = {level: node_domains(part, level) for level in classes.split_domain}
+    classes = replace(classes, node_class=classes.node_class[nodes], split_domain=split_domain)
+    problem = assemble(part, policy, hardware, classes, jobs, {})
+    held = IndexRemap(class_problem, problem).state(state, ())
+    return replace(problem, base_load=BaseLoad.of(held))
+
+
+def open_nodes(classes: Classes, state: State) -> BoolArray:
+    """
+    Shape (N,): nodes that may have room for a bundle of some option: all others have none.
+
+    A node needs the least that any option asks of each resource, and, if all ask for GPUs, a GPU with the least share
+    and memory that any asks for.
+    """
+    problem, options = state.problem, classes.options
+    if not len(options):
+        return np.zeros(problem.num_nodes, dtype=bool)
+    room: BoolArray = problem.node_schedulable & (state.node_free >= options.demand.min(axis=0)).all(axis=1)
+    if (options.gpus > 0).all():
+        gpu = state.gpu_free_memory >= options.gpu_memory_mib.min()
+        if problem.shares_bind:
+            gpu &= state.gpu_free_milli >= options.milli.min()
+        if problem.jobs_per_gpu is not None:
+            gpu &= state.gpu_jobs < problem.jobs_per_gpu
+        room &= np.bincount(problem.gpu_node[gpu], minlength=problem.num_nodes) > 0
+    return room
+
+
+def _one_of_each_kind(problem: Problem) -> BoolArray:
+    """Shape (N,): one node of every class and machine type, which tell what jobs could have on idle nodes."""
+    out = np.zeros(problem.num_nodes, dtype=bool)
+    kinds = np.stack([problem.node_class, problem.topology.node_machine, problem.node_schedulable.astype(np.int64)])
+    out[np.unique(kinds, axis=1, return_index=True)[1]] = True
+    return out

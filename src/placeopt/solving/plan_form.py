@@ -1,0 +1,51 @@
+"""How the plans of a round are written and judged: of all jobs by the referee, or otherwise by who keeps a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from placeopt.check import Referee, Violation
+from placeopt.model import Plan
+from placeopt.problem import Allocation, Problem
+from placeopt.solving.draft import Recorder, draft_plan
+
+
+class PlanForm(Protocol):
+    """Writes an allocation as a plan, and has it judged."""
+
+    @property
+    def states_costs(self) -> bool:
+        """Whether plans state the costs, so that they are optimised below the value."""
+        ...
+
+    @property
+    def beside(self) -> int:
+        """Value of the round that plans do not state: the gap to stop at is one of the whole round."""
+        ...
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return the plan, without reasons, objective and the rest."""
+        ...
+
+    def judge(self, draft: Plan) -> tuple[Sequence[Violation], Sequence[Violation]]:
+        """Return what the referee finds wrong, and the limits that running jobs exceed."""
+        ...
+
+
+class WholePlan:
+    """Plans that list every job of an instance; the referee reads all of it."""
+
+    states_costs: ClassVar[bool] = True
+    beside: ClassVar[int] = 0
+
+    def __init__(self, referee: Referee) -> None:
+        self._referee = referee
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return the plan, without reasons, objective and the rest."""
+        return draft_plan(self._referee.instance, problem, allocation, recorder)
+
+    def judge(self, draft: Plan) -> tuple[Sequence[Violation], Sequence[Violation]]:
+        """Return what the referee finds wrong, and the limits that running jobs exceed."""
+        return self._referee.judge(draft)

@@ -1,0 +1,305 @@
+"""
+Rounds over the waiting jobs alone: what runs is a load, and nothing else about the round differs.
+
+Small random clusters change step by step. After each step the state that such a round begins with is compared with that
+of the whole problem, and the plan with the best of all allocations and with the referee.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from helpers.brute_force import combinations_up_to, optimum, placements
+from helpers.builders import instance, job, machine, node, running
+from helpers.small_rounds import random_round
+from placeopt import Engine, Instance, Plan, Policy, violations
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt.model.policy import Changes, Interference, Postpone
+from placeopt.problem import Move, Problem, State, compile_problem
+from placeopt.problem.running import running_placement
+from placeopt.solving.audit import audit
+from placeopt.terms.objective import value
+
+MOST = 3000
+"""Combinations of placements up to which a round is compared with all of its allocations."""
+
+
+def assert_same_room(one: State, other: State) -> None:
+    """Compare all that is free and loaded on the nodes of ``one`` with the same in ``other``, which may have more."""
+    number = {name: n for n, name in enumerate(other.problem.node_ids)}
+    nodes = [number[name] for name in one.problem.node_ids]
+    start = other.problem.node_gpu_start
+    gpus = [gpu for n in nodes for gpu in range(int(start[n]), int(start[n + 1]))]
+    for name, here in (
+        *((name, nodes) for name in ("node_free", "machine_load")),
+        *((name, gpus) for name in ("gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation")),
+        *((name, slice(None)) for name in ("queue_used", "domain_load")),
+    ):
+        assert np.array_equal(getattr(one, name), getattr(other, name)[here]), name
+    back = {gpu: mine for mine, gpu in enumerate(gpus)}
+    for mine, n in enumerate(nodes if other.tenants else ()):
+        there = {(p, tuple(back[gpu] for gpu in held)): count for (p, held), count in other.tenants[n].items()}
+        assert one.tenants[mine] == there
+    for level, free in zip(one.problem.levels, one.level_free, strict=True):
+        idle = (one.gpu_jobs == 0) & (level.gpu_to_domain >= 0)
+        assert np.array_equal(free, np.bincount(level.gpu_to_domain[idle], minlength=len(free)))
+
+
+def assert_no_room_elsewhere(alone: Problem, whole: Problem) -> None:
+    """No waiting job has a placement on a node that was left out."""
+    kept = set(alone.node_ids)
+    for number in range(whole.num_jobs):
+        if number not in whole.running:
+            for placement in islice(placements(whole, number), 300):
+                assert {whole.node_ids[node] for node in placement.nodes} <= kept
+
+
+def changed(rng: np.random.Generator, engine: Engine) -> None:
+    """Let jobs end and come, and a node be drained or replaced."""
+    snapshot = engine.snapshot
+    for held in snapshot.running:
+        if rng.random() < 0.3:
+            engine.release(held.job)
+    model = snapshot.jobs[int(rng.integers(len(snapshot.jobs)))] if snapshot.jobs else job("plain")
+    engine.update(add_jobs=[model.model_copy(update={"id": f"new-{engine.revision}"})])
+    one = snapshot.cluster.nodes[int(rng.integers(len(snapshot.cluster.nodes)))]
+    try:
+        engine.update(nodes={one.id: "undrain" if one.drained else "drain"})
+        if rng.random() < 0.3:
+            extra = one.model_copy(update={"id": f"extra-{engine.revision}", "drained": False})
+            engine.update(nodes={extra.id: extra})
+        if rng.random() < 0.3:
+            engine.update(nodes={one.id: None})
+    except BadInput:  # something runs there
+        pass
+
+
+def compared(engine: Engine, plan: Plan) -> bool:
+    """Judge a plan by the referee and the audit, and by all allocations where they are few; tell whether they are."""
+    snapshot = engine.snapshot
+    assert violations(snapshot, plan) == []
+    assert audit(snapshot, plan) == []
+    runs = {held.job for held in snapshot.running}
+    stated = {entry.job for entry in (*plan.placements, *plan.unplaced)}
+    assert set(plan.asked or ()) == stated == {one.id for one in snapshot.jobs} - runs
+    problem = compile_problem(snapshot)
+    if combinations_up_to(problem, 40) > MOST:
+        return False
+    held = value(problem, State(problem).allocation())
+    best = optimum(problem)[0] - held
+    (level,) = plan.levels
+    assert level.bound is not None
+    assert level.objective <= best <= level.bound
+    return True
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_and_bounds_hold_for_the_whole_round(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever has happened before, and whatever the policy; the methods take their turns."""
+    if seed % 2:  # leave nodes out however few
+        monkeypatch.setattr("placeopt.live_cluster.waiting_problem.MOST_OPEN", 1.0)
+    rng = np.random.default_rng(seed)
+    with Engine(isolation="thread") as engine:
+        engine.load(random_round(rng))
+        for number in range(4):
+            try:
+                plan = engine.place(
+                    waiting_only=True, method=("auto", "patterns", "stranding")[(seed + number) % 3], deterministic=True
+                )
+            except Unsupported as refused:
+                assert "waiting_only" in str(refused)  # noqa: PT017 - which rounds: test_rounds_that_need_running_jobs
+                return
+            cluster = engine._cluster
+            assert cluster is not None
+            alone, whole = cluster.waiting_problem(), cluster.problem()
+            mine, its = State(alone), State(whole)
+            assert_same_room(mine, its)
+            assert_no_room_elsewhere(alone, whole)
+            ids = {job_id: j for j, job_id in enumerate(alone.job_ids)}
+            compared(engine, plan)
+            engine.commit(plan)
+            assert {held.job for held in engine.snapshot.running} >= {entry.job for entry in plan.placements}
+            assert ids.keys() == set(plan.asked or ())
+            changed(rng, engine)
+
+
+def test_most_of_the_rounds_are_compared() -> None:
+    """Otherwise the test above would prove little."""
+    count = sum(
+        combinations_up_to(compile_problem(random_round(np.random.default_rng(s))), 40) <= MOST for s in range(40)
+    )
+    assert count > 15
+
+
+def crowded(seed: int) -> Instance:
+    """Four nodes of four GPUs, two thirds busy, and more waiting jobs than room; CPU binds as well."""
+    rng = np.random.default_rng(seed)
+    jobs, runs = [], []
+    for n in range(4):
+        free = list(range(4))
+        while free and rng.random() < 0.8:
+            count = int(rng.integers(1, min(len(free), 2) + 1))
+            jobs.append(job(f"run-{len(jobs)}", gpus=count, value=int(rng.integers(1, 9)), cpu_millicores=count * 900))
+            runs.append(running(jobs[-1], [(f"n{n}", free[:count])]))
+            free = free[count:]
+    for i in range(9):
+        count, workers = int(rng.integers(1, 3)), 1 + int(rng.random() < 0.2)
+        cpu = int(rng.integers(3, 15)) * 100 * count
+        jobs.append(job(f"w{i}", gpus=count, workers=workers, value=int(rng.integers(1, 9)), cpu_millicores=cpu))
+    return instance(4, jobs, machines=[machine(gpus=4, cpu_millicores=4000)], running=runs)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_finds_the_value_of_the_whole_round(seed: int) -> None:
+    """Both are proven optimal: an exact method over the waiting jobs, and over all."""
+    with Engine() as engine:
+        engine.load(crowded(seed))
+        problem = compile_problem(engine.snapshot)
+        held = value(problem, State(problem).allocation())
+        for _ in range(2):
+            plan = engine.place(waiting_only=True, method="counts", time_limit_s=120)
+            whole = engine.place(method="counts", warm=False, time_limit_s=120)
+            assert whole.levels[0].objective == whole.levels[0].bound
+            assert plan.levels[0].objective == plan.levels[0].bound == whole.levels[0].objective - held
+            assert plan.status == "feasible"  # costs count under the policy and are not stated
+            assert plan.gap is None
+            engine.commit(plan)
+            held += plan.levels[0].objective
+            ends = engine.snapshot.running[seed % len(engine.snapshot.running)]
+            record = engine.release(ends.job)
+            held -= record.options[0].value
+
+
+def test_states_follow_moves_as_in_the_whole_problem() -> None:
+    """Placing and undoing a job changes all counts by the same amounts, levels of fragmentation included."""
+    with Engine(isolation="thread") as engine:
+        engine.load(crowded(3))
+        cluster = engine._cluster
+        assert cluster is not None
+        plan = engine.place(waiting_only=True, method="stranding")
+        assert plan.placements
+        whole, alone = cluster.problem(), cluster.waiting_problem()
+        states = State(whole), State(alone)
+        for state in states:
+            number = {job_id: j for j, job_id in enumerate(state.problem.job_ids)}
+            nodes = {name: n for n, name in enumerate(state.problem.node_ids)}
+            undo = []
+            for entry in plan.placements:
+                placed = running_placement(entry, state.problem, number[entry.job], nodes)
+                undo.append(state.apply(Move(number[entry.job], placed)))
+        assert_same_room(*reversed(states))
+        assert_same_room(State(alone, states[1].allocation()), states[1])
+        for move in reversed(undo):
+            states[1].apply(move)
+        assert_same_room(states[1], State(whole))
+
+
+def test_the_same_changes_give_the_same_plans() -> None:
+    """In deterministic mode a sequence of calls decides the same each time."""
+
+    def told() -> list[str]:
+        plans = []
+        with Engine(isolation="thread") as engine:
+            engine.load(crowded(5))
+            for _ in range(3):
+                plan = engine.place(waiting_only=True, deterministic=True)
+                plans.append(plan.model_dump_json())
+                engine.commit(plan)
+                engine.release(engine.snapshot.running[1].job)
+                engine.update(nodes={"n2": "drain"})
+        return plans
+
+    assert told() == told()
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (Policy(changes=Changes(moves_max=1)), "may be changed"),
+        (Policy(postpone=Postpone(rule="utility")), "utility"),
+        (Policy(postpone=Postpone(rule="lookahead")), "lookahead"),
+        (Policy(interference=Interference(model="curve")), "curve"),
+    ],
+)
+def test_rounds_that_need_running_jobs(policy: Policy, why: str) -> None:
+    """They are refused, and say why."""
+    held = job("r")
+    of = instance(1, [held, job("w")], running=[running(held, [("n0", [0])], movable=True)], policy=policy)
+    with Engine(isolation="thread") as engine:
+        engine.load(of)
+        with pytest.raises(Unsupported, match=why):
+            engine.place(waiting_only=True)
+
+
+def test_running_jobs_that_none_may_change_are_no_obstacle() -> None:
+    """A policy that allows moves, where no running job does."""
+    held = job("r")
+    policy = Policy(changes=Changes(moves_max=1))
+    with Engine(isolation="thread") as engine:
+        engine.load(instance(1, [held, job("w")], running=[running(held, [("n0", [0])])], policy=policy))
+        plan = engine.place(waiting_only=True)
+        assert [entry.job for entry in plan.placements] == ["w"]
+
+
+def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
+    """A node shrank below what runs on it: nothing fits there, and that takes nothing from the node that is alike."""
+    held = [job(f"r{i}", cpu_millicores=3000) for i in range(2)]
+    machines = [machine(gpus=4, cpu_millicores=8000), machine("small", gpus=4, cpu_millicores=4000)]
+    runs = [running(one, [("n0", [i])]) for i, one in enumerate(held)]
+    waiting = [job(f"w{i}", cpu_millicores=3000, value=5) for i in range(4)]
+    nodes = [node("n0"), node("n1", machine="small")]
+    with Engine() as engine:
+        engine.load(instance(nodes, [*held, *waiting], machines=machines, running=runs))
+        engine.update(nodes={"n0": engine.snapshot.cluster.nodes[0].model_copy(update={"machine": "small"})})
+        plan = engine.place(waiting_only=True, time_limit_s=60)
+        assert plan.levels[0].objective == 5
+        assert plan.levels[0].bound is not None
+        assert plan.levels[0].bound >= 5
+        assert violations(engine.snapshot, plan) == []
+
+
+def test_nodes_without_room_are_left_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Of five full nodes one stays, for it tells what idle ones offer; half a GPU is room for the smaller job.
+
+    A node without CPU and a drained one take nothing.
+    """
+    monkeypatch.setattr("placeopt.live_cluster.waiting_problem.MOST_OPEN", 1.0)
+    held, runs = [], []
+    for n in range(5):
+        held.append(job(f"full{n}", gpus=2, cpu_millicores=10))
+        runs.append(running(held[-1], [(f"n{n}", [0, 1])]))
+    half, heavy = job("half", gpu_milli=500, cpu_millicores=10), job("heavy", gpus=1, cpu_millicores=4000)
+    whole = job("whole", gpus=1, cpu_millicores=10)
+    runs += [running(half, [("n5", [0])]), running(whole, [("n5", [1])]), running(heavy, [("n6", [0])])]
+    nodes = [*(node(f"n{n}") for n in range(7)), node("n7", drained=True), node("n8")]
+    waiting = [job("w0", gpu_milli=500, cpu_millicores=10), job("w1", gpus=2, cpu_millicores=20)]
+    machines = [machine(gpus=2, cpu_millicores=4000)]
+    with Engine() as engine:
+        engine.load(instance(nodes, [*held, half, whole, heavy, *waiting], machines=machines, running=runs))
+        cluster = engine._cluster
+        assert cluster is not None
+        alone = cluster.waiting_problem()
+        assert alone.node_ids == ("n0", "n5", "n7", "n8")  # n0 and n7 are the first of their kinds
+        assert_same_room(State(alone), State(cluster.problem()))
+        assert_no_room_elsewhere(alone, cluster.problem())
+        plan = engine.place(waiting_only=True, time_limit_s=60)
+        assert {entry.job: entry.assignments[0].node for entry in plan.placements} == {"w0": "n5", "w1": "n8"}
+        assert violations(engine.snapshot, plan) == []
+        engine.commit(plan)
+        assert engine.place(warm=False).unplaced == ()
+
+
+def test_errors_are_those_of_other_rounds() -> None:
+    """Wrong arguments, and plans that are stale."""
+    with Engine(isolation="thread") as engine:
+        engine.load(crowded(1))
+        with pytest.raises(PlaceoptError):
+            engine.place(waiting_only=True, method="nothing")
+        plan = engine.place(waiting_only=True)
+        engine.update(add_jobs=[job("late")])
+        with pytest.raises(PlaceoptError, match="revision"):
+            engine.commit(plan)
