@@ -9,7 +9,14 @@ from placeopt import Engine, generate
 from placeopt.errors import Unsupported
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.cost_relaxation import build_cost_relaxation
-from placeopt.formulations.node_patterns import PatternPricing, bundle_groups_of, job_groups_of, node_states_of
+from placeopt.formulations.node_patterns import (
+    PatternPricing,
+    bundle_groups_of,
+    capacity_model,
+    capacity_prices,
+    job_groups_of,
+    node_states_of,
+)
 from placeopt.problem import Problem, State, compile_problem
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
@@ -72,10 +79,10 @@ def test_it_raises_the_bound_where_cpu_is_short() -> None:
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     without = solve(build_cost_relaxation(state, weighted, worth).model, SolveOptions(time_limit_s=30, relax=True))
-    # the price of a bundle: what the densest job of its group is worth for each, near the prices of the program
-    price = np.zeros(len(bundle_groups), dtype=np.int64)
-    each = job_groups.value * job_groups.scale // job_groups.bundles
-    np.maximum.at(price, job_groups.bundle_group, (0.8 * each).astype(np.int64))
+    model = capacity_model(bundle_groups, states, job_groups)
+    duals = solve(model, SolveOptions(time_limit_s=30, relax=True)).duals
+    assert duals is not None
+    price = capacity_prices(bundle_groups, job_groups, model, duals)
     best = PatternPricing(bundle_groups, states, "down", lambda: None).price(price, patterns=False)
     pays = problem.options.bundles * price[bundle_groups.of_option]
     cut = CapacityCut.of_prices(pays, best.pays, states.count, job_groups.scale)
