@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
@@ -66,6 +66,8 @@ class Handover:
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
+    tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
+    plan_maker: object | None = None  # what stage ``fillings`` goes on with in the next slice of work
     has_searched: bool = False  # whether a search by large neighbourhoods has run
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach

@@ -52,6 +52,11 @@ class Method:
         return tuple(stage for stage in self.flat if isinstance(stage, Exact))
 
     @property
+    def repeated(self) -> tuple[Stage | Block, ...]:
+        """The stages that run in every slice of deterministic work; what the others do does not depend on it."""
+        return tuple(stage for stage in self.stages if isinstance(stage, REPEATED) or _improves_again(stage))
+
+    @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
         return any(stage.uses_solver for stage in self.flat)
@@ -65,6 +70,24 @@ class Method:
         """Return the method without the stages that only bound the value."""
         kept = tuple(stage for stage in self.stages if not isinstance(stage, BeginBound | Bound))
         return replace(self, stages=kept)
+
+
+REPEATED = (
+    Block,
+    DrbPlan,
+    SwafPlan,
+    GpuPatternPlans,
+    BranchAndPrice,
+    CapacityRelaxationBound,
+    CostRelaxationBound,
+    NeighbourhoodSearch,
+    Exact,
+)
+"""Kinds of stages whose work grows with the limit, and of those that make bounds and prices for them."""
+
+
+def _improves_again(stage: Stage | Block) -> bool:
+    return isinstance(stage, RankMapping) and stage.after_improvement
 
 
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())

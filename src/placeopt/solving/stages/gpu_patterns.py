@@ -48,6 +48,8 @@ RESERVES = 1.5
 """Time from a solution to a checked plan before it is measured, in multiples of the time reserved for the end."""
 MOST_FRUITLESS = 20
 """Attempts in a row that may find nothing, because a solver failed or no plan is better."""
+FIRST_PLANS = 2
+"""Plans made in any case in deterministic mode."""
 FEW_PLANS = 3
 """Plans made where an exact stage follows."""
 
@@ -77,10 +79,13 @@ class GpuPatternPlans:
         """Make one plan after the other."""
         patterns, offer = context.handover.gpu_patterns, None
         assert patterns is not None  # noqa: S101 - see `skip_reason`
-        maker = _PlanMaker(context, patterns)
-        made, fruitless, most = 0, 0, self._most_plans(context)
+        maker = context.handover.plan_maker
+        if not isinstance(maker, _PlanMaker):
+            maker = context.handover.plan_maker = _PlanMaker(context, patterns)
+        made, fruitless, most = 0, 0, self._most_plans(context, maker.made)
         while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.budget.stopped():
-            allocation = maker.make(deep=made > 0)
+            allocation = maker.make(deep=maker.made > 0)
+            maker.made += 1
             made, fruitless = made + 1, fruitless + 1
             if allocation is not None:
                 latest = context.incumbent.offer(allocation)
@@ -93,10 +98,10 @@ class GpuPatternPlans:
             context.budget.note_limit("time")
         yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} fillings", offer=offer)
 
-    def _most_plans(self, context: SolveContext) -> int:
+    def _most_plans(self, context: SolveContext, made: int) -> int:
         if self.before_exact is not None and sizes.is_built(context, self.before_exact):
-            return FEW_PLANS
-        return 2 + context.budget.steps(PLANS_PER_SECOND)
+            return max(FEW_PLANS - made, 0)
+        return (0 if context.budget.slice else FIRST_PLANS) + context.budget.steps(PLANS_PER_SECOND)
 
 
 class _PlanMaker:
@@ -104,6 +109,7 @@ class _PlanMaker:
 
     def __init__(self, context: SolveContext, patterns: GpuPatterns) -> None:
         self._context, self._patterns = context, patterns
+        self.made = 0
         self._jobs = context.greedy.jobs(context.problem)
         classes = int(context.problem.node_class.max()) + 1
         self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
