@@ -91,10 +91,8 @@ def main() -> int:
             cells = " | ".join(map(cell, plans))
             lines.append(f"| {entry.name} | {len(instance.jobs):,} | {cells} | {'; '.join(faults) or '-'} |")
             print(lines[-1], flush=True)
-    lines += [
-        "",
-        f"{rounds} rounds: {worse} with a worse plan or a weaker bound at a longer limit; the clock ended plans of {by_clock}.",
-    ]
+    ended = f"{worse} with a worse plan or a weaker bound at a longer limit; the clock ended plans of {by_clock}."
+    lines += ["", f"{rounds} rounds: {ended}"]
     print(*lines[-2:], sep="\n")
     if arguments.out is not None:
         arguments.out.write_text("\n".join([*lines, ""]), encoding="utf-8")
