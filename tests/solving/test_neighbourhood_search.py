@@ -66,8 +66,7 @@ def test_auto_searches_where_exact_stages_cannot_prove(monkeypatch: pytest.Monke
 
     def order() -> list[str]:
         plan = placeopt.solve(round_, time_limit_s=5, deterministic=True)
-        names = [stage.name for stage in plan.stages if stage.name.startswith(("search", "counts"))]
-        return names  # slices of work repeat them
+        return [stage.name for stage in plan.stages if stage.name.startswith(("search", "counts"))]
 
     monkeypatch.setattr(sizes, "SIZES", replace(sizes.SIZES, exact_columns=0))
     assert order()[:3] == ["search", "counts-cost", "search"]
