@@ -6,7 +6,7 @@ of ``bench/online.py``: pods in the order of a seed until 130 % of the GPUs have
 what is allocated at 100 and 130 % arrived, in percent of the 6,212 GPUs, and CPU microseconds a decision. ``fgd`` and
 ``fgd:points`` are FGD as the library and as its authors' simulator compare scores.
 
-With ``--round`` the first lists are placed as one round each instead: ``placeopt.solve``, 5 s, gap of the GPU share.
+With ``--round`` the lists are placed as one round each instead: ``placeopt.solve``, 5 s, gap of the GPU share.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 
 from helpers import builders
 from placeopt.heuristics.bundles import BundleQuota, realise
-from placeopt.heuristics.exchange import exchange
+from placeopt.heuristics.exchange import BundleItem, exchange
 from placeopt.problem import Problem, State, compile_problem
 
 
@@ -83,14 +83,41 @@ class TestExchange:
         assert free == [[4]]
         assert idle == [{1000: 1}]
 
-    def test_what_does_not_help_is_undone(self) -> None:
-        """The newcomer is worth no more than the others: all stays as it was."""
+    def test_who_finds_no_room_goes_again(self) -> None:
+        """The newcomer, worth nothing, fits nowhere: it goes, the others stay, and no node is too full."""
         held = [[Piece([5]), Piece([5])], [Piece([6])]]
         free, idle = [[1], [2]], [{1000: 0}, {1000: 1}]
         new = Piece([9], worth=0)
         assert exchange(np.zeros(len(free), dtype=np.int64), free, idle, held, [new], [1.0]) == [new]
-        assert free == [[1], [2]]
-        assert [[piece.need[0] for piece in pieces] for pieces in held] == [[5, 5], [6]]
+        assert sorted(piece.need[0] for pieces in held for piece in pieces) == [5, 5, 6]
+        for capacity, (left,), pieces in zip((11, 8), free, held, strict=True):
+            assert left == capacity - sum(piece.need[0] for piece in pieces) >= 0
+        assert idle == [{1000: 0}, {1000: 1}]
+
+    def test_items_without_gpus_move(self) -> None:
+        """Node 0 is too full by the newcomer until the item without a GPU goes to node 1, which has none idle."""
+        loose = Piece([4])
+        loose.gpus = 0
+        held, free, idle = [[loose, Piece([3])], [Piece([5])]], [[1], [4]], [{1000: 1}, {1000: 0}]
+        assert exchange(np.zeros(len(free), dtype=np.int64), free, idle, held, [Piece([5])], [1.0]) == []
+        assert free == [[0], [0]]
+        assert loose in held[1]
+
+    def test_no_node_ends_too_full(self) -> None:
+        """Of random items none is lost or doubled, no node holds more than it has, and GPUs are counted right."""
+        random = np.random.default_rng(5)
+        for _ in range(30):
+            capacity = random.integers(10, 20, size=(6, 2))
+            held: list[list[BundleItem]] = [[] for _ in capacity]
+            free, idle = capacity.tolist(), [{1000: 4} for _ in capacity]
+            new: list[BundleItem] = [Piece(random.integers(0, 8, 2).tolist(), worth=int(w)) for w in range(24)]
+            out = exchange(np.zeros(6, dtype=np.int64), free, idle, held, new, [5.0, 4.0])
+            assert sorted(map(id, new)) == sorted(id(item) for items in (*held, out) for item in items)
+            for n, items in enumerate(held):
+                used = np.sum([item.need for item in items], axis=0) if items else np.zeros(2)
+                assert (capacity[n] - used).tolist() == free[n]
+                assert min(free[n]) >= 0
+                assert idle[n][1000] == 4 - len(items) >= 0
 
     def test_bundles_keep_to_classes_that_take_them(self) -> None:
         """As above, but the 6 may not leave its class of nodes: the 4 finds no node."""

@@ -5,7 +5,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.stages.gpu_patterns import dive
+from placeopt.solving.diving import dive
 
 
 def relax(model: LinearModel) -> Solution:

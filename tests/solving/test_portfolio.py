@@ -24,6 +24,8 @@ def tried(of: Instance, params: SolveParams | None = None) -> SolveContext:
     """Return a round after the three heuristics."""
     now = time.monotonic()
     budget = Budget(params or SolveParams(time_limit_s=600), started=now, deadline=now + 600)
+    while budget.begin_slice():
+        pass
     context = SolveContext(compile_problem(of), budget, greedy=GreedyRule("auto"))
     run_stages(context, (Greedy(), DrbPlan(), SwafPlan()))
     return context

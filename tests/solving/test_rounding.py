@@ -60,9 +60,9 @@ def test_a_plan_that_lags_a_little_is_left_to_the_search(monkeypatch: pytest.Mon
         monkeypatch.setattr(rounding, "LAG", lag)
         plan = placeopt.solve(round_, method="search", time_limit_s=3, deterministic=True)
         assert violations(round_, plan) == []
-        made[lag] = stages_of(plan, "rounding")[0].detail
-    assert made[0.0] == "1 of 3 rankings"
-    assert made[1.0] == "3 of 3 rankings"
+        made[lag] = [stage.detail for stage in stages_of(plan, "rounding")]
+    assert made[0.0] == ["nodes by best_fit"]
+    assert made[1.0] == ["nodes by best_fit", "nodes by marginal_cost, filled_cost"]
 
 
 def test_what_jobs_cost_alone() -> None:

@@ -70,6 +70,40 @@ def add_node_rows(
     return Loads(np.concatenate(columns), np.concatenate(numbers), np.concatenate(where), np.concatenate(shares))
 
 
+def add_whole_node_rows(
+    builder: ModelBuilder, state: State, option: IntArray, column: IntArray, node_class: IntArray
+) -> None:
+    """
+    Add rows for what the other GPU bundles need beside bundles that hold all GPUs of a node; arguments as above.
+
+    No other bundle with GPUs runs on such a node, so of each resource they have what all nodes of the class have, less
+    the least that is free on a node whose GPUs are all idle, for every such bundle. Without these rows, jobs of whole
+    nodes leave CPU to GPUs that are not there.
+    """
+    problem, options = state.problem, state.problem.options
+    if not problem.shares_bind:
+        return
+    gpus = (options.gpus * options.bundle_workers)[option]
+    on_node = np.diff(problem.node_gpu_start)
+    idle = np.bincount(problem.gpu_node[state.gpu_free_milli >= 1000], minlength=problem.num_nodes)
+    free = np.clip(state.node_free, 0, AMPLE)
+    most = np.zeros(int(problem.node_class.max()) + 1, dtype=np.int64)
+    np.maximum.at(most, problem.node_class, on_node)
+    fills = (gpus > 0) & (gpus == most[node_class]) & (options.milli[option] == 1000)
+    for c in np.unique(node_class[fills]).tolist():
+        nodes = np.flatnonzero(problem.node_class == c)
+        hosts = nodes[(on_node[nodes] == most[c]) & (idle[nodes] == most[c])]
+        whole, others = np.flatnonzero(fills & (node_class == c)), (node_class == c) & (gpus > 0) & ~fills
+        for r in range(len(RESOURCES)):
+            need = (options.demand[:, r] * options.bundle_workers)[option]
+            least, uses = int(free[hosts, r].min(initial=AMPLE)), np.flatnonzero(others & (need > 0))
+            if not len(hosts) or not len(uses) or not 0 < least < AMPLE:
+                continue
+            columns = np.concatenate((column[uses], column[whole]))
+            coefficients = np.concatenate((need[uses], np.full(len(whole), least)))
+            builder.add_row(columns, coefficients, NO_LOWER, int(free[nodes, r].sum()))
+
+
 def with_class_limits(
     model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray, most: IntArray
 ) -> LinearModel:

@@ -33,29 +33,29 @@ class BundleQuota:
     fillings: tuple[tuple[int, int, tuple[int, ...]], ...]  # (number of GPUs, their free share, sizes of the slots)
 
 
-def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
+def realise(
+    state: State, quotas: list[BundleQuota], over: Callable[[], bool] = never
+) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
     """
     Place the jobs of ``quotas`` on the nodes of their classes, as many as fit; ``state`` is not changed.
 
     Returns the placements by job, and how many jobs found no room, by (node class, option). Only options of one bundle
     are placed, with shares of one GPU, whole GPUs, or none. A node's resources and the shares of its GPUs are kept; no
-    other rule is checked.
+    other rule is checked. Once ``over()`` is true, nothing more is exchanged.
     """
     groups: list[_Nodes] = []
     unplaced: list[BundleItem] = []
     for quota in quotas:
         nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class))
-        left = [item for item in _bundle_items(state.problem, quota, nodes) if not nodes.place(item)]
-        if left:
-            left = exchange(nodes.node_class, nodes.free, nodes.idle, nodes.held, left, nodes.unit)
+        unplaced.extend(item for item in _bundle_items(state.problem, quota, nodes) if not nodes.place(item))
         groups.append(nodes)
-        unplaced.extend(left)
-    if unplaced and len(groups) > 1:  # once more, now between all node classes
+    if unplaced:  # exchanged between all node classes
         free = [row for nodes in groups for row in nodes.free]
         idle = [shares for nodes in groups for shares in nodes.idle]
         held = [items for nodes in groups for items in nodes.held]
         unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
-        unplaced = exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, unplaced, unit)
+        node_class = np.concatenate([nodes.node_class for nodes in groups])
+        unplaced = exchange(node_class, free, idle, held, unplaced, unit, over)
     short = Counter((item.home, o) for item in unplaced for _, o in item.jobs)
     return [placement for nodes in groups for placement in nodes.placements()], short
 

@@ -1,21 +1,27 @@
 """
-Exchange: a bundle without a node is put onto one that is too full for it, which then gives heavy ones for lighter.
+Exchange: bundles without a node are put onto nodes that are too full for them; swaps and moves then level the load.
 
-Every exchange leaves the other node within its capacity, and the overloaded one less overloaded. If no exchange helps
-any more, the node gives up the bundle that is worth least.
+Every step lowers the overload of all nodes together, each resource in units of what there is for a GPU. Nodes that
+remain overloaded give up the items that are worth least; these enter again, one by one, where swaps make room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.problem import IntArray
 
-MAX_EXCHANGES = 12
-"""For one bundle; most need one or two."""
+MAX_STEPS = 600
+"""Swaps and moves of a call, some 2 ms each: rounds of 10,000 jobs on which CPU binds take 100 to 500 that help."""
+MAX_REPAIRS = 12
+"""Steps for one item that enters late; most need one or two."""
+LEAST_GAIN = 1e-7
+"""Of a step, in units: less is rounding."""
+NO_GPU, SEVERAL = 0, -1
+"""Kinds of items beside the free share of their one GPU: those without GPUs go anywhere, those of several stay."""
 
 
 @dataclass(eq=False, slots=True)
@@ -32,6 +38,11 @@ class BundleItem:
     allowed: IntArray  # classes of nodes on which it may be
 
 
+def never() -> bool:
+    """Say that there is time."""
+    return False
+
+
 def exchange(
     node_class: IntArray,
     free: list[list[int]],
@@ -39,102 +50,180 @@ def exchange(
     held: list[list[BundleItem]],
     unplaced: Sequence[BundleItem],
     unit: list[float],
+    over: Callable[[], bool] = never,
 ) -> list[BundleItem]:
     """
-    Return the pieces that have no node in the end, not always those that had none before.
+    Return the items that have no node in the end, not always those that had none before.
 
-    Nodes for bundles of one GPU are found by exchanging others of the same free share, one for one. ``node_class``,
-    ``free`` resources, ``idle`` GPUs by free share and ``held`` pieces are by node; all but the first are updated. Of
-    ``unplaced`` those of one GPU are tried in order. ``unit``: of each resource, an amount that counts as one.
+    - ``node_class``, ``free``, ``idle``, ``held``: By node: its class, its free resources, its idle GPUs by free share,
+      and the items on it; all but the first are updated.
+    - ``unplaced``: Items without a node.
+    - ``unit``: Of each resource, an amount that counts as one.
+    - ``over``: Whether time is over; what is overloaded then gives up items at once.
     """
-    solution = _Assignment(node_class, free, [piece for pieces in held for piece in pieces] + list(unplaced), unit)
-    solution.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
-    for p in range(len(solution.pieces) - len(unplaced), len(solution.pieces)):
-        piece = solution.pieces[p]
-        if piece.gpus != 1:
-            continue
-        nodes = np.array([n for n in range(len(held)) if idle[n].get(piece.share, 0)], dtype=np.int64)
-        nodes = nodes[solution.may[p, solution.node_class[nodes]]]
-        if not len(nodes):
-            continue
-        left = (solution.free[nodes] - solution.need[p]) / solution.unit
-        n = int(nodes[left.min(axis=1).argmax()])
-        if solution.enter(p, n):
-            idle[n][piece.share] -= 1
-    free[:] = solution.free.tolist()
-    for n, pieces in enumerate(held):
-        pieces[:] = [solution.pieces[p] for p in np.flatnonzero(solution.at == n)]
-    return [solution.pieces[p] for p in np.flatnonzero(solution.at < 0)]
+    assignment = _Assignment(node_class, free, idle, held, unplaced, unit)
+    left = [p for p in range(len(assignment.items) - len(unplaced), len(assignment.items)) if not assignment.put(p)]
+    assignment.level(over)
+    for p in (*assignment.give_up().tolist(), *left):
+        if not over():
+            assignment.enter(p)
+    free[:] = assignment.free.tolist()
+    for n, items in enumerate(held):
+        items[:] = [assignment.items[p] for p in np.flatnonzero(assignment.at == n)]
+    return [assignment.items[p] for p in np.flatnonzero(assignment.at < 0)]
 
 
 class _Assignment:
-    """All pieces, and where they are; -1 is nowhere."""
+    """All items, and where they are; -1 is nowhere."""
 
     def __init__(
-        self, node_class: IntArray, free: list[list[int]], pieces: list[BundleItem], unit: list[float]
+        self,
+        node_class: IntArray,
+        free: list[list[int]],
+        idle: list[dict[int, int]],
+        held: list[list[BundleItem]],
+        unplaced: Sequence[BundleItem],
+        unit: list[float],
     ) -> None:
-        self.pieces = pieces
-        self.node_class = node_class
-        self.may = np.zeros((len(pieces), int(node_class.max()) + 1), dtype=bool)  # (P, classes)
-        for p, piece in enumerate(pieces):
-            self.may[p, piece.allowed[piece.allowed < self.may.shape[1]]] = True
-        self.free = np.array(free, dtype=np.int64)  # (nodes, R)
-        self.unit = np.array(unit)
-        self.at = np.full(len(pieces), -1, dtype=np.int64)
-        self.need = np.array([piece.need for piece in pieces], dtype=np.int64)  # (P, R)
-        self.kind = np.array([piece.share if piece.gpus == 1 else -1 for piece in pieces], dtype=np.int64)
-        self.worth = np.array([piece.worth for piece in pieces], dtype=np.int64)
+        self.items = items = [item for on_node in held for item in on_node] + list(unplaced)
+        self.at = np.full(len(items), -1, dtype=np.int64)
+        self.at[: len(items) - len(unplaced)] = np.repeat(np.arange(len(held)), [len(on_node) for on_node in held])
+        self.free = np.maximum(
+            np.array(free, dtype=np.int64), 0
+        )  # (nodes, R); running jobs may hold more than there is
+        self._idle, self._class, self._unit = idle, node_class, np.array(unit)
+        self._need = np.array([item.need for item in items], dtype=np.int64)  # (P, R)
+        self._worth = np.array([item.worth for item in items], dtype=np.int64)
+        kinds = [NO_GPU if not item.gpus else item.share if item.gpus == 1 else SEVERAL for item in items]
+        self._kind = np.array(kinds, dtype=np.int64)
+        self._of_kind = {k: np.flatnonzero(self._kind == k) for k in dict.fromkeys(kinds)}
+        self._may = np.zeros((len(items), int(node_class.max()) + 1), dtype=bool)  # (P, classes)
+        for p, item in enumerate(items):
+            self._may[p, item.allowed[item.allowed < self._may.shape[1]]] = True
+        self._steps = 0
 
-    def enter(self, p: int, n: int) -> bool:
-        """Put piece ``p``, which has no node, onto node ``n`` and repair it; whether one piece more has a node."""
-        self._put(p, n)
-        done: list[tuple[int, int]] = []
-        while (self.free[n] < 0).any() and len(done) < MAX_EXCHANGES:
-            pair = self._best_pair(n, self.kind[p])
-            if pair is None:
-                break
-            self._swap(*pair)
-            done.append(pair)
-        if (self.free[n] >= 0).all():
-            return True
-        here = np.flatnonzero((self.at == n) & (self.kind == self.kind[p]))
-        enough = here[(self.free[n] + self.need[here] >= 0).all(axis=1)]
-        least = int(enough[self.worth[enough].argmin()]) if len(enough) else p
-        if not len(enough) or self.worth[least] >= self.worth[p]:
-            for heavy, other in reversed(done):
-                self._swap(heavy, other)
-            least = p
-        self._take(least)
-        return False
+    def put(self, p: int) -> bool:
+        """Put an item onto the node with idle GPUs for it where most is left, however little; whether there is one."""
+        item, open_to = self.items[p], self._may[p, self._class]
+        if item.gpus:
+            open_to &= np.array([shares.get(item.share, 0) >= item.gpus for shares in self._idle], dtype=bool)
+        nodes = np.flatnonzero(open_to)
+        if not len(nodes):
+            return False
+        left = ((self.free[nodes] - self._need[p]) / self._unit).min(axis=1)
+        n = self.at[p] = int(nodes[left.argmax()])
+        self.free[n] -= self._need[p]
+        if item.gpus:
+            self._idle[n][item.share] -= item.gpus
+        return True
 
-    def _best_pair(self, n: int, kind: int) -> tuple[int, int] | None:
-        """The exchange after which node ``n`` is least overloaded, if it is less than now."""
-        mine = np.flatnonzero((self.at == n) & (self.kind == kind))
-        others = np.flatnonzero((self.at >= 0) & (self.at != n) & (self.kind == kind))
+    def level(self, over: Callable[[], bool]) -> None:
+        """Take from every overloaded node what others have room for, as long as that lowers the overload of all."""
+        before = -1
+        while before < self._steps:  # a step may overload the other node, by less
+            before, overload = self._steps, self._overload(self.free)
+            for n in sorted(np.flatnonzero(overload).tolist(), key=lambda n: -overload[n]):
+                while (self.free[n] < 0).any() and not over() and self._step(n):
+                    pass
+
+    def give_up(self) -> IntArray:
+        """Take the least valuable items off overloaded nodes until none is, and return them, the dearest first."""
+        taken: list[int] = []
+        for n in np.flatnonzero(self._overload(self.free)).tolist():
+            while (self.free[n] < 0).any():
+                here = np.flatnonzero(self.at == n)
+                remains = self._overload(self.free[n] + self._need[here])
+                enough = remains == 0
+                lost = np.where(enough, self._worth[here], np.inf) if enough.any() else remains
+                taken.append(int(here[lost.argmin()]))
+                self._take(taken[-1])
+        items = np.array(taken, dtype=np.int64)
+        dearest_first: IntArray = items[np.argsort(-self._worth[items], kind="stable")]
+        return dearest_first
+
+    def enter(self, p: int) -> None:
+        """Put an item onto the node where most is left, and repair that node; undo it all where that fails."""
+        at, free = self.at.copy(), self.free.copy()
+        if not self.put(p):
+            return
+        n, before = int(self.at[p]), self._steps
+        while (self.free[n] < 0).any() and self._steps < before + MAX_REPAIRS and self._step(n):
+            pass
+        if (self.free < 0).any():
+            self._take(p, n)
+            self.at, self.free = at, free
+
+    def _overload(self, free: IntArray) -> np.ndarray:
+        """Return how much more is taken than there is, in units, summed over the last axis."""
+        lacking: np.ndarray = (np.maximum(-free, 0) / self._unit).sum(axis=-1)
+        return lacking
+
+    def _step(self, n: int) -> bool:
+        """Swap or move what lowers the overload most between node ``n`` and others; whether anything does."""
+        if self._steps >= MAX_STEPS:
+            return False
+        here = np.flatnonzero(self.at == n)
+        gain, p, other, node = LEAST_GAIN, -1, -1, -1
+        for kind in np.unique(self._kind[here]).tolist():
+            if kind == SEVERAL:
+                continue
+            mine = here[self._kind[here] == kind]
+            found = self._best_swap(n, mine, self._others(kind, n))
+            if found is not None and found[0] > gain:
+                (gain, p, other), node = found, -1
+            if kind == NO_GPU:
+                moved = self._best_move(n, mine)
+                if moved is not None and moved[0] > gain:
+                    (gain, p, node), other = moved, -1
+        if p < 0:
+            return False
+        self._steps += 1
+        m = int(self.at[other]) if other >= 0 else node
+        self._shift(p, m)
+        if other >= 0:
+            self._shift(other, n)
+        return True
+
+    def _others(self, kind: int, n: int) -> IntArray:
+        """Return the items of a kind on other nodes that may be on ``n``."""
+        items = self._of_kind[kind]
+        at = self.at[items]
+        others: IntArray = items[(at >= 0) & (at != n) & self._may[items, self._class[n]]]
+        return others
+
+    def _best_swap(self, n: int, mine: IntArray, others: IntArray) -> tuple[float, int, int] | None:
         if not len(others):
             return None
-        given = self.need[mine][:, None, :] - self.need[others][None, :, :]
-        able = (given <= self.free[self.at[others]][None, :, :]).all(axis=2)
-        overload = (np.maximum(-(self.free[n] + given), 0) / self.unit).sum(axis=2)
-        able &= self.may[others, self.node_class[n]][None, :]
-        able &= self.may[mine][:, self.node_class[self.at[others]]]
-        overload[~able] = np.inf
-        best = int(overload.argmin())
-        if overload.flat[best] >= (np.maximum(-self.free[n], 0) / self.unit).sum():
+        at = self.at[others]
+        given = self._need[mine][:, None, :] - self._need[others][None, :, :]
+        before = self._overload(self.free[n]) + self._overload(self.free[at])
+        gain = before - self._overload(self.free[n] + given) - self._overload(self.free[at] - given)
+        gain[~self._may[mine][:, self._class[at]]] = -np.inf
+        best = int(gain.argmax())
+        return float(gain.flat[best]), int(mine[best // len(others)]), int(others[best % len(others)])
+
+    def _best_move(self, n: int, mine: IntArray) -> tuple[float, int, int] | None:
+        targets = np.delete(np.arange(len(self.free)), n)
+        if not len(targets):
             return None
-        return int(mine[best // len(others)]), int(others[best % len(others)])
+        need = self._need[mine][:, None, :]
+        before = self._overload(self.free[n]) + self._overload(self.free[targets])
+        gain = before - self._overload(self.free[n] + need) - self._overload(self.free[targets] - need)
+        gain[~self._may[mine][:, self._class[targets]]] = -np.inf
+        best = int(gain.argmax())
+        return float(gain.flat[best]), int(mine[best // len(targets)]), int(targets[best % len(targets)])
 
-    def _swap(self, heavy: int, other: int) -> None:
-        a, b = int(self.at[heavy]), int(self.at[other])
-        self._take(heavy)
-        self._take(other)
-        self._put(heavy, b)
-        self._put(other, a)
-
-    def _put(self, p: int, n: int) -> None:
+    def _shift(self, p: int, n: int) -> None:
+        """Move an item to another node; its GPU, if any, changes hands with another item."""
+        self.free[self.at[p]] += self._need[p]
+        self.free[n] -= self._need[p]
         self.at[p] = n
-        self.free[n] -= self.need[p]
 
-    def _take(self, p: int) -> None:
-        self.free[self.at[p]] += self.need[p]
+    def _take(self, p: int, n: int | None = None) -> None:
+        """Take an item off its node; ``n``: the node whose GPUs become idle, where swaps have moved it since."""
+        item, at = self.items[p], int(self.at[p])
         self.at[p] = -1
+        self.free[at] += self._need[p]
+        if item.gpus:
+            idle = self._idle[at if n is None else n]
+            idle[item.share] = idle.get(item.share, 0) + item.gpus

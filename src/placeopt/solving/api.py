@@ -294,6 +294,8 @@ class Solver:
         context.solvers = SolverRunners(context, self._runners)
         try:
             run_stages(context, method.stages)
+            while not context.is_closed and not context.handover.is_decided and budget.begin_slice():
+                run_stages(context, method.repeated)
         except KeyboardInterrupt:
             budget.note_limit("user")
         return RoundRun(context, compile_s, time.monotonic() - solving)

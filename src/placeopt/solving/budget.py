@@ -18,6 +18,20 @@ LIMITS: tuple[PlanLimit, ...] = ("none", "size", "work", "time", "memory", "user
 TRY_AGAIN_S = 0.5
 """Seconds below which nothing is tried again: a new process takes some 0.3 s to load a solver."""
 
+SLICE_ENDS_S = (0.3, 1.0)
+"""
+Where the first two slices of work end in deterministic mode, in seconds of time limit that the work stands for; the
+next two end at ten times that, and so on. A limit works off the slices that end by then, the first in any case: so
+every limit works off a prefix of one sequence. Slices of twice the length each took twice the work for plans no better.
+"""
+
+
+def slice_end_s(number: int) -> float:
+    """Return where slice ``number`` ends, from 0 on; 0 for -1."""
+    tens, which = divmod(number, len(SLICE_ENDS_S))
+    return SLICE_ENDS_S[which] * 10.0**tens if number >= 0 else 0.0
+
+
 UNLIMITED_STEPS = 10**9
 """Steps of a stage that the clock ends."""
 
@@ -55,6 +69,8 @@ class Budget:
     """What cut the round short."""
     check_s: float = 0.0
     """Seconds spent so far on building and checking plans."""
+    slice: int = 0
+    """Number of the slice of work, from 0; only in deterministic mode there is more than one."""
     offer_s: float = 0.0
     """Seconds that building and checking the latest plan took."""
 
@@ -76,6 +92,22 @@ class Budget:
     def reserve(self, seconds: float) -> None:
         """Set the deadline so that ``seconds`` are left for what comes after the stages."""
         self.deadline = self.ends - seconds
+
+    @property
+    def work_s(self) -> float:
+        """
+        The seconds of time limit that the work of all slices so far stands for.
+
+        In deterministic mode that does not depend on the limit.
+        """
+        return slice_end_s(self.slice) if self.params.deterministic else self.params.time_limit_s
+
+    def begin_slice(self) -> bool:
+        """Begin the next slice of deterministic work; whether the limit has room for all of it."""
+        if not self.params.deterministic or slice_end_s(self.slice + 1) > self.params.time_limit_s or self.stopped():
+            return False
+        self.slice += 1
+        return True
 
     def note_limit(self, limit: PlanLimit) -> None:
         """Note what cut the round short; the strongest reason stays."""
@@ -137,8 +169,10 @@ class Budget:
         return self.params.deterministic or self.left_s > seconds
 
     def steps(self, per_second: float) -> int:
-        """Return the steps that a stage may take: ``per_second`` of the time limit in deterministic mode."""
-        return int(per_second * self.params.time_limit_s) if self.params.deterministic else UNLIMITED_STEPS
+        """Return the steps that a stage may take in this slice: ``per_second`` of its work in deterministic mode."""
+        if not self.params.deterministic:
+            return UNLIMITED_STEPS
+        return int(per_second * self.work_s) - int(per_second * slice_end_s(self.slice - 1))
 
     def is_half_used(self, steps: int, most: int, started: float, ends: float) -> bool:
         """Tell whether half of the steps, or of the time from ``started`` to ``ends``, is used."""
@@ -147,8 +181,12 @@ class Budget:
         return time.monotonic() - started > (ends - started) / 2
 
     def work(self, per_second: float) -> float:
-        """Return the deterministic work that stands for the whole time limit."""
-        return per_second * self.params.time_limit_s
+        """
+        Return the deterministic work of a solve that begins anew in every slice: that of all slices so far.
+
+        Where the clock ends stages, that of the whole time limit.
+        """
+        return per_second * self.work_s
 
     def solver_for(self, solver: str) -> str:
         """Return the solver that runs where a method names ``solver``; see `solver_of`."""

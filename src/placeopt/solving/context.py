@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from placeopt.check import Referee
 from placeopt.errors import CallerRaised
@@ -74,8 +74,10 @@ class Handover:
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
-    has_rounded: bool = False  # whether plans were made anew of the relaxations
-    rounded: Allocation | None = None  # of these, one of a little less value than the best plan
+    rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any
+    rounded: Allocation | None = None  # of these plans, one of a little less value than the best plan
+    tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
+    plan_maker: object | None = None  # what stage ``fillings`` goes on with in the next slice of work
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""

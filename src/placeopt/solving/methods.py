@@ -54,6 +54,11 @@ class Method:
         return tuple(stage for stage in self.flat if isinstance(stage, Exact))
 
     @property
+    def repeated(self) -> tuple[Stage | Block, ...]:
+        """The stages that run in every slice of deterministic work; what the others do does not depend on it."""
+        return tuple(stage for stage in self.stages if isinstance(stage, REPEATED) or _improves_again(stage))
+
+    @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
         return any(stage.uses_solver for stage in self.flat)
@@ -79,6 +84,25 @@ class Method:
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))
         return replace(self, stages=tuple(stages))
+
+
+REPEATED = (
+    Block,
+    DrbPlan,
+    SwafPlan,
+    GpuPatternPlans,
+    BranchAndPrice,
+    CapacityRelaxationBound,
+    CostRelaxationBound,
+    RoundRelaxations,
+    NeighbourhoodSearch,
+    Exact,
+)
+"""Kinds of stages whose work grows with the limit, and of those that make bounds and prices for them."""
+
+
+def _improves_again(stage: Stage | Block) -> bool:
+    return isinstance(stage, RankMapping) and stage.after_improvement
 
 
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())

@@ -9,7 +9,7 @@ no room, until the deadline.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,9 +21,10 @@ from placeopt.heuristics import greedy
 from placeopt.heuristics.bundles import BundleQuota, realise
 from placeopt.linear import IntArray, LinearModel
 from placeopt.problem import Allocation, Move, Problem, State
-from placeopt.solvers.result import Solution
+from placeopt.solvers.result import Basis, Solution
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
+from placeopt.solving.diving import WHOLE, dive, near_use
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Refused
 from placeopt.solving.stage import StageReport
@@ -35,8 +36,10 @@ NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
 PLANS_PER_SECOND = 0.2
 """Plans in deterministic mode, per second of the time limit: few enough for work, not the clock, to end the stage."""
-CHEAPER, LOSS = 0.125, 1e-4
-"""Multiply the price of full nodes by 0.125 if it costs more than 0.01 % of the value."""
+DIVE = 2.0
+"""Seconds that a dive takes, in relaxations of the whole model; it takes 1 to 1.5."""
+CHEAPER, LOSS = 0.5, 1e-4
+"""Multiply the price of full nodes by 0.5 if it costs more than 0.01 % of the value."""
 SPREAD = 1.0
 """Prices of classes are drawn from e^-1 to e times that, so that plans differ."""
 STEP, UNTRIED = 20, 1030
@@ -45,6 +48,8 @@ RESERVES = 1.5
 """Time from a solution to a checked plan before it is measured, in multiples of the time reserved for the end."""
 MOST_FRUITLESS = 20
 """Attempts in a row that may find nothing, because a solver failed or no plan is better."""
+FIRST_PLANS = 2
+"""Plans made in any case in deterministic mode."""
 FEW_PLANS = 3
 """Plans made where an exact stage follows."""
 
@@ -74,10 +79,13 @@ class GpuPatternPlans:
         """Make one plan after the other."""
         patterns, offer = context.handover.gpu_patterns, None
         assert patterns is not None  # noqa: S101 - see `skip_reason`
-        maker = _PlanMaker(context, patterns)
-        made, fruitless, most = 0, 0, self._most_plans(context)
+        maker = context.handover.plan_maker
+        if not isinstance(maker, _PlanMaker):
+            maker = context.handover.plan_maker = _PlanMaker(context, patterns)
+        made, fruitless, most = 0, 0, self._most_plans(context, maker.made)
         while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.budget.stopped():
-            allocation = maker.make(deep=made > 0)
+            allocation = maker.make(deep=maker.made > 0)
+            maker.made += 1
             made, fruitless = made + 1, fruitless + 1
             if allocation is not None:
                 latest = context.incumbent.offer(allocation)
@@ -90,10 +98,10 @@ class GpuPatternPlans:
             context.budget.note_limit("time")
         yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} fillings", offer=offer)
 
-    def _most_plans(self, context: SolveContext) -> int:
+    def _most_plans(self, context: SolveContext, made: int) -> int:
         if self.before_exact is not None and sizes.is_built(context, self.before_exact):
-            return FEW_PLANS
-        return 2 + context.budget.steps(PLANS_PER_SECOND)
+            return max(FEW_PLANS - made, 0)
+        return (0 if context.budget.slice else FIRST_PLANS) + context.budget.steps(PLANS_PER_SECOND)
 
 
 class _PlanMaker:
@@ -101,6 +109,7 @@ class _PlanMaker:
 
     def __init__(self, context: SolveContext, patterns: GpuPatterns) -> None:
         self._context, self._patterns = context, patterns
+        self.made = 0
         self._jobs = context.greedy.jobs(context.problem)
         classes = int(context.problem.node_class.max()) + 1
         self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
@@ -121,7 +130,10 @@ class _PlanMaker:
         rates = self._rate * np.exp(self._random.uniform(-spread, spread, len(self._most)))
         patterns, problem = self._patterns, self._context.problem
         model = with_class_limits(patterns.model, patterns.loads, problem, rates, self._most)
-        relaxed = self._relax(model).relaxed_values
+        began = time.monotonic()
+        solution = self._relax(model)
+        deep = deep or self.in_time(DIVE * (time.monotonic() - began))
+        relaxed = solution.relaxed_values
         if relaxed is None:
             return None
         values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
@@ -130,12 +142,12 @@ class _PlanMaker:
             self._most[:] = LOADS[-1]
             return None
         if deep:
-            values = dive(model, relaxed, self._groups, self._relax, self._hopeless)
+            values = self._dive(model, relaxed, solution.duals)
         if values is None or not self.in_time():
             return None
         self._began = time.monotonic()
         state = State(problem)
-        placed, short = realise(state, quotas(patterns, values))
+        placed, short = realise(state, quotas(patterns, values), lambda: not self.in_time())
         self._adjust(relaxed, {c for c, _ in short})
         if self._worth(relaxed) < self._context.bounds.value * (1 - LOSS):
             self._rate *= CHEAPER
@@ -144,6 +156,29 @@ class _PlanMaker:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
         return greedy(problem, self._jobs, self._context.greedy.score, start=start).allocation
+
+    def _dive(self, model: LinearModel, relaxed: np.ndarray, duals: np.ndarray | None) -> IntArray | None:
+        """Round by diving, with the GPU patterns that are used or nearly so."""
+        if duals is None:
+            return None
+        small, kept = near_use(model, relaxed, duals, self._patterns.gpu_pattern)
+        groups = tuple(np.flatnonzero(np.isin(kept, group)) for group in self._groups)
+
+        def whole(values: np.ndarray) -> np.ndarray:
+            out = np.zeros(len(relaxed), dtype=values.dtype)
+            out[kept] = values
+            return out
+
+        basis: Basis | None = None
+
+        def relax(part: LinearModel) -> Solution:
+            nonlocal basis
+            solution = self._relax(part, basis, keep_basis=True)
+            basis = solution.basis or basis
+            return solution
+
+        values = dive(small, relaxed[kept], groups, relax, lambda part: self._hopeless(whole(part)))
+        return None if values is None else whole(values)
 
     def note_time(self) -> None:
         """Measure the time from a solution to a checked plan; before the first one it is only guessed."""
@@ -172,10 +207,12 @@ class _PlanMaker:
         most = (self._able + self._unable) / 2 + drawn
         self._most = np.rint(most).astype(np.int64).clip(LOADS[0], LOADS[-1])
 
-    def _relax(self, model: LinearModel) -> Solution:
+    def _relax(self, model: LinearModel, start: Basis | None = None, *, keep_basis: bool = False) -> Solution:
         budget = self._context.budget
         seconds = max(budget.left_s - self._longest, 0.0)
-        options = replace(budget.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
+        options = replace(
+            budget.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE, start=start, keep_basis=keep_basis
+        )
         return self._context.solvers.solve("highs", model, options)
 
 
@@ -217,57 +254,3 @@ def _allowed(problem: Problem, allocation: Allocation) -> Allocation:
 def _one_type_a_node(problem: Problem) -> bool:
     first_of_node = problem.node_gpu_start[problem.gpu_node]
     return bool((problem.gpu_type[first_of_node] == problem.gpu_type).all())
-
-
-WHOLE = 1e-6
-"""Values so near to an integer count as one."""
-UP_SHARE = 0.25
-"""Of the columns that are fractions, those rounded up at once; only where most of a unit is used anyway."""
-
-
-def dive(
-    model: LinearModel,
-    relaxed: np.ndarray,
-    groups: tuple[IntArray, ...],
-    solve: Callable[[LinearModel], Solution],
-    hopeless: Callable[[np.ndarray], bool],
-) -> IntArray | None:
-    """
-    Return values that are integers in the columns of ``groups``, made so one group after the other.
-
-    None if a solve finds nothing, be it for want of time, or if the values on the way are ``hopeless``.
-
-    What is used never falls below its floor again; the columns with most of a unit are rounded up, as long as the rest
-    can follow, and those that cannot be are kept down. The model must allow every rounding down.
-    """
-    lower, upper, values = model.lower.copy(), model.upper.copy(), relaxed
-    for columns in groups:
-        step = UP_SHARE
-        while True:
-            if hopeless(values):
-                return None
-            floor = np.floor(values[columns] + WHOLE).astype(np.int64)
-            part = np.where(upper[columns] > floor, values[columns] - floor, 0)
-            parts = np.flatnonzero(part > WHOLE)
-            if not len(parts):
-                break
-            lower[columns] = np.maximum(lower[columns], floor)
-            first = parts[np.argsort(-part[parts], kind="stable")][: max(1, int(step * len(parts)))]
-            up = first[part[first] > 0.5] if part[first[0]] > 0.5 else first[:1]
-            raised = lower.copy()
-            raised[columns[up]] = floor[up] + 1
-            solution = solve(replace(model, lower=raised, upper=upper.copy()))
-            if solution.relaxed_values is not None:
-                lower, values = raised.copy(), solution.relaxed_values
-            elif solution.status != "infeasible":
-                return None
-            elif len(up) > 1:
-                step /= 4
-            else:
-                upper[columns[up]] = floor[up]
-                solution = solve(replace(model, lower=lower.copy(), upper=upper.copy()))
-                if solution.relaxed_values is None:
-                    return None
-                values = solution.relaxed_values
-        lower[columns] = upper[columns] = np.floor(values[columns] + WHOLE).astype(np.int64)
-    return np.floor(values + WHOLE).astype(np.int64)

@@ -63,6 +63,8 @@ class Alternative(ABC):
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only after a whole pass of greedy that left enough time, in large rounds where a better plan may be found."""
         budget, handover = context.budget, context.handover
+        if self.name in handover.tried:
+            return "it has run"
         if handover.first_pass is None:
             return "there is no whole pass of greedy"
         if context.proven:
@@ -72,7 +74,7 @@ class Alternative(ABC):
         waiting = len(context.greedy.jobs(context.problem))
         if waiting * context.problem.num_gpus < MIN_PRODUCT:
             return "the round is small"
-        if waiting > budget.steps(JOBS_PER_S):
+        if budget.params.deterministic and waiting > JOBS_PER_S * budget.work_s:
             return "too many jobs for its work"
         if not budget.has_left(self.times_greedy * handover.first_pass_s / self.share):
             return "its share of the time is too short"
@@ -81,6 +83,7 @@ class Alternative(ABC):
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place, fill up and offer."""
         budget, problem = context.budget, context.problem
+        context.handover.tried.add(self.name)
         with gc_paused():
             result = self._place(context, budget.heuristic_deadline(self.share))
             if result.not_reached:

@@ -12,7 +12,7 @@ from placeopt.heuristics.search import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
-from placeopt.solving.stage import StageReport
+from placeopt.solving.stage import LevelName, StageReport
 from placeopt.solving.stages.relaxations import choose_jobs, greedy_comes_first, guide_of_best_value
 from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import value
@@ -47,30 +47,37 @@ class RoundRelaxations:
     """Whether it makes the first plan of the round, of a roster that was made for that."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only once in a round, while anything is open, and where running jobs stay as they are."""
+        """Only while anything is open, where running jobs stay as they are, by each ranking once."""
         if reason := context.budget.stop_reason():
             return reason
         if context.is_closed:
             return "the round is proven, or within the gap"
         if context.problem.changeable:
             return "running jobs may be changed"
+        if self.first and context.incumbent.number:
+            return "there is a plan"
         if self.first:
             return greedy_comes_first(context) if context.handover.capacity_plan else "there is no roster"
-        return "it has run" if context.handover.has_rounded else None
+        return "all plans are made" if context.handover.rankings == [] else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Make a plan by each ranking, as long as there is time and none lags by much."""
         budget, handover, best = context.budget, context.handover, context.incumbent
-        handover.has_rounded = not self.first
         guide, roster = guide_of_best_value(context), handover.capacity_plan
         surplus = cost_alone(context.problem, context.weighted) if guide is None else guide.surplus
         chosen = None if roster is None else choose_jobs(context, roster, surplus)
-        offer, made, took_s = None, 0, 0.0
-        scarce = any(placement is None for placement in best.allocation)
-        for ranking in RANKINGS[:1] if self.first else RANKINGS if scarce else RANKINGS[::-1]:
+        left = list(RANKINGS[:1])
+        if not self.first:
+            if handover.rankings is None:
+                scarce = any(placement is None for placement in best.allocation)
+                handover.rankings = list(RANKINGS if scarce else RANKINGS[::-1])
+            left = handover.rankings
+        offer, took_s = None, 0.0
+        made: list[str] = []
+        while left:
             if made and not (budget.steps(JOBS_PER_S) >= context.problem.num_jobs and budget.has_left(NEXT * took_s)):
                 break
-            began = time.monotonic()
+            ranking, began = left.pop(0), time.monotonic()
             with gc_paused():
                 result = construct(
                     context.problem,
@@ -81,13 +88,15 @@ class RoundRelaxations:
                     deadline=budget.heuristic_deadline() - CHECKS * budget.offer_s,
                     cancelled=budget.cancelled,
                 )
-            took_s, made = time.monotonic() - began, made + 1
+            took_s = time.monotonic() - began
+            made.append(ranking)
             offer, lags = _offer(context, result.allocation)
-            if lags or isinstance(offer, Refused) or budget.stopped():
+            if lags or isinstance(offer, Refused):
+                left.clear()
+            if budget.stopped():
                 break
-        yield StageReport(
-            f"{made} of {len(RANKINGS)} rankings", level="cost" if context.value_proven else "value", offer=offer
-        )
+        level: LevelName = "cost" if context.value_proven else "value"
+        yield StageReport(f"nodes by {', '.join(made)}", level=level, offer=offer)
 
 
 def _offer(context: SolveContext, allocation: Allocation) -> tuple[Offer | None, bool]:
