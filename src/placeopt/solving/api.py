@@ -230,7 +230,7 @@ class Solver:
         explain: bool = True,
         decision: LookaheadDecision | None = None,
         form: PlanForm | None = None,
-        ending: Ending = finish,
+        ending: Ending | None = None,
     ) -> Plan:
         """
         Solve the round that ``compiled`` gives, whose running jobs are valid; a plan is returned as it is.
@@ -248,7 +248,7 @@ class Solver:
             return ran
         context, solve_s = ran.context, ran.run_s - ran.context.budget.check_s
         with gc_paused():
-            plan = ending(context, given.read_s, ran.compile_s, solve_s, explain=explain)
+            plan = (ending or finish)(context, given.read_s, ran.compile_s, solve_s, explain=explain)
         if ran.is_interrupted:
             raise Interrupted(plan)
         return plan

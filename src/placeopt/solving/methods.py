@@ -79,7 +79,7 @@ class Method:
         for stage in self.stages:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
-            elif not isinstance(stage, DrbPlan | SwafPlan):
+            elif not isinstance(stage, DrbPlan | SwafPlan) and stage not in OF_ROSTER:
                 stages.append(stage)
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))

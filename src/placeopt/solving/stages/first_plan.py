@@ -161,7 +161,7 @@ def _placed_with_traffic(context: SolveContext) -> list[int]:
 
 
 RESERVE_S = 0.02
-RESERVE_PER_JOB_S = 25e-6
+RESERVE_PER_JOB_S = 12e-6
 """Seconds reserved for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
 RESERVE_PER_COMPILE = 3.5
 """The same as a multiple of what compiling took in this round: it holds where the machine is busy with other work."""

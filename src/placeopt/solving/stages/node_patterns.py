@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.node_patterns import (
     RELAXES,
@@ -117,8 +118,9 @@ def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
     jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
     deadline = context.budget.heuristic_deadline() - (1 + search.left) * search.check_s
-    start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
-    return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
+    with gc_paused():
+        start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
+        return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
 
 
 def _charges(context: SolveContext) -> IntArray | None:

@@ -44,6 +44,16 @@ def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
     return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
 
 
+GPUS = (Gang, GpuShare, JobsPerGpu, GpuMemoryCapacity)
+"""Rules that hold wherever the GPUs of a whole job were chosen among those with room for it."""
+_BEYOND_GPUS = tuple(rule for rule in RULES if not isinstance(rule, GPUS))
+
+
+def fits_beyond_gpus(state: State, job: int, placement: Placement) -> bool:
+    """Return the same as ``fits`` of a placement on nodes that were given, whose GPUs were chosen by their room."""
+    return all(rule.fits(state, job, placement) for rule in _BEYOND_GPUS)
+
+
 def add_rules(builder: ModelBuilder, variables: Variables) -> None:
     """Add the rows of every rule."""
     for rule in RULES:
