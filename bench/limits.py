@@ -69,7 +69,8 @@ def gap(plan: Plan, level: int) -> float | None:
 def solve(arguments: argparse.Namespace) -> None:
     """Solve what one child is asked for, and print a line of JSON for every solve."""
     with Engine() as engine:
-        engine.solve(generate("varied", jobs=200, nodes=20, gpus=4, seed=1), time_limit_s=0.5)
+        for spec in ("varied", "gangs"):  # between them they use every stage
+            engine.solve(generate(spec, jobs=400, nodes=48, gpus=4, seed=1), time_limit_s=1)
         for of in chosen(arguments.rounds):
             instance = generate(of.spec, jobs=of.jobs, nodes=of.nodes, gpus=of.gpus, seed=arguments.seeds[0])
             for limit in of.limits:

@@ -38,6 +38,8 @@ class PatternMaster:
     ) -> None:
         self._bundle_groups, self._job_groups, self._held = bundle_groups, job_groups, held
         self._parts = CHARGES if job_groups.charge.any() else 1
+        self.charged = True
+        """Whether programs charge jobs; each one may."""
         order = np.argsort(group, kind="stable")
         size = np.bincount(group, weights=states.count).astype(np.int64)
         self._free = np.split(np.repeat(order, states.count[order]), np.cumsum(size)[:-1])
@@ -148,7 +150,7 @@ class PatternMaster:
         selected = several[job_groups.job_group]
         row = np.cumsum(several) - 1
         builder.add_rows(row[job_groups.job_group[selected]], starts[selected], 1, NO_LOWER, job_groups.size[several])
-        worth = self._parts * job_groups.value - job_groups.charge
+        worth = self._parts * job_groups.value - self.charged * job_groups.charge
         builder.set_objective(starts, worth, "max", self._parts * self._held)
         return builder.build()
 

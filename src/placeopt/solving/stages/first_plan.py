@@ -165,11 +165,11 @@ RESERVE_PER_JOB_S = 12e-6
 """Seconds reserved for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
 RESERVE_PER_COMPILE = 3.5
 """The same as a multiple of what compiling took in this round: it holds where the machine is busy with other work."""
-RESERVE_PER_WAITING = 0.5
+RESERVE_PER_PLACED, RESERVE_PER_WAITING = 0.75, 0.5
 """
-Share of what a placed job took that is reserved for every job that waits, up to as much as all placed ones took. The
-end took 0.5 to 0.7 offers where nearly all jobs are placed, up to 2 where four of five wait; gangs that wait have a
-time limit of their own.
+Shares of what a placed job took in the last offer that are reserved for every job that is placed, and for each that
+waits, up to as much as all placed ones took. The end takes 0.3 to 0.6 offers where it has little to explain, 1.1 to 1.3
+where single jobs wait of hundreds of classes, or gangs; gangs that wait have a time limit of their own.
 """
 
 
@@ -180,7 +180,7 @@ def first_reserve_s(num_jobs: int, compile_s: float) -> float:
 
 @dataclass(frozen=True)
 class ReserveTime:
-    """Checks the first plan if no stage did, and reserves its duration, scaled by up to 2 as more jobs wait."""
+    """Checks the first plan if no stage did, and reserves time for the end by how long that took."""
 
     name: ClassVar[str] = "reserve"
     uses_solver: ClassVar[bool] = False
@@ -194,6 +194,6 @@ class ReserveTime:
             context.incumbent.read()
         placed = sum(placement is not None for placement in context.incumbent.allocation)
         waiting = context.problem.num_jobs - placed
-        offers = 1 + min(1.0, RESERVE_PER_WAITING * waiting / max(placed, 1))
+        offers = RESERVE_PER_PLACED + min(1.0, RESERVE_PER_WAITING * waiting / max(placed, 1))
         context.budget.reserve(RESERVE_S + offers * context.budget.offer_s)
         yield from ()

@@ -53,6 +53,8 @@ multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.
 """
 COST_BOUND = 1.0
 """Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.0 of a check at 10,000 jobs."""
+CHARGED_ROUNDS = 4
+"""Programs of which jobs are charged before the mix is made whole."""
 COST_SHARE = 1e-5
 """Part of the value that may be lost for jobs that cost less: a tenth of ``CLOSE``."""
 SMOOTHING = 0.7
@@ -151,7 +153,10 @@ class _PatternSearch:
         self.context, state, best = context, context.base, context.incumbent.allocation
         self.bundle_groups = bundle_groups_of(context.problem)
         self.states = node_states_of(state, self.bundle_groups)
-        self.job_groups = job_groups_of(state, self.bundle_groups, _charges(context))
+        groups = state_groups_of(self.states)
+        self.groups = len(np.unique(groups))
+        single = self.groups == len(self.states)  # else programs with charges, and tiers, take too long
+        self.job_groups = job_groups_of(state, self.bundle_groups, _charges(context) if single else None)
         self.programs = self.objective = self.mixed = 0
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
@@ -161,11 +166,10 @@ class _PatternSearch:
         self._center: IntArray | None = None
         self._least = 0
         self._held = value(context.problem, state.allocation())
-        groups = state_groups_of(self.states)
-        self.groups = len(np.unique(groups))
         self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
+        self.master.charged = False  # programs take twice as long where jobs are charged
         self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
-        pricing = TieredPricing if self.groups == len(self.states) else PatternPricing  # tiers of many states take long
+        pricing = TieredPricing if single else PatternPricing
         self._pricing = pricing(self.bundle_groups, self.states, "up", self._check_time)
 
     @property
@@ -189,7 +193,18 @@ class _PatternSearch:
         carried = self.context.handover.carried_prices
         if carried is not None and self._center is not None:
             carried.keep(self.bundle_groups, self.job_groups, self._center)
+        if self.programs and self.job_groups.charge.any():
+            with suppress(OutOfTime):
+                self._charge()
         self.mixed = self.objective
+
+    def _charge(self) -> None:
+        """Mix the patterns known, and a few more, for jobs that are charged; as far as time permits."""
+        self.master.charged = True
+        for _ in range(CHARGED_ROUNDS):
+            self._check_time()
+            if not self._program() or not self._add_at(self.price):
+                return
 
     def _generate(self) -> None:
         self._begin()
