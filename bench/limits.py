@@ -127,9 +127,10 @@ def main() -> None:
         for (name, version, limit), runs in found.items()
     ]
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
+    picked = " ".join(f'"{prefix}"' for prefix in arguments.rounds)
     text = (
         "# Value and cost of large rounds by time limit\n\n"
-        f"`python bench/limits.py --seeds {' '.join(map(str, arguments.seeds))}`, {usable_cores()} cores, Python "
+        f"`python bench/limits.py --seeds {' '.join(map(str, arguments.seeds))} --rounds {picked}`, {usable_cores()} cores, Python "
         f"{platform.python_version()}, {known}; load of the machine at the end: {os.getloadavg()[0]:.0f}. Gaps in "
         "percent, medians over the seeds.\n\n"
         + markdown_table(("round", "limit s", "value gap", "cost gap", "took s"), rows)
