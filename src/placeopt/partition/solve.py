@@ -34,7 +34,7 @@ solve all parts, and the clock, which is a guard there, also runs while they are
 LEAST_S = 0.01
 """Least seconds of a part."""
 NO_DIGEST = "0" * 64
-"""In place of the digest of a part's round, which nobody reads, and which would take longer than compiling it."""
+"""In place of the digest of a part's round, which is never read, and would take longer than compiling it."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class MixedBundles:
 
     column: IntArray
     place: IntArray  # class of nodes
-    profile: IntArray  # -1 where they meet nobody
+    profile: IntArray  # -1 where they disturb no other
     bundles: IntArray  # of one job
     gpus: IntArray  # of a bundle
     milli: IntArray  # of each GPU
