@@ -131,7 +131,8 @@ def main() -> None:
     text = (
         "# Value and cost of large rounds by time limit\n\n"
         f"`python bench/limits.py --seeds {' '.join(map(str, arguments.seeds))} --rounds {picked}`, "
-        f"{usable_cores()} cores, Python {platform.python_version()}, {known}; load of the machine at the end: {os.getloadavg()[0]:.0f}. Gaps in "
+        f"{usable_cores()} cores, Python {platform.python_version()}, {known}; load of the machine at the end: "
+        f"{os.getloadavg()[0]:.0f}. Gaps in "
         "percent, medians over the seeds.\n\n"
         + markdown_table(("round", "limit s", "value gap", "cost gap", "took s"), rows)
     )
