@@ -1,11 +1,11 @@
 """Tasks that go to dask or ray by a word: the same rows as at home, and messages where that cannot be."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
+from helpers.worker_places import PACKAGES, elsewhere
 from placeopt import read_instance
 from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.errors import BadInput, Unsupported
@@ -17,19 +17,6 @@ from placeopt.simulation.replay import sweep as replay
 from placeopt.whatif import Limits, parse_variation, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = {"dask": "distributed", "ray": "ray"}
-elsewhere = pytest.mark.parametrize(
-    "where",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.skipif(
-                importlib.util.find_spec(package) is None, reason=f"{package} is not installed; pip install it to try"
-            ),
-        )
-        for name, package in PACKAGES.items()
-    ],
-)
 
 
 @pytest.fixture(autouse=True)

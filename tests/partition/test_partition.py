@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,27 +9,16 @@ import pytest
 
 from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
+from helpers.worker_places import elsewhere
 from placeopt import BadInput, Instance, Interrupted, solve, solve_in_parts, violations
 from placeopt.generators import generate
 from placeopt.model import Domain, Policy
 from placeopt.model.policy import Queue, Quota
 from placeopt.parallel import workers
 from placeopt.partition import WAYS, split
-from placeopt.partition.split import deal, groups_of
+from placeopt.partition.split import Way, deal, groups_of
 from placeopt.solving.audit import audit
 
-elsewhere = pytest.mark.parametrize(
-    "where",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.skipif(
-                importlib.util.find_spec(package) is None, reason=f"{package} is not installed; pip install it to try"
-            ),
-        )
-        for name, package in (("dask", "distributed"), ("ray", "ray"))
-    ],
-)
 RACKS = (Domain(id="r0"), Domain(id="r1"))
 
 
@@ -85,10 +73,10 @@ class TestSplit:
 
     @pytest.mark.parametrize("by", WAYS)
     @pytest.mark.parametrize("seed", range(8))
-    def test_every_job_and_node_is_in_one_part(self, by: str, seed: int) -> None:
+    def test_every_job_and_node_is_in_one_part(self, by: Way, seed: int) -> None:
         """Also where features are drawn; the parts are lawful instances."""
         round_ = random_round(np.random.default_rng(seed))
-        parts = split(round_, 2, by, seed)  # type: ignore[arg-type]
+        parts = split(round_, 2, by, seed)
         assert sorted(n.id for p in parts for n in p.cluster.nodes) == sorted(n.id for n in round_.cluster.nodes)
         assert sorted(j.id for p in parts for j in p.jobs) == sorted(j.id for j in round_.jobs)
         assert sorted(r.job for p in parts for r in p.running) == sorted(r.job for r in round_.running)
@@ -115,13 +103,13 @@ class TestSplit:
             assert [len(p.jobs) for p in parts] == [1, 1]
 
     @pytest.mark.parametrize("by", ["random", "price"])
-    def test_alike_parts_have_as_many_jobs_of_every_class(self, by: str) -> None:
+    def test_alike_parts_have_as_many_jobs_of_every_class(self, by: Way) -> None:
         """Idle nodes of one kind: of each class no part has more than one job more than another."""
         idle = [node(f"n{i}") for i in range(8)]
         waiting = [
             job(f"j{size}-{i}", gpus=size, value=size) for size, n in ((1, 13), (2, 7), (4, 2)) for i in range(n)
         ]
-        parts = split(instance(idle, waiting, machines=[machine(gpus=4)]), 4, by, seed=3)  # type: ignore[arg-type]
+        parts = split(instance(idle, waiting, machines=[machine(gpus=4)]), 4, by, seed=3)
         assert [len(part.cluster.nodes) for part in parts] == [2] * 4
         for size, most, least in ((1, 4, 3), (2, 2, 1), (4, 1, 0)):
             counts = [sum(one.options[0].demand.gpus == size for one in part.jobs) for part in parts]
@@ -150,13 +138,13 @@ class TestWhole:
     """What comes of it."""
 
     @pytest.mark.parametrize("by", WAYS)
-    def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(self, by: str) -> None:
+    def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(self, by: Way) -> None:
         """Gangs of which few fit into a part: greedy on the whole runs then, too."""
         round_ = generate("gangs", jobs=12, nodes=8, gpus=4, seed=2)
         plan = solve_in_parts(
             round_,
             parts=2,
-            by=by,  # type: ignore[arg-type]
+            by=by,
             jobs=1,
             mend="stranding",
             time_limit_s=20,

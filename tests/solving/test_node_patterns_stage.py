@@ -28,7 +28,7 @@ def test_a_round_with_scarce_cpu_is_nearly_proven(seed: int) -> None:
     assert plan.levels[0].bound is not None
     assert greedy.levels[0].bound is not None
     assert plan.levels[0].bound <= greedy.levels[0].bound
-    assert plan.gap is None or plan.gap <= 0.015
+    assert plan.gap is None or plan.gap <= 0.01
     assert stage_of(plan).outcome in ("improved", "proved")
 
 
@@ -43,7 +43,7 @@ def test_the_same_plan_twice() -> None:
     assert stage_of(one).outcome == "improved"
 
 
-@pytest.mark.parametrize("seed", [24, 26])
+@pytest.mark.parametrize("seed", [24, 25, 26])
 def test_the_last_nodes_are_filled_in_whole_numbers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the integer program the plan is worth more than by rounding large parts alone."""
     round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=seed)

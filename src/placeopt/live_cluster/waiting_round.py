@@ -13,12 +13,13 @@ from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.partial_plan import plan_fields
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
-from placeopt.model.plan import Level, Seconds
+from placeopt.model.plan import Level
 from placeopt.problem import Allocation, Problem, State
 from placeopt.solving.audit import audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.context import SolveContext
 from placeopt.solving.draft import Recorder
+from placeopt.solving.finish import timed
 from placeopt.solving.methods import Method
 from placeopt.solving.waiting_reasons import reasons
 
@@ -110,8 +111,4 @@ class WaitingPlan:
         faults = [violation.message for violation in broken] + audit(context.instance, plan, context.whole)
         if faults:
             raise InternalFault(f"the final plan was refused: {faults[0]}")
-        last_s, total_s = budget.seconds_since(checking), budget.seconds_since(budget.started)
-        if last_s is None:
-            return plan
-        seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=last_s + budget.check_s, total=total_s)
-        return plan.model_copy(update={"seconds": seconds})
+        return timed(plan, budget, checking, read_s=read_s, compile_s=compile_s, solve_s=solve_s)

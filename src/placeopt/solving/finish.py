@@ -17,6 +17,7 @@ from placeopt.problem.changes import change_limits
 from placeopt.problem.hardware import gpu_parts, node_domains
 from placeopt.solving.audit import Scored, audit
 from placeopt.solving.bounds import relative_gap
+from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.objective import most_milli
@@ -80,6 +81,13 @@ def finish(
     faults += audit(context.instance, plan, context.whole, scored=scored)
     if faults:
         raise InternalFault(f"the final plan was refused: {faults[0]}")
+    return timed(plan, budget, checking, read_s=read_s, compile_s=compile_s, solve_s=solve_s)
+
+
+def timed(
+    plan: Plan, budget: Budget, checking: float, *, read_s: float | None, compile_s: float, solve_s: float
+) -> Plan:
+    """Return the plan with the seconds that it states, the end since ``checking`` included; none if deterministic."""
     last_s, total_s = budget.seconds_since(checking), budget.seconds_since(budget.started)
     if last_s is None:
         return plan
