@@ -1,4 +1,4 @@
-"""A solver process that is a copy of this one: it serves as a new one does, and keeps nothing of what it is copied from."""
+"""A solver process that is a copy of this one: it serves as a new one does, and keeps none of its files."""
 
 import os
 import subprocess

@@ -36,8 +36,8 @@ class Worker(Runner):
     """
     A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve.
 
-    ``copied``: the process is a copy of this one where it can be (`placeopt.solvers.forked`), not a new interpreter; for
-    programs that start it before they have threads.
+    ``copied``: the process is a copy of this one where it can be (`placeopt.solvers.forked`), not a new interpreter;
+    for programs that start it before they have threads.
     """
 
     def __init__(self, preload: Sequence[str] = (), *, copied: bool = False) -> None:
