@@ -36,7 +36,7 @@ WORK_PER_SECOND = 0.1
 
 @dataclass(frozen=True)
 class LoadRace:
-    """Begins to load the second solver of a race over ``formulation``, where a search or the value level comes first."""
+    """Begins to load the second solver of a race over ``formulation``, where a search or one more level comes first."""
 
     formulation: str
     name: ClassVar[str] = "race"
