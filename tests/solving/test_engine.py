@@ -200,6 +200,15 @@ class TestArguments:
         assert len(solve(round_).placements) == 2
 
 
+@pytest.mark.parametrize(("number", "processes"), [(0, 1), (2, 2)])
+def test_a_second_solver_loads_only_for_a_race(number: int, processes: int) -> None:
+    """Branch and price proves the first round; the second is left to a race of exact models."""
+    with Engine() as engine:
+        plan = engine.solve(stored(f"generated/uniform-20x4x4-s{number}.json.gz"), threads=2, time_limit_s=60)
+        assert plan.status == "optimal"
+        assert len(engine.solver_pids) == processes
+
+
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """
