@@ -31,7 +31,7 @@ from placeopt.check import Referee
 from placeopt.environment import usable_cores, versions
 from placeopt.generators import generate
 from placeopt.model import Instance
-from placeopt.solving import finish, incumbent
+from placeopt.solving import finish, plan_form
 
 PARTS = ("digest", "draft", "referee", "audit", "reasons")
 
@@ -139,7 +139,7 @@ def _time_parts(spent: Counter[str]) -> None:
         return run
 
     for place, name, part in (
-        (incumbent, "draft_plan", "draft"),
+        (plan_form, "draft_plan", "draft"),
         (Referee, "judge", "referee"),
         (Referee, "violations", "referee"),
         (finish, "audit", "audit"),

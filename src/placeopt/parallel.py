@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from placeopt.errors import BadArgument, BadInput, Unsupported
@@ -167,6 +169,64 @@ def _side_by_side(
             delayed(_interruptible)(task, item) for item in items if cancelled is None or not cancelled()
         )
     yield from results
+
+
+CANCEL_POLL_S = 0.1
+
+
+@contextmanager
+def mark_of(event: threading.Event | None) -> Iterator[Path | None]:
+    """
+    Yield the path of a file that is made once ``event`` is set; None without an event.
+
+    Processes of this machine look for it (`event_of`), since an event reaches no other process, and of the signals that
+    set one Ctrl-C alone goes to all processes.
+    """
+    if event is None:
+        yield None
+        return
+    from tempfile import TemporaryDirectory  # only here: every command loads this module
+
+    over = threading.Event()
+    with TemporaryDirectory(prefix="placeopt-") as folder:
+        mark = Path(folder) / "cancelled"
+
+        def watch() -> None:
+            while not over.is_set():
+                if event.wait(CANCEL_POLL_S):
+                    mark.touch()
+                    return
+
+        thread = threading.Thread(target=watch, name="placeopt-cancel", daemon=True)
+        thread.start()
+        try:
+            yield mark
+        finally:
+            over.set()
+            thread.join()
+
+
+@contextmanager
+def event_of(mark: Path | None) -> Iterator[threading.Event | None]:
+    """Yield an event that is set once the file ``mark`` is there; None without one. Undoes `mark_of` in a process."""
+    if mark is None:
+        yield None
+        return
+    event, over = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(CANCEL_POLL_S):
+            if mark.exists():
+                event.set()
+                return
+
+    thread = threading.Thread(target=watch, name="placeopt-cancel", daemon=True)
+    thread.start()
+    try:
+        yield event
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command_line import INSTANCES, MINSKY, Cli, said
+from helpers.processes import alive, children, eventually
 from placeopt.check import violations
 from placeopt.cli.output import ExitCode
 from placeopt.cli.progress import Interruption
@@ -57,6 +58,20 @@ def test_signal_returns_the_best_plan(tmp_path: Path, number: signal.Signals, co
     assert violations(read_instance(HARD), plan) == []
     assert subprocess.run([*PLACEOPT, "check", HARD, out], capture_output=True, timeout=60).returncode == 0
     assert json.loads(log.read_text().splitlines()[-1])["exit_code"] == code
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies only where threads can be counted")
+def test_the_solver_process_is_a_copy(tmp_path: Path) -> None:
+    """It has loaded what the command has: a thread too many when it starts, and a second interpreter loads it anew."""
+    log = tmp_path / "log.jsonl"
+    process = start("solve", HARD, "--time-limit", 120, "--threads", 1, "--log", log)
+    wait_for(log, "bound")
+    (solver,) = children(process.pid)
+    command = Path(f"/proc/{solver}/cmdline").read_bytes()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert command == b"\0".join(str(word).encode() for word in process.args) + b"\0"  # type: ignore[union-attr]
+    assert eventually(lambda: not alive(solver))
 
 
 def test_second_signal_kills(monkeypatch: pytest.MonkeyPatch) -> None:

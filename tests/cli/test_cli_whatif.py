@@ -162,6 +162,7 @@ def test_rounds_are_compared(cli: Cli, round_: Path, tmp_path: Path) -> None:
         (("sweep", MINSKY, "--vary", "demand=90", "--csv", "/dev/null/x"), 3, ("/dev/null/x",)),
         (("swap", MINSKY, "--by", "x"), 2, ("--of",)),
         (("swap", MINSKY, "--of", "x", "--by", "x"), 2, ("no machine type 'x'",)),
+        (("swap", MINSKY, "--nodes", "nobody", "--by", "minsky"), 2, ("--nodes", "no node 'nobody'")),
         (("price", MINSKY, "--of", "rack"), 2, ("'rack'", "expected node")),
     ],
 )
@@ -180,7 +181,7 @@ def test_nodes_are_emptied(cli: Cli, round_: Path) -> None:
     assert found["free_before"] <= found["most"]
     text = cli("whatif", "defrag", round_ / "round.json", "--all-movable", "--quiet")
     assert "are impossible, proven" in text.out
-    said(cli("whatif", "defrag", MINSKY, "--exempt", "nobody", "--quiet"), 2, "job 'nobody' is not running")
+    said(cli("whatif", "defrag", MINSKY, "--exempt", "nobody", "--quiet"), 3, "job 'nobody' is not running")
     said(cli("whatif", "defrag", MINSKY, "--moves", "-1", "--quiet"), 2, "--moves")
 
 

@@ -125,3 +125,25 @@ class TestExchange:
         free, idle = [[1], [3]], [{1000: 0}, {1000: 1}]
         new = Piece([4], worth=0, allowed=np.array([0, 1]))
         assert exchange(np.array([0, 1]), free, idle, held, [new], [1.0]) == [new]
+
+    def test_a_node_that_running_jobs_overload_takes_what_adds_nothing(self) -> None:
+        """
+        Node 0 lacks 2 of the first resource before the call, which no exchange can mend: there is nothing on it.
+
+        What needs some of that resource stays off it, what needs none may go there: limits bind who adds to them.
+        """
+        for need, on_it in (([0, 1], True), ([1, 0], False)):
+            free, idle, new = [[-2, 4], [0, 0]], [{1000: 1}, {1000: 1}], Piece(need)
+            held: list[list[BundleItem]] = [[], []]
+            out = exchange(np.zeros(2, dtype=np.int64), free, idle, held, [new], [1.0, 1.0])
+            assert (out, held[0]) == (([], [new]) if on_it else ([new], []))
+            assert idle == [{1000: 1 - on_it}, {1000: 1}]
+
+    def test_an_overloaded_node_gives_up_none_of_its_items_for_what_ran_before(self) -> None:
+        """What fits beside the running jobs stays; only what is put there on top of it goes."""
+        stays = Piece([0, 3])
+        free, idle, held = [[-2, 1]], [{1000: 1}], [[stays]]
+        new = Piece([0, 2], worth=5)
+        assert exchange(np.zeros(1, dtype=np.int64), free, idle, held, [new], [1.0, 1.0]) == [stays]
+        free, idle, held = [[-2, 1]], [{1000: 1}], [[stays]]
+        assert exchange(np.zeros(1, dtype=np.int64), free, idle, held, [Piece([0, 1])], [1.0, 1.0]) == []

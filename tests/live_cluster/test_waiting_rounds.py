@@ -17,7 +17,7 @@ from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, Policy, violations
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
-from placeopt.model.policy import Changes, Interference, Postpone
+from placeopt.model.policy import Changes, Interference, Postpone, Queue, Quota
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.running import running_placement
 from placeopt.solving.audit import audit
@@ -259,6 +259,20 @@ def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
         assert plan.levels[0].bound is not None
         assert plan.levels[0].bound >= 5
         assert violations(engine.snapshot, plan) == []
+
+
+@pytest.mark.parametrize("method", ["stranding", "patterns", "search"])
+def test_a_quota_that_running_jobs_exceed_binds_no_other_queue(method: str) -> None:
+    """One queue runs three GPUs of one: its jobs wait, and the bound is what those of the other queue are worth."""
+    held = [job(f"r{i}", queue="full") for i in range(3)]
+    runs = [running(one, [("n0", [i])]) for i, one in enumerate(held)]
+    waiting = [job(f"{queue}{i}", value=5, queue=queue) for i in range(4) for queue in ("full", "open")]
+    policy = Policy(queues=(Queue(id="full", quota=Quota(gpu_milli=1000)), Queue(id="open")))
+    with Engine() as engine:
+        engine.load(instance(2, [*held, *waiting], running=runs, policy=policy))
+        plan = engine.place(waiting_only=True, method=method, time_limit_s=60)
+        assert {entry.job for entry in plan.placements} == {f"open{i}" for i in range(4)}
+        assert (plan.levels[0].objective, plan.levels[0].bound) == (20, 20)
 
 
 def test_nodes_without_room_are_left_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,6 +200,26 @@ class TestArguments:
         assert len(solve(round_).placements) == 2
 
 
+@pytest.mark.parametrize(("number", "processes"), [(0, 1), (2, 2)])
+def test_a_second_solver_loads_only_for_a_race(number: int, processes: int) -> None:
+    """Branch and price proves the first round; the second is left to a race of exact models."""
+    with Engine() as engine:
+        plan = engine.solve(stored(f"generated/uniform-20x4x4-s{number}.json.gz"), threads=2, time_limit_s=60)
+        assert plan.status == "optimal"
+        assert len(engine.solver_pids) == processes
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Let calls begin an hour from now by their own clock: none ends for want of time, however busy the machine is.
+
+    Work in deterministic mode follows the limit that is stated, not the clock.
+    """
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600)
+    monkeypatch.setattr("placeopt.solving.api.time", later)
+
+
 class TestDeterministic:
     """The same bytes in give the same bytes out."""
 
@@ -216,6 +237,7 @@ class TestDeterministic:
         assert plan.seconds.total is None
         assert all(stage.seconds is None for stage in plan.stages)
 
+    @pytest.mark.usefixtures("unhurried")
     def test_a_stage_for_which_no_time_is_left_makes_it_a_limit_of_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Exact stages are ended by work; whether the search after them begins is up to the clock."""
         monkeypatch.setattr(exact, "WORK_PER_SECOND", 0.01)

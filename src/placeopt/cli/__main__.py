@@ -25,7 +25,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 """A live line of progress hides it, and modules load while there is one."""
 AGAIN_S = 0.01
 """Until a lost KeyboardInterrupt is raised again: a callback is over by then."""
-GC_THRESHOLD = 100_000
+GC_THRESHOLD = 1_000_000
 """
 New objects after which the garbage collector looks for cycles, instead of Python's 700: loading the modules of a solve
 makes 90,000 objects, which all stay, and looking through them 137 times takes 0.05 s.

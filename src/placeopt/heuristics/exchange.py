@@ -88,9 +88,8 @@ class _Assignment:
         self.items = items = [item for on_node in held for item in on_node] + list(unplaced)
         self.at = np.full(len(items), -1, dtype=np.int64)
         self.at[: len(items) - len(unplaced)] = np.repeat(np.arange(len(held)), [len(on_node) for on_node in held])
-        self.free = np.maximum(
-            np.array(free, dtype=np.int64), 0
-        )  # (nodes, R); running jobs may hold more than there is
+        # (nodes, R); where running jobs hold more than there is, no exchange mends that: nothing is free there
+        self.free = np.maximum(np.array(free, dtype=np.int64), 0)
         self._idle, self._class, self._unit = idle, node_class, np.array(unit)
         self._need = np.array([item.need for item in items], dtype=np.int64)  # (P, R)
         self._worth = np.array([item.worth for item in items], dtype=np.int64)

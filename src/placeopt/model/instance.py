@@ -33,17 +33,25 @@ PART = 8192
 """Rows written at once: what is written of them stays in the processor's cache."""
 SHARED = 4
 """Rows per distinct object in a column from which writing by columns pays."""
+SAMPLE = 500
+"""First rows that show whether a column shares anything."""
 PLAIN = ({str}, {int}, {str, type(None)}, {int, type(None)})
 """Types of a column whose equal values are written alike: not so ``1``, ``True`` and ``1.0``."""
 
 
-def canonical_rows(rows: Sequence[R]) -> str | None:
+Texts = dict[str, dict[int, str]]
+"""By field, what was written of an object, by its ``id``; only while the objects are held."""
+
+
+def canonical_rows(rows: Sequence[R], texts: Texts | None = None) -> str | None:
     """
     Return what ``model_dump_json(exclude_defaults=True)`` makes of records of one kind, as the inside of a list.
 
-    Column by column: a value that many rows share is written once. None where the rows share too little for that to
-    pay, or a field has no default to compare with other than the first, its key.
+    Column by column: a value that many rows share is written once, and not again for other rows that come with the same
+    ``texts``. None where the rows share too little for that to pay, or a field has no default to compare with other
+    than the first, its key.
     """
+    texts = {} if texts is None else texts
     if len(rows) < FEW or len(type(rows[0]).model_fields) == 1:
         return None
     kind = type(rows[0])
@@ -66,20 +74,20 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
                 return None
             columns.append(_keys(name, held[name]))
             continue
-        column = _column(kind, name, held[name], defaults[name])
+        column = _column(kind, name, held[name], defaults[name], texts.setdefault(name, {}))
         if column is None:
             return None
         if column:
             columns.append(column)
-    return "{" + "},{".join([text[:-1] for text in map("".join, zip(*columns, strict=True))]) + "}"
+    return "".join(chain.from_iterable(zip(*columns, strict=True)))[len("},") :] + "}"
 
 
 def _keys(name: str, values: list[str]) -> list[str]:
-    """Return ``"name":value,`` of every row, all values different."""
+    """Return ``},{"name":value`` of every row, all values different: the end of the row before, and the begin of it."""
     together = "".join(values)
     if len(encode_basestring(together)) == len(together) + 2:  # nothing to escape
-        return [f'"{name}":"{value}",' for value in values]
-    return [f'"{name}":{encode_basestring(value)},' for value in values]
+        return [f'}},{{"{name}":"{value}"' for value in values]
+    return [f'}},{{"{name}":{encode_basestring(value)}' for value in values]
 
 
 def _is_all(values: list[Any], default: object) -> bool:
@@ -89,27 +97,42 @@ def _is_all(values: list[Any], default: object) -> bool:
 
 
 def _varied(values: list[Any]) -> bool:
-    """Return whether most rows hold a distinct object that is slow to write: then columns do not pay."""
-    return not isinstance(values[0], str | int | None) and len(set(map(id, values))) * SHARED > len(values)
+    """Return whether the first rows all hold an object of their own that is slow to write: then columns do not pay."""
+    return not isinstance(values[0], str | int | None) and len(set(map(id, values[:SAMPLE]))) == SAMPLE
 
 
-def _column(kind: type[Record], name: str, values: list[Any], default: object) -> list[str] | None:
-    """Return ``"name":value,`` of every row, nothing where it is the default; an empty list if it is so everywhere."""
-    plain = set(map(type, values)) in PLAIN
-    keys = values if plain else list(map(id, values))  # the rows hold the objects, so no number is given to two
-    head, written, texts = f'"{name}":', 0, {}
-    for key, value in dict(zip(keys, values, strict=True)).items():
+def _column(
+    kind: type[Record], name: str, values: list[Any], default: object, known: dict[int, str]
+) -> list[str] | None:
+    """
+    Return ``,"name":value`` of every row, nothing where it is the default; an empty list if it is so everywhere.
+
+    ``known``: What was written of objects of this column; those that are written now are added.
+    """
+    types, head = set(map(type, values)), f',"{name}":'
+    keys = (
+        values if types in PLAIN else list(map(id, values))
+    )  # the rows hold the objects, so no number is given to two
+    distinct = dict(zip(keys, values, strict=True))
+    if types == {int} and len(distinct) * SHARED > len(values):
+        return ["" if value == default else f"{head}{value}" for value in values]
+    objects = 0
+    texts: dict[Any, str] = {}
+    for key, value in distinct.items():
         if value == default:
             texts[key] = ""
         elif value.__class__ is str:
-            texts[key] = f"{head}{encode_basestring(value)},"
+            texts[key] = head + encode_basestring(value)
         elif value.__class__ is int:
-            texts[key] = f"{head}{value},"
+            texts[key] = f"{head}{value}"
         else:
-            written += 1
-            if written * SHARED > len(values):
+            objects += 1
+            if objects * SHARED > len(values):
                 return None
-            texts[key] = _written(kind, name, value) + ","
+            text = known.get(id(value))
+            if text is None:
+                text = known[id(value)] = f",{_written(kind, name, value)}"
+            texts[key] = text
     return list(map(texts.__getitem__, keys)) if any(texts.values()) else []
 
 
@@ -244,7 +267,8 @@ class Instance(Record):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form, so of the content and not of the file's spelling."""
         parts = [self.jobs[start : start + PART] for start in range(0, len(self.jobs), PART)]
-        begin = canonical_rows(parts[0]) if parts else None
+        texts: Texts = {}
+        begin = canonical_rows(parts[0], texts) if parts else None
         if begin is None:
             return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
         text = self.model_copy(update={"jobs": self.jobs[:1]}).model_dump_json(exclude_defaults=True)
@@ -252,7 +276,7 @@ class Instance(Record):
         before, _, after = text.partition(f'"jobs":[{first}]')
         digest = hashlib.sha256(f'{before}"jobs":[{begin}'.encode())
         for part in parts[1:]:
-            rows = canonical_rows(part) or ",".join([job.model_dump_json(exclude_defaults=True) for job in part])
+            rows = canonical_rows(part, texts) or ",".join([job.model_dump_json(exclude_defaults=True) for job in part])
             digest.update(f",{rows}".encode())
         digest.update(f"]{after}".encode())
         return digest.hexdigest()

@@ -21,8 +21,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
+from placeopt.solvers import forked
+from placeopt.solvers.forked import ForkedProcess
 from placeopt.solvers.frames import Answer, Request, Stop, read_frame, solve_request, write_frame
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solvers.supervise import Lost, Runner, Supervision
@@ -31,11 +33,17 @@ JOIN_S = 2.0
 
 
 class Worker(Runner):
-    """A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve."""
+    """
+    A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve.
 
-    def __init__(self, preload: Sequence[str] = ()) -> None:
+    ``copied``: the process is a copy of this one where it can be (`placeopt.solvers.forked`), not a new interpreter;
+    for programs that start it before they have threads.
+    """
+
+    def __init__(self, preload: Sequence[str] = (), *, copied: bool = False) -> None:
         super().__init__()
         self._preload = tuple(preload)
+        self._copied = copied
         self._child: _Child | None = None
 
     def __del__(self) -> None:
@@ -67,6 +75,11 @@ class Worker(Runner):
             if not answered and self._child is not None:
                 self._child.kill()
 
+    def kill(self) -> None:
+        """Kill the child without waiting for its end."""
+        if self._child is not None:
+            self._child.kill()
+
     def close(self) -> None:
         """Kill the child and wait for its end."""
         child, self._child = self._child, None
@@ -76,29 +89,22 @@ class Worker(Runner):
 
     def _living_child(self) -> "_Child":
         if self._child is None or not self._child.alive:
-            self._child = _Child(self._preload)
+            self._child = _Child(self._preload, copied=self._copied and forked.is_possible())
         return self._child
 
 
 class _Child:
     """One process, with a thread that reads from it, and reaps it, and a thread that writes to it."""
 
-    def __init__(self, preload: Sequence[str]) -> None:
+    def __init__(self, preload: Sequence[str], *, copied: bool) -> None:
         self.inbox: queue.SimpleQueue[Answer | Lost] = queue.SimpleQueue()
         self.alive = True
         self._ready = False
         self._outbox: queue.SimpleQueue[Request | Stop | None] = queue.SimpleQueue()
         self._oom_kills = _oom_kills()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader thread
-        command = [sys.executable, "-P", "-m", "placeopt.solvers.worker", *preload]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                start_new_session=True,
-            )
+            self._process = ForkedProcess(preload, self._log.fileno()) if copied else _start(preload, self._log)
         except OSError:
             self._log.close()
             raise
@@ -159,7 +165,7 @@ class _Child:
 
     def _obituary(self) -> Lost:
         """What is known about the end of the process."""
-        code = self._process.returncode
+        code = self._process.wait()
         how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
         self._log.seek(max(self._log.seek(0, os.SEEK_END) - 2000, 0))
         said = self._log.read().decode(errors="replace").strip()
@@ -170,6 +176,17 @@ class _Child:
         what = "the worker process ended" if self._ready else "could not start: the worker process ended"
         last = said.splitlines()[-1] if said else ""
         return Lost(f"{what} with {how}" + (f": {last}" if last else ""), limit)
+
+
+def _start(preload: Sequence[str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Start a new interpreter that serves."""
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-P", "-m", "placeopt.solvers.worker", *preload],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        start_new_session=True,
+    )
 
 
 def _oom_kills() -> int:

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from placeopt.errors import Unsupported
@@ -31,15 +31,15 @@ ADDRESS_SPACE_PER_THREAD_MIB = 80
 """Stack and allocator arena: address space that a thread reserves without using the memory."""
 
 
-def main() -> None:
-    """Serve requests until the parent goes away."""
+def serve(solvers: Sequence[str]) -> None:
+    """Import these solvers, then serve requests until the parent goes away."""
     parent = os.getppid()
     incoming, outgoing = _take_over_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's business
     worker = _Worker(incoming, outgoing)
     threading.Thread(target=worker.listen, daemon=True).start()
     threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
-    for name in sys.argv[1:]:
+    for name in solvers:
         with contextlib.suppress(ImportError, Unsupported):  # the request that needs it is where to say so
             load(name)
     worker.serve()
@@ -127,4 +127,4 @@ def _address_space() -> int:
 
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1:])

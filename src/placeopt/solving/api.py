@@ -155,6 +155,12 @@ class Solver:
         """Start a solver process ahead of the first round, so that it loads while the caller reads the instance."""
         self._runners[0].start()
 
+    def kill(self) -> None:
+        """End the solver processes without waiting for their end; `close` waits."""
+        for runner in self._runners:
+            if isinstance(runner, Worker):
+                runner.kill()
+
     def close(self) -> None:
         """End the solver processes. May be called twice."""
         for runner in self._runners:

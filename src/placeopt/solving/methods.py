@@ -167,11 +167,11 @@ METHODS: dict[str, Method] = {
         (
             *PORTFOLIO,
             TrivialProof(),
-            LoadRace(),
             Bound(),
             GpuPatternPlans(before_exact="counts"),
             NodePatterns(before_exact=True, before_cost=True),
             BranchAndPrice(share=0.7, root_share=0.5),
+            LoadRace("counts"),
             Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),
             Exact("counts", RACE),
             RankMapping(after_improvement=True),

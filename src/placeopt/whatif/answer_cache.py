@@ -15,7 +15,7 @@ from placeopt.formats.json_lines import JsonLinesFile
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
-from placeopt.parallel import run_parallel
+from placeopt.parallel import event_of, mark_of, run_parallel
 from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
 from placeopt.whatif.round_solving import Limits, outcome_of
 
@@ -98,14 +98,16 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         """
         to_do = self.unanswered(parts)
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
-        inside = self._cancel if self._jobs == 1 else None  # no event reaches another process
         cancelled = (lambda: False) if self._cancel is None else self._cancel.is_set
-        for done in run_parallel(partial(_answer, task=task, cancel=inside), batches, self._jobs, cancelled=cancelled):
-            for name, answer in done:
-                self._known[name] = answer
-                self._append(name, answer)
-            if on_news is not None:
-                on_news(len(self._known), len(parts))
+        with mark_of(None if self._jobs == 1 else self._cancel) as mark:
+            inside = self._cancel if self._jobs == 1 else mark
+            answer_all = partial(_answer, task=task, cancel=inside)
+            for done in run_parallel(answer_all, batches, self._jobs, cancelled=cancelled):
+                for name, answer in done:
+                    self._known[name] = answer
+                    self._append(name, answer)
+                if on_news is not None:
+                    on_news(len(self._known), len(parts))
         return [self._known[name] for name in parts if name in self._known]
 
     def outcome(self, part: str, instance: Instance, limits: Limits) -> RoundOutcome:
@@ -125,9 +127,12 @@ def _answer(
     parts: list[tuple[str, T]],
     *,
     task: Callable[[Engine, T, threading.Event | None], A],
-    cancel: threading.Event | None,
+    cancel: threading.Event | Path | None,
 ) -> list[tuple[str, A]]:
-    """Answer parts by one engine, until it is cancelled."""
+    """Answer parts by one engine, until it is cancelled; a path is the mark of an event of another process."""
+    if isinstance(cancel, Path):
+        with event_of(cancel) as event:
+            return _answer(parts, task=task, cancel=event)
     answers = []
     with Engine() as engine:
         for name, part in parts:

@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.check import violations
-from placeopt.errors import BadArgument, InternalFault
+from placeopt.errors import BadInput, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
@@ -197,7 +197,7 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
     runs = {held.job: held for held in base.running}
     missing = next((name for name in exempt if name not in runs), None)
     if missing is not None:
-        raise BadArgument(f"exempt: job {missing!r} is not running")
+        raise BadInput(f"exempt: job {missing!r} is not running")
     under = nodes_under(base, level)
     gpus = gpus_by_node(base.cluster)
     capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}

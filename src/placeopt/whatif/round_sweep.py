@@ -210,6 +210,10 @@ def swap(
     for argument, name in (("of", of), ("by", by)):
         if name is not None and name not in machine_types:
             raise BadArgument(f"{argument}: no machine type {name!r}; there are: {', '.join(machine_types[:20])}")
+    there = {node.id for node in instance.cluster.nodes}
+    missing = next((name for name in nodes if name not in there), None)
+    if missing is not None:
+        raise BadArgument(f"nodes: no node {missing!r} in the cluster")
     try:
         step = ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by)
     except ValidationError as error:

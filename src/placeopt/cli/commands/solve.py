@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -112,6 +113,11 @@ class SolveLog:
 
 
 DEFAULT_TIME_LIMIT_S = 10.0
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+"""
+What other packages are told before they load, unless the caller has told them something else: NumPy's own threads would
+forbid a copy of this process and serve nothing here; to find plugins of pydantic all installed packages are looked at.
+"""
 FIRST_SOLVER = "highs"
 """Solves the relaxation that most methods begin with."""
 
@@ -172,7 +178,11 @@ def solve(
     check_target(out, (instance, previous, policy, log))
     check_target(log, (instance, previous, policy))
     with ExitStack() as stack:
-        worker = stack.enter_context(Worker((FIRST_SOLVER,)))  # it loads while this process loads all the rest
+        for name, setting in ENVIRONMENT.items():
+            os.environ.setdefault(name, setting)
+        import numpy  # noqa: F401 - the solver process is a copy of what is loaded by now
+
+        worker = stack.enter_context(Worker((FIRST_SOLVER,), copied=True))  # it loads its solver beside what follows
         check_params(params)
         from placeopt.formats.documents import read_instance, read_plan
         from placeopt.solving.api import Solver
@@ -202,7 +212,7 @@ def solve(
                 on_progress=on_progress,
                 read_s=read_s,
             )
-            solver.close()
+            solver.kill()  # its processes end while the plan is written
             total_s = time.monotonic() - started
             ticker.stop()
             for stage in plan.stages:  # the plan is valid nevertheless

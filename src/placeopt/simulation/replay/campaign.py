@@ -14,7 +14,7 @@ from placeopt import __version__
 from placeopt.metrics import t_interval
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.parallel import run_parallel
+from placeopt.parallel import event_of, mark_of, run_parallel
 from placeopt.simulation import simulate
 from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
@@ -109,15 +109,23 @@ class RunCampaign(OptionalRows[MeasuredRun]):
         wanted = {setup.key: setup for setup in setups}
         self.num_known += sum(key in self._known for key in wanted)
         to_do = [setup for key, setup in wanted.items() if key not in self._done]
-        inside = self._cancel if self._jobs == 1 else None  # no event reaches another process
-        for row in run_parallel(partial(play, cancel=inside), to_do, self._jobs, cancelled=lambda: self.over):
-            if row is None:
-                continue
-            self._done[row.key] = row
-            self.keep(row)
-            if self._on_news is not None:
-                self._on_news(row)
+        with mark_of(None if self._jobs == 1 else self._cancel) as mark:
+            here, apart = partial(play, cancel=self._cancel), partial(_play_apart, mark=mark)
+            task: Callable[[RunSetup], MeasuredRun | None] = here if self._jobs == 1 else apart
+            for row in run_parallel(task, to_do, self._jobs, cancelled=lambda: self.over):
+                if row is None:
+                    continue
+                self._done[row.key] = row
+                self.keep(row)
+                if self._on_news is not None:
+                    self._on_news(row)
         return [self._done.get(setup.key) for setup in setups]
+
+
+def _play_apart(setup: RunSetup, mark: Path | None) -> MeasuredRun | None:
+    """Carry out a run in another process than that of the event that cancels it."""
+    with event_of(mark) as cancel:
+        return play(setup, cancel=cancel)
 
 
 def point_of(

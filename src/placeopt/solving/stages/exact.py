@@ -36,14 +36,15 @@ WORK_PER_SECOND = 0.1
 
 @dataclass(frozen=True)
 class LoadRace:
-    """Loads the second solver of a race ahead of it, while the bound is found."""
+    """Begins to load the second solver of a race over ``formulation``, where a search or one more level comes first."""
 
+    formulation: str
     name: ClassVar[str] = "race"
     uses_solver: ClassVar[bool] = False
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where two solvers race, and anything is open."""
-        if context.budget.solver_for(RACE) != RACE:
+        """Only where two solvers race over a model that is built, and anything is open."""
+        if context.budget.solver_for(RACE) != RACE or not sizes.is_built(context, self.formulation):
             return "no solvers race"
         return "both levels are proven" if context.proven else context.budget.stop_reason()
 

@@ -15,7 +15,6 @@ from placeopt.heuristics import make_room
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
 from placeopt.problem.running import running_placement
-from placeopt.rank_mapping import improve_ranks
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.terms.costs.communication import Communication
@@ -133,6 +132,8 @@ class RankMapping:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Improve the ranks of one job after the other, and offer the result."""
+        from placeopt.rank_mapping import improve_ranks  # only here: few rounds have traffic graphs
+
         budget, jobs = context.budget, _placed_with_traffic(context)
         deadline = budget.heuristic_deadline(self.share)
         allocation = list(context.incumbent.allocation)
