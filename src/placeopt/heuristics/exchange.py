@@ -35,7 +35,7 @@ class BundleItem:
     weight: float  # largest share of a resource, of what there is for a GPU
     worth: int  # value of its jobs
     home: int  # class of nodes for which it was made
-    allowed: IntArray  # classes of nodes on which it may be
+    allowed: frozenset[int]  # classes of nodes on which it may be
 
 
 def never() -> bool:
@@ -97,9 +97,11 @@ class _Assignment:
         kinds = [NO_GPU if not item.gpus else item.share if item.gpus == 1 else SEVERAL for item in items]
         self._kind = np.array(kinds, dtype=np.int64)
         self._of_kind = {k: np.flatnonzero(self._kind == k) for k in dict.fromkeys(kinds)}
-        self._may = np.zeros((len(items), int(node_class.max()) + 1), dtype=bool)  # (P, classes)
-        for p, item in enumerate(items):
-            self._may[p, item.allowed[item.allowed < self._may.shape[1]]] = True
+        known = np.arange(int(node_class.max()) + 1)
+        sets: dict[frozenset[int], int] = {}
+        of_item = [sets.setdefault(item.allowed, len(sets)) for item in items]
+        rows = [np.isin(known, list(allowed)) for allowed in sets]
+        self._may = np.array(rows, dtype=bool).reshape(-1, len(known))[of_item]  # (P, classes)
         self._steps = 0
 
     def put(self, p: int) -> bool:
