@@ -1,14 +1,14 @@
 """Diving: integers from a relaxation, by hand."""
 
-import numpy as np
-
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+from placeopt.solvers.diving import Relaxed, dive
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
-from placeopt.solvers.diving import Relaxed, dive
 
 
 def relax(model: LinearModel) -> Callable[[IntArray, IntArray], Relaxed]:

@@ -45,7 +45,7 @@ class Rounding:
     upper: IntArray
     groups: tuple[IntArray, ...]  # columns that become integers, one group after the other
     least: int | None = None  # roundings worth no more than this, by the model's objective, are not wanted
-    prove: bool = True  # whether the model's own relaxation is solved first, for its bound and duals
+    prove: bool = True  # whether the model's own relaxation is solved too, for its bound and duals
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """
 A relaxation of many columns, its bound, and integers from it, in one request to HiGHS.
 
-The relaxation of the model proves a bound. From its optimum the simplex method goes on to that of another objective,
-which leaves room where integers need it, and from there by diving. Each result is reported at once: a caller that has
-no time left goes on with what there is. One process does it all, beside what its caller does meanwhile.
+First the relaxation with an objective that leaves room where integers need it, from whose optimum the simplex method
+needs next to nothing to the optimum of the model itself, which proves a bound. Both are reported at once: a caller that
+has no time left goes on with them. Then the first is rounded by diving. One process does it all, beside what its caller
+does meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,8 +32,8 @@ def solve_and_round(
     """
     Solve the relaxation and round it, as ``rounding`` says; the rest as in `registry.Solve`.
 
-    Returns ``optimal`` if the relaxation, or the relaxation with the other objective where no bound was asked for, was
-    solved. ``relaxed_values`` and ``rounded`` are there if time was enough for them.
+    Returns ``optimal`` if the relaxation with the other objective was solved, with its ``relaxed_values``; ``duals`` and
+    what they prove, and ``rounded``, are there if time was enough for them.
     """
     reading = Reading(model, options, None)
     settled = reading.settled()
@@ -51,39 +53,27 @@ def _solved(
     reading: Reading,
     on_progress: OnProgress | None,
 ) -> Solution:
-    bound, duals = reading.bound, None
+    found, duals = relaxation.optimum()
+    if found.values is None:
+        return _cut(found, relaxation, reading)
+    solved = Solution("optimal", bound=reading.bound, relaxed_values=found.values)
     if rounding.prove:
-        found, duals = relaxation.optimum()
-        if duals is None:
-            return _cut(found, relaxation, reading)
-        bound = dual_bound(model, duals)
-        if on_progress is not None:
-            on_progress(Progress(None, bound, reading.seconds, duals=duals))
-    solved = Solution("optimal", bound=bound, duals=duals)
-    relaxation.change(rounding.objective, rounding.upper)
-    found, _ = relaxation.optimum()
-    if found.values is not None:
-        solved = Solution("optimal", bound=bound, duals=duals, relaxed_values=found.values)
-        if on_progress is not None:
-            on_progress(Progress(None, bound, reading.seconds, duals=duals, relaxed_values=found.values))
-        rounded = dive(
-            model.lower,
-            rounding.upper,
-            found.values,
-            rounding.groups,
-            relaxation.within,
-            lambda values: _is_hopeless(model, values, rounding.least),
-        )
-        return Solution(
-            "optimal",
-            relaxation.limit,
-            bound=bound,
-            seconds=reading.seconds,
-            duals=duals,
-            relaxed_values=found.values,
-            rounded=rounded,
-        )
-    return solved if duals is not None else _cut(found, relaxation, reading)
+        relaxation.change(model.objective, model.upper)
+        _, duals = relaxation.optimum()
+        if duals is not None:
+            solved = replace(solved, bound=dual_bound(model, duals), duals=duals)
+        relaxation.change(rounding.objective, rounding.upper)
+    if on_progress is not None:
+        on_progress(Progress(None, solved.bound, reading.seconds, duals=duals, relaxed_values=found.values))
+    rounded = dive(
+        model.lower,
+        rounding.upper,
+        found.values,
+        rounding.groups,
+        relaxation.within,
+        lambda values: _is_hopeless(model, values, rounding.least),
+    )
+    return replace(solved, limit=relaxation.limit, seconds=reading.seconds, rounded=rounded)
 
 
 def _is_hopeless(model: LinearModel, values: np.ndarray, least: int | None) -> bool:

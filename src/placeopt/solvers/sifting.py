@@ -1,5 +1,5 @@
 """
-Sifting (Bixby et al. 1992): a linear program of many columns, of which most are left out until their price asks for them.
+Sifting (Bixby et al. 1992): a linear program of many columns, most of which are left out until prices ask for them.
 
 Relaxations over GPU patterns have tens of thousands of columns, of which a solution uses some hundred. With a tenth of
 them the simplex method takes a third of the time, and the columns that its duals ask for then are few.
@@ -31,7 +31,7 @@ MOST_PER_ROW = 1
 
 class SiftedRelaxation:
     """
-    The linear relaxation of a model, over those of its columns that were needed so far.
+    The linear relaxation of a model, over those of its columns that were needed so far; first as it is rounded.
 
     - ``limit``: What ended the latest solve, if anything did.
     - ``columns``: The columns that take part.
@@ -46,7 +46,7 @@ class SiftedRelaxation:
         self._iterations = None if options.work_limit is None else int(options.work_limit * ITERATIONS_PER_WORK)
         self._sign = 1 if model.sense == "max" else -1
         self._row = model.row_of_nonzero
-        self._objective, self._lower, self._upper = model.objective, model.lower, model.upper
+        self._objective, self._lower, self._upper = rounding.objective, model.lower, rounding.upper
         self._takes_part = np.ones(model.num_variables, dtype=bool)
         self._takes_part[rounding.optional] = False
         self._takes_part[rounding.first] = True
@@ -146,9 +146,9 @@ class SiftedRelaxation:
             int(highspy.MatrixFormat.kRowwise),
             int(highspy.ObjSense.kMaximize if model.sense == "max" else highspy.ObjSense.kMinimize),
             0.0,
-            model.objective[self.columns].astype(np.float64),
-            model.lower[self.columns].astype(np.float64),
-            model.upper[self.columns].astype(np.float64),
+            self._objective[self.columns].astype(np.float64),
+            self._lower[self.columns].astype(np.float64),
+            self._upper[self.columns].astype(np.float64),
             np.where(model.row_lower == NO_LOWER, -infinity, model.row_lower),
             np.where(model.row_upper == NO_UPPER, infinity, model.row_upper),
             start.astype(np.int32),

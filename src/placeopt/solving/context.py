@@ -36,7 +36,8 @@ class BegunBound:
 
     patterns: GpuPatterns
     beside: Beside
-    rounds: bool = False  # whether the solver goes on to round it, once the bound is there
+    rounds: bool = False  # whether the solver also rounds it
+    build_s: float = 0.0  # seconds that building it took
 
     def bound(self, seconds: float) -> Solution | None:
         """Return what proves the bound, or None if it is not there within so many seconds."""

@@ -57,7 +57,7 @@ class BeginBound:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Build the relaxation and hand the solve on; the plan does not state that."""
-        budget = context.budget
+        budget, began = context.budget, time.monotonic()
         rounds = context.problem is context.whole and has_many_fractions(context.problem)
         seconds = max(BUILD_RESERVES * budget.reserve_s, BUILD_SHARES[rounds] * budget.left_s)
         try:
@@ -65,12 +65,13 @@ class BeginBound:
                 patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + seconds)
         except PlaceoptError:
             return
+        built_s = time.monotonic() - began
         # it goes on until the plan is due, which is later than other stages may take
         options = replace(_options(context, budget.left_s), time_limit_s=budget.params.time_limit_s)
         if rounds:
             options = replace(options, rounding=first_rounding(context.problem, patterns))
         begun = context.solvers.begin("highs", patterns.model, options)
-        context.handover.begun_bound = BegunBound(patterns, begun, rounds)
+        context.handover.begun_bound = BegunBound(patterns, begun, rounds, built_s)
         yield from ()
 
 

@@ -28,6 +28,8 @@ from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Accepted, Refused
 from placeopt.solving.pattern_rounding import quotas, rounding_of
 from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.greedy import LEAST_S
+from placeopt.terms.objective import value
 from placeopt.terms.rules import fits
 
 SIMPLEX_WORK = 60.0
@@ -46,8 +48,11 @@ MOST_FRUITLESS = 20
 """Attempts in a row that may find nothing, because a solver failed or no plan is better."""
 DIVE = 1.0
 """Seconds that a dive takes, in those that its relaxation took; on openb 0.6 to 0.9."""
-FIRST_SHARE = 0.5
-"""Of the time left, for which the relaxation is waited for before greedy: the rest is enough for greedy's plan."""
+FIRST_BUILDS, FIRST_SHARE = 8.0, 0.5
+"""
+Time left for a first plan from the relaxation, in times that building it took: solving takes 2, placing 3, the plan's
+check and the end 3. And the share of the time left for which the relaxation is waited for: with the rest, greedy comes.
+"""
 FIRST_PLANS = 2
 """Plans made in any case in deterministic mode."""
 FEW_PLANS = 3
@@ -75,7 +80,10 @@ class GpuPatternPlans:
         if self.first:
             if begun is None or not begun.rounds:
                 return "no relaxation was begun"
-            return "jobs have places from parts of the round" if context.handover.start is not None else None
+            if context.handover.start is not None:
+                return "jobs have places from parts of the round"
+            left_s = context.budget.ends - time.monotonic()
+            return "greedy takes less time" if left_s < FIRST_BUILDS * begun.build_s else None
         if context.handover.gpu_patterns is None or not has_many_fractions(context.problem):
             return "the round has no relaxation over many fractions"
         if context.value_proven or context.is_closed:
@@ -158,6 +166,7 @@ class _PlanMaker:
         begun = self._context.handover.begun_bound
         assert begun is not None  # noqa: S101 - see `GpuPatternPlans.skip_reason`
         began = time.monotonic()
+        self._context.incumbent.prepare()
         news = begun.beside.wait(seconds, lambda news: news.relaxed_values is not None)
         if isinstance(news, Progress) and self.in_time(DIVE * (time.monotonic() - began)):
             news = begun.beside.wait(began + seconds - time.monotonic()) or news
@@ -169,7 +178,11 @@ class _PlanMaker:
         return self._placed(*self._taken(news))
 
     def _placed(self, relaxed: np.ndarray, values: IntArray | None) -> Allocation | None:
-        """Place what rounded values count; None if the result cannot be better."""
+        """
+        Place what rounded values count; None if the result cannot be better.
+
+        Where bundles find no node, the relaxation rounded down, which leaves more room, may be worth more.
+        """
         if self._hopeless(relaxed):
             self._rate *= CHEAPER
             self._most[:] = LOADS[-1]
@@ -177,17 +190,29 @@ class _PlanMaker:
         if values is None:
             return None
         self._began = time.monotonic()
-        patterns, problem = self._patterns, self._context.problem
-        state = State(problem)
-        placed, short = realise(state, quotas(patterns, values), lambda: not self.in_time())
-        self._adjust(relaxed, {c for c, _ in short})
+        allocation, short = self._realised(values)
+        self._adjust(relaxed, short)
         if self._worth(relaxed) < self._context.bounds.value * (1 - LOSS):
             self._rate *= CHEAPER
+        took_s = time.monotonic() - self._began
+        down = rounded_down(relaxed)
+        if short and not self.made and self.in_time(took_s) and not np.array_equal(values, down):
+            other, _ = self._realised(down)
+            problem = self._context.problem
+            allocation = max(allocation, other, key=lambda found: value(problem, found))
+        return allocation
+
+    def _realised(self, values: IntArray) -> tuple[Allocation, set[int]]:
+        """Return an allocation, filled up by greedy, and the classes of nodes where bundles found no node."""
+        context, problem = self._context, self._context.problem
+        state = State(problem)
+        placed, short = realise(state, quotas(self._patterns, values), lambda: not self.in_time())
         allocation = list(state.placements)
         for job, placement in placed:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
-        return self._context.greedy.fill_up(problem, self._context.budget, start)
+        deadline = max(context.budget.heuristic_deadline(), time.monotonic() + LEAST_S)
+        return context.greedy.fill_up(problem, context.budget, start, deadline), {c for c, _ in short}
 
     def _rounded(self) -> tuple[np.ndarray | None, IntArray | None]:
         """
