@@ -32,8 +32,8 @@ def solve_and_round(
     """
     Solve the relaxation and round it, as ``rounding`` says; the rest as in `registry.Solve`.
 
-    Returns ``optimal`` if the relaxation with the other objective was solved, with its ``relaxed_values``; ``duals`` and
-    what they prove, and ``rounded``, are there if time was enough for them.
+    Returns ``optimal`` if the relaxation with the other objective was solved, with its ``relaxed_values``; ``duals``
+    and what they prove, and ``rounded``, are there if time was enough for them.
     """
     reading = Reading(model, options, None)
     settled = reading.settled()
