@@ -164,7 +164,7 @@ class _Assignment:
 
     def _gain(self, n: int, mine: IntArray, at: IntArray, others: IntArray | None = None) -> np.ndarray:
         """
-        Shape (a, b): how much less overload there is if each of ``mine``, (a,) items, goes from ``n`` to each of ``at``.
+        Shape (a, b): how much less overload there is if each of ``mine``, (a,), goes from ``n`` to each node of ``at``.
 
         ``others``: Shape (b,): the items that come in return; None for none.
         """
