@@ -1,6 +1,6 @@
 """Bundles of jobs that share a GPU, onto nodes: balanced, and mended by exchange."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Piece:
     worth: int = 1
     gpus: int = 1
     share: int = 1000
-    allowed: np.ndarray = field(default_factory=lambda: np.array([0]))
+    allowed: frozenset[int] = frozenset({0})
 
 
 def halves_and_quarters(nodes: int = 2, cpus: tuple[int, ...] = (9, 7, 5, 3)) -> Problem:
@@ -121,9 +121,9 @@ class TestExchange:
 
     def test_bundles_keep_to_classes_that_take_them(self) -> None:
         """As above, but the 6 may not leave its class of nodes: the 4 finds no node."""
-        held = [[Piece([5]), Piece([5])], [Piece([6], allowed=np.array([1]))]]
+        held = [[Piece([5]), Piece([5])], [Piece([6], allowed=frozenset({1}))]]
         free, idle = [[1], [3]], [{1000: 0}, {1000: 1}]
-        new = Piece([4], worth=0, allowed=np.array([0, 1]))
+        new = Piece([4], worth=0, allowed=frozenset({0, 1}))
         assert exchange(np.array([0, 1]), free, idle, held, [new], [1.0]) == [new]
 
     def test_a_node_that_running_jobs_overload_takes_what_adds_nothing(self) -> None:

@@ -22,6 +22,7 @@ from placeopt.formats.bounds import check_bounds
 from placeopt.formats.faults import SHOWN, find_fault, record_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formats.shared_options import share_options
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 
@@ -227,7 +228,10 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
         _refuse_what_json_lets_pass(text, source)
         large = len(text) > LARGE
         try:
-            return fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
+            document = fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
+            if isinstance(document, Instance):
+                share_options(document)
+            return document
         except ValidationError as error:
             fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
     raise fault

@@ -8,7 +8,6 @@ up a worker, and where the workers of a job are; communication, spread and uplin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from placeopt.formulations.job_groups import Starts, draft_starts
 from placeopt.formulations.node_rows import Loads, add_node_rows, add_whole_node_rows
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import IntArray, Problem, State
+from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import value
 from placeopt.terms.rules.capacity import add_queue_limits
@@ -121,6 +120,10 @@ class _GpuRows:
         self._patterns: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
         self._cache: dict[tuple[int, tuple[int, ...]], IntArray | None] = {}
         """Maximal GPU patterns by share and sizes, which most classes of nodes have in common; None for too many."""
+        options = state.problem.options
+        asked = np.column_stack((options.milli, options.gpu_memory_mib, options.gpu_type_ok))
+        self._asked: list[bytes] = [row.tobytes() for row in asked]  # of each option, of a GPU
+        self._usable: dict[bytes, BoolArray] = {}
 
     def add(self, bundle: IntArray, bundle_class: IntArray, option: IntArray) -> None:
         """Add the rows of ``bundle``, columns that count bundles of an option on a class of nodes."""
@@ -150,11 +153,13 @@ class _GpuRows:
 
     def _gpus_of_class(self, node_class: int, option: IntArray) -> IntArray:
         """GPUs on nodes of the class that at least one of the options could use, or that running jobs may stay on."""
-        problem, options = self._state.problem, self._state.problem.options
+        problem = self._state.problem
         usable = np.zeros(problem.num_gpus, dtype=bool)
-        asked = np.column_stack((options.milli, options.gpu_memory_mib, options.gpu_type_ok))[option]
-        for o in option[np.unique(asked, axis=0, return_index=True)[1]].tolist():
-            usable |= usable_gpus(self._state, o)
+        for first in {self._asked[o]: o for o in option.tolist()}.values():
+            known = self._usable.get(self._asked[first])
+            if known is None:
+                known = self._usable[self._asked[first]] = usable_gpus(self._state, first)
+            usable |= known
         usable[[gpu for job in problem.changeable for gpu in problem.running[job].gpus]] = True
         return np.flatnonzero(usable & (problem.node_class[problem.gpu_node] == node_class))
 
@@ -194,21 +199,14 @@ def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | N
 
     Returns shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
     """
-    out: list[tuple[int, ...]] = []
-    for gpu_pattern, _ in _fill(share, sizes.tolist()):
-        out.append(gpu_pattern)
-        if len(out) > most:
+    counts = np.zeros((1, len(sizes)), dtype=np.int64)
+    left = np.array([share])
+    for number, size in enumerate(sizes.tolist()[:-1]):
+        times = left // size + 1
+        if int(times.sum()) > most:  # each begins at least one pattern
             return None
-    return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
-
-
-def _fill(share: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the maximal GPU patterns and what each leaves of ``share``."""
-    size, rest = sizes[0], sizes[1:]
-    if not rest:
-        yield (share // size,), share % size
-        return
-    for number in range(share // size, -1, -1):
-        for tail, left in _fill(share - number * size, rest):
-            if left < size:
-                yield (number, *tail), left
+        counts = np.repeat(counts, times, axis=0)
+        counts[:, number] = np.repeat(np.cumsum(times) - 1, times) - np.arange(len(counts))  # most first, then fewer
+        left = np.repeat(left, times) - counts[:, number] * size
+    counts[:, -1] = left // sizes[-1]  # what is left then is less than the smallest size
+    return counts if len(counts) <= most else None

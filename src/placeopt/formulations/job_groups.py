@@ -13,7 +13,7 @@ import numpy as np
 
 from placeopt.problem import IntArray, State
 from placeopt.problem.changes import part_of
-from placeopt.problem.free_capacity import bundles_per_node
+from placeopt.problem.free_capacity import GpuRooms, bundles_per_node
 from placeopt.terms.objective import start_value
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY
 
@@ -55,6 +55,12 @@ def draft_starts(state: State) -> Starts:
 def _job_groups(state: State) -> list[list[int]]:
     """Fold alike jobs."""
     problem = state.problem
+    if not problem.changeable:
+        waiting = np.flatnonzero([placement is None for placement in state.placements])
+        order = np.argsort(problem.job_class[waiting], kind="stable")
+        ends = np.flatnonzero(np.diff(problem.job_class[waiting[order]])) + 1
+        groups = [group.tolist() for group in np.split(waiting[order], ends) if len(group)]
+        return sorted(groups)  # by their first jobs
     out: dict[tuple[object, ...], list[int]] = {}
     for job, placement in enumerate(state.placements):
         if placement is None:
@@ -72,6 +78,7 @@ class _Draft:
     def __init__(self, state: State, groups: list[list[int]]) -> None:
         self._state, self._problem, self._groups = state, state.problem, groups
         self._capacity: dict[bytes, dict[int, int]] = {}  # by what a bundle asks of a node
+        self._gpu_rooms: GpuRooms = {}
         options = state.problem.options
         counts = (options.bundle_workers, options.bundle_gpus, options.milli, options.gpu_memory_mib)
         self._asked = np.column_stack((*counts, options.demand, options.gpu_type_ok, options.node_class_ok))
@@ -117,7 +124,7 @@ class _Draft:
         asked = self._asked[option].tobytes()
         if asked not in self._capacity:
             node_class = self._problem.node_class
-            nodes, per_node = bundles_per_node(self._state, option)
+            nodes, per_node = bundles_per_node(self._state, option, self._gpu_rooms)
             room = np.zeros(int(node_class.max()) + 1, dtype=np.int64)
             np.add.at(room, node_class[nodes], per_node)
             self._capacity[asked] = {k: int(room[k]) for k in np.flatnonzero(room).tolist()}

@@ -89,13 +89,14 @@ def add_whole_node_rows(
     free = np.clip(state.node_free, 0, AMPLE)
     most = np.zeros(int(problem.node_class.max()) + 1, dtype=np.int64)
     np.maximum.at(most, problem.node_class, on_node)
+    needs = (options.demand * options.bundle_workers[:, None])[option]  # (P, R)
     fills = (gpus > 0) & (gpus == most[node_class]) & (options.milli[option] == 1000)
     for c in np.unique(node_class[fills]).tolist():
         nodes = np.flatnonzero(problem.node_class == c)
         hosts = nodes[(on_node[nodes] == most[c]) & (idle[nodes] == most[c])]
         whole, others = np.flatnonzero(fills & (node_class == c)), (node_class == c) & (gpus > 0) & ~fills
         for r in range(len(RESOURCES)):
-            need = (options.demand[:, r] * options.bundle_workers)[option]
+            need = needs[:, r]
             least, uses = int(free[hosts, r].min(initial=AMPLE)), np.flatnonzero(others & (need > 0))
             if not len(hosts) or not len(uses) or not 0 < least < AMPLE:
                 continue

@@ -12,7 +12,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from operator import ge, sub
+from operator import add, ge, sub, truediv
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates, never
 from placeopt.heuristics.exchange import BundleItem, exchange
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, Move, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_gpus
 
 
@@ -43,11 +43,12 @@ def realise(
     are placed, with shares of one GPU, whole GPUs, or none. A node's resources and the shares of its GPUs are kept; no
     other rule is checked. Once ``over()`` is true, nothing more is exchanged.
     """
+    options = _Options(state.problem)
     groups: list[_Nodes] = []
     unplaced: list[BundleItem] = []
     for quota in quotas:
-        nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class))
-        unplaced.extend(item for item in _bundle_items(state.problem, quota, nodes) if not nodes.place(item))
+        nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class), options)
+        unplaced.extend(item for item in _bundle_items(options, quota, nodes) if not nodes.place(item))
         groups.append(nodes)
     if unplaced:  # exchanged between all node classes
         free = [row for nodes in groups for row in nodes.free]
@@ -60,48 +61,72 @@ def realise(
     return [placement for nodes in groups for placement in nodes.placements()], short
 
 
-def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:
+class _Options:
+    """What bundles look up of options, as plain numbers: resources that no option needs are left out."""
+
+    def __init__(self, problem: Problem) -> None:
+        options = problem.options
+        needed = np.flatnonzero(options.demand.max(axis=0, initial=0))
+        self.resources: IntArray = needed if len(needed) else np.zeros(1, dtype=np.int64)
+        self.demand: list[list[int]] = options.demand[:, self.resources].tolist()
+        self.workers: list[int] = options.bundle_workers.tolist()
+        self.bundles: list[int] = options.bundles.tolist()
+        self.gpus: list[int] = options.bundle_gpus.tolist()
+        self.milli: list[int] = options.milli.tolist()
+        self.value: list[int] = options.value.tolist()
+        self._node_class_ok = options.node_class_ok
+        self.anywhere = frozenset(range(options.node_class_ok.shape[1]))
+        self._sets: dict[bytes, frozenset[int]] = {}
+        self._allowed: dict[int, frozenset[int]] = {}
+
+    def allowed(self, option: int) -> frozenset[int]:
+        """Return the classes of nodes on which an option may run; options alike share the object."""
+        known = self._allowed.get(option)
+        if known is None:
+            row = self._node_class_ok[option]
+            known = self._sets.setdefault(row.tobytes(), frozenset(np.flatnonzero(row).tolist()))
+            known = self._allowed[option] = self.anywhere if known == self.anywhere else known
+        return known
+
+
+def _bundle_items(options: _Options, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:
     """Jobs of several GPUs, jobs without, then bundles; the heaviest first."""
-    options = problem.options
     shared: list[tuple[float, int, int, int]] = []
     others: list[BundleItem] = []
     for o, jobs in quota.jobs:
-        gpus, milli = int(options.bundle_gpus[o]), int(options.milli[o])
+        gpus, milli = options.gpus[o], options.milli[o]
         if options.bundles[o] > 1 or (gpus > 1 and milli < 1000):
             continue
-        need = (options.demand[o] * options.bundle_workers[o]).tolist()
+        need = [options.workers[o] * amount for amount in options.demand[o]]
         weight = nodes.weight(need)
         if gpus == 1:
             shared.extend((-weight, job, o, milli) for job in jobs)
         else:
-            value, allowed = int(options.value[o]), np.flatnonzero(options.node_class_ok[o])
+            value, allowed = options.value[o], options.allowed(o)
             others.extend(
                 BundleItem(gpus, 1000, [(job, o)], need, weight, value, quota.node_class, allowed) for job in jobs
             )
     others.sort(key=lambda item: (-item.gpus, -item.weight))
-    bundles = _bundles(problem, quota, sorted(shared), nodes)
+    bundles = _bundles(options, quota, sorted(shared), nodes)
     bundles.sort(key=lambda item: -item.weight)
     return others + bundles
 
 
 def _bundles(
-    problem: Problem, quota: BundleQuota, shared: list[tuple[float, int, int, int]], nodes: _Nodes
+    options: _Options, quota: BundleQuota, shared: list[tuple[float, int, int, int]], nodes: _Nodes
 ) -> list[BundleItem]:
     """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
-    demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
-    anywhere = np.arange(problem.options.node_class_ok.shape[1])
-    allowed = [np.flatnonzero(row) for row in problem.options.node_class_ok]
+    none = [0] * len(options.resources)
     bundles: list[BundleItem] = []
-    slots: list[Counter[int]] = []
+    slots: list[dict[int, int]] = []
     lightest: dict[int, list[tuple[float, int]]] = defaultdict(list)  # size -> heap of (weight, bundle)
     for count, share, sizes in quota.fillings:
-        for _ in range(count):
-            for size in set(sizes):
-                lightest[size].append((0.0, len(bundles)))
-            slots.append(Counter(sizes))
-            bundles.append(
-                BundleItem(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
-            )
+        numbers = Counter(sizes)
+        for b in range(len(bundles), len(bundles) + count):
+            for size in numbers:
+                lightest[size].append((0.0, b))
+            slots.append(dict(numbers))
+            bundles.append(BundleItem(1, share, [], none, 0.0, 0, quota.node_class, options.anywhere))
     for _, job, o, size in shared:
         heap = lightest[size]
         while heap and heap[0][0] < bundles[heap[0][1]].weight:  # it has grown through another size
@@ -109,15 +134,16 @@ def _bundles(
         if not heap:
             continue
         b = heap[0][1]
-        bundle = bundles[b]
+        bundle, left = bundles[b], slots[b]
         bundle.jobs.append((job, o))
-        bundle.need = [x + y for x, y in zip(bundle.need, demand[o], strict=True)]
+        bundle.need = list(map(add, bundle.need, options.demand[o]))
         bundle.weight = nodes.weight(bundle.need)
-        bundle.worth += value[o]
-        if len(allowed[o]) < len(bundle.allowed):
-            bundle.allowed = np.intersect1d(bundle.allowed, allowed[o], assume_unique=True)
-        slots[b][size] -= 1
-        if slots[b][size]:
+        bundle.worth += options.value[o]
+        allowed = options.allowed(o)
+        if allowed is not bundle.allowed:
+            bundle.allowed &= allowed
+        left[size] -= 1
+        if left[size]:
             heapq.heapreplace(heap, (bundle.weight, b))
         else:
             heapq.heappop(heap)
@@ -127,55 +153,62 @@ def _bundles(
 class _Nodes:
     """Free capacity of the nodes of a class, and what was put on them."""
 
-    def __init__(self, state: State, nodes: np.ndarray) -> None:
+    def __init__(self, state: State, nodes: np.ndarray, options: _Options) -> None:
         self.nodes: list[int] = nodes.tolist()
         self.node_class = state.problem.node_class[nodes]
-        self._workers: list[int] = state.problem.options.bundle_workers.tolist()
-        self.free: list[list[int]] = state.node_free[nodes].tolist()
+        self._workers = options.workers
+        free = state.node_free[nodes][:, options.resources]
+        self.free: list[list[int]] = free.tolist()
         self.held: list[list[BundleItem]] = [[] for _ in self.nodes]
-        start, share = state.problem.node_gpu_start, state.gpu_free_milli.tolist()
+        start, share = state.problem.first_gpu, state.gpu_free_milli.tolist()
         self.gpus: list[dict[int, list[int]]] = []  # of each node, by free share
         for node in self.nodes:
             by_share: dict[int, list[int]] = {}
-            for gpu in range(int(start[node]), int(start[node + 1])):
+            for gpu in range(start[node], start[node + 1]):
                 by_share.setdefault(share[gpu], []).append(gpu)
             self.gpus.append(by_share)
         self.idle = [{s: len(gpus) for s, gpus in by_share.items()} for by_share in self.gpus]
         self._num_idle = [sum(idle.values()) for idle in self.idle]
         parts = max(sum(self._num_idle), len(self.nodes))
-        total: list[int] = np.maximum(state.node_free[nodes], 1).sum(axis=0).tolist()
+        total: list[int] = np.maximum(free, 1).sum(axis=0).tolist()
         self.unit = [t / parts for t in total]  # of each resource, what there is for a GPU
         self._roomiest = [(-self._room(n), n) for n in range(len(self.nodes))]
         heapq.heapify(self._roomiest)
 
     def weight(self, need: list[int]) -> float:
         """Largest share of a resource, relative to the mean amount per GPU."""
-        return max(x / u for x, u in zip(need, self.unit, strict=True))
+        share: float = max(map(truediv, need, self.unit))
+        return share
 
     def _room(self, n: int) -> float:
         """Free amount of the scarcest resource per idle GPU."""
-        return min(x / u for x, u in zip(self.free[n], self.unit, strict=True)) / max(self._num_idle[n], 1)
+        room: float = min(map(truediv, self.free[n], self.unit)) / (self._num_idle[n] or 1)
+        return room
 
     def place(self, item: BundleItem) -> bool:
         """Put the item onto the node with most left per idle GPU on which it fits."""
         passed: list[tuple[float, int]] = []
+        roomiest, gpus, share, need = self._roomiest, item.gpus, item.share, item.need
         placed = False
-        while self._roomiest and not placed:
-            entry = heapq.heappop(self._roomiest)
+        while roomiest and not placed:
+            entry = roomiest[0]
             n = entry[1]
-            if item.gpus == 1 and not self._num_idle[n]:
+            if gpus == 1 and not self._num_idle[n]:
+                heapq.heappop(roomiest)
                 continue  # bundles come last: nothing else will ask for this node
-            placed = self.idle[n].get(item.share, 0) >= item.gpus and all(map(ge, self.free[n], item.need))
+            free, idle = self.free[n], self.idle[n]
+            placed = idle.get(share, 0) >= gpus and all(map(ge, free, need))
             if placed:
-                self.free[n] = list(map(sub, self.free[n], item.need))
+                self.free[n] = list(map(sub, free, need))
                 self.held[n].append(item)
-                if item.gpus:
-                    self.idle[n][item.share] -= item.gpus
-                    self._num_idle[n] -= item.gpus
-                entry = (-self._room(n), n)
-            passed.append(entry)
+                if gpus:
+                    idle[share] -= gpus
+                    self._num_idle[n] -= gpus
+                heapq.heapreplace(roomiest, (-self._room(n), n))
+            else:
+                passed.append(heapq.heappop(roomiest))
         for entry in passed:
-            heapq.heappush(self._roomiest, entry)
+            heapq.heappush(roomiest, entry)
         return placed
 
     def placements(self) -> Iterator[tuple[int, Placement]]:

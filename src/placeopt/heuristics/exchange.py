@@ -35,7 +35,7 @@ class BundleItem:
     weight: float  # largest share of a resource, of what there is for a GPU
     worth: int  # value of its jobs
     home: int  # class of nodes for which it was made
-    allowed: IntArray  # classes of nodes on which it may be
+    allowed: frozenset[int]  # classes of nodes on which it may be
 
 
 def never() -> bool:
@@ -96,9 +96,11 @@ class _Assignment:
         kinds = [NO_GPU if not item.gpus else item.share if item.gpus == 1 else SEVERAL for item in items]
         self._kind = np.array(kinds, dtype=np.int64)
         self._of_kind = {k: np.flatnonzero(self._kind == k) for k in dict.fromkeys(kinds)}
-        self._may = np.zeros((len(items), int(node_class.max()) + 1), dtype=bool)  # (P, classes)
-        for p, item in enumerate(items):
-            self._may[p, item.allowed[item.allowed < self._may.shape[1]]] = True
+        known = np.arange(int(node_class.max()) + 1)
+        sets: dict[frozenset[int], int] = {}
+        of_item = [sets.setdefault(item.allowed, len(sets)) for item in items]
+        rows = [np.isin(known, list(allowed)) for allowed in sets]
+        self._may = np.array(rows, dtype=bool).reshape(-1, len(known))[of_item]  # (P, classes)
         self._steps = 0
 
     def put(self, p: int) -> bool:
@@ -154,8 +156,26 @@ class _Assignment:
 
     def _overload(self, free: IntArray) -> np.ndarray:
         """Return how much more is taken than there is, in units, summed over the last axis."""
-        lacking: np.ndarray = (np.maximum(-free, 0) / self._unit).sum(axis=-1)
+        lacking = np.zeros(free.shape[:-1])
+        for r, unit in enumerate(self._unit.tolist()):  # NumPy takes its time to sum over an axis of two
+            lacking += np.maximum(-free[..., r], 0) / unit
         return lacking
+
+    def _gain(self, n: int, mine: IntArray, at: IntArray, others: IntArray | None = None) -> np.ndarray:
+        """
+        Shape (a, b): how much less overload there is if each of ``mine``, (a,), goes from ``n`` to each node of ``at``.
+
+        ``others``: Shape (b,): the items that come in return; None for none.
+        """
+        before = self._overload(self.free[n]) + self._overload(self.free[at])
+        gain = np.repeat(before[None, :], len(mine), axis=0)
+        for r, unit in enumerate(self._unit.tolist()):
+            given = self._need[mine, r][:, None] - (0 if others is None else self._need[others, r])
+            after = np.maximum(-self.free[n, r] - given, 0)
+            after += np.maximum(given - self.free[at, r], 0)
+            gain -= after / unit
+        gain[~self._may[mine][:, self._class[at]]] = -np.inf
+        return gain
 
     def _step(self, n: int) -> bool:
         """Swap or move what lowers the overload most between node ``n`` and others; whether anything does."""
@@ -194,10 +214,7 @@ class _Assignment:
         if not len(others):
             return None
         at = self.at[others]
-        given = self._need[mine][:, None, :] - self._need[others][None, :, :]
-        before = self._overload(self.free[n]) + self._overload(self.free[at])
-        gain = before - self._overload(self.free[n] + given) - self._overload(self.free[at] - given)
-        gain[~self._may[mine][:, self._class[at]]] = -np.inf
+        gain = self._gain(n, mine, at, others)
         best = int(gain.argmax())
         return float(gain.flat[best]), int(mine[best // len(others)]), int(others[best % len(others)])
 
@@ -205,10 +222,7 @@ class _Assignment:
         targets = np.delete(np.arange(len(self.free)), n)
         if not len(targets):
             return None
-        need = self._need[mine][:, None, :]
-        before = self._overload(self.free[n]) + self._overload(self.free[targets])
-        gain = before - self._overload(self.free[n] + need) - self._overload(self.free[targets] - need)
-        gain[~self._may[mine][:, self._class[targets]]] = -np.inf
+        gain = self._gain(n, mine, targets)
         best = int(gain.argmax())
         return float(gain.flat[best]), int(mine[best // len(targets)]), int(targets[best % len(targets)])
 

@@ -112,18 +112,32 @@ def jobs_that_fit(state: State, option: int) -> IntArray:
     return np.maximum(room, 0)
 
 
-def bundles_per_node(state: State, option: int) -> tuple[IntArray, IntArray]:
-    """Return the nodes that can take a bundle of ``option``, and how many each can at most by any one resource."""
+GpuRooms = dict[bytes, tuple[IntArray, IntArray]]
+"""By what is asked of a GPU: usable GPUs of each node, (N,), and jobs that they can hold together."""
+
+
+def bundles_per_node(state: State, option: int, known: GpuRooms | None = None) -> tuple[IntArray, IntArray]:
+    """
+    Return the nodes that can take a bundle of ``option``, and how many each can at most by any one resource.
+
+    ``known`` holds what earlier calls for the same state found of GPUs, and takes in what this one finds.
+    """
     problem, options = state.problem, state.problem.options
     workers = int(options.bundle_workers[option])
     room = times_by_resources(state.node_free, options.demand[option] * workers, MANY)
     gpus = int(options.bundle_gpus[option])
     if gpus:
-        usable = usable_gpus(state, option)
-        jobs = jobs_that_fit(state, option)[usable]
-        per_node = np.bincount(problem.gpu_node[usable], weights=jobs, minlength=problem.num_nodes)
-        count = np.bincount(problem.gpu_node[usable], minlength=problem.num_nodes)
-        room = np.where(count >= gpus, np.minimum(room, per_node.astype(np.int64) // gpus), 0)
+        asked = (options.milli[option], options.gpu_memory_mib[option], options.gpu_type_ok[option])
+        key = b"".join(part.tobytes() for part in asked)
+        rooms = None if known is None else known.get(key)
+        if rooms is None:
+            usable = usable_gpus(state, option)
+            nodes, jobs = problem.gpu_node[usable], jobs_that_fit(state, option)[usable]
+            together = np.bincount(nodes, weights=jobs, minlength=problem.num_nodes).astype(np.int64)
+            rooms = np.bincount(nodes, minlength=problem.num_nodes), together
+            if known is not None:
+                known[key] = rooms
+        room = np.where(rooms[0] >= gpus, np.minimum(room, rooms[1] // gpus), 0)
     room = np.where(problem.node_ok(option), np.maximum(room, 0), 0)
     nodes = np.flatnonzero(room)
     return nodes, room[nodes]

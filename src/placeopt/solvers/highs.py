@@ -29,14 +29,14 @@ POINTS_PER_WORK = 400
 ITERATIONS_PER_WORK = 10_000
 """Of an integer model and of an LP, in a unit of ``SolveOptions.work_limit``, which is roughly a second."""
 
-_LIMITS: dict[Any, Limit] = {
+LIMITS: dict[Any, Limit] = {
     HighsModelStatus.kTimeLimit: "time",
     HighsModelStatus.kIterationLimit: "work",
     HighsModelStatus.kSolutionLimit: "work",
     HighsModelStatus.kMemoryLimit: "memory",
     HighsModelStatus.kInterrupt: "user",
 }
-_INFEASIBLE = (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)  # all variables are bounded
+INFEASIBLE = (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)  # all variables are bounded
 
 MAX_PROVEN = 10**14
 """Objectives beyond are never called optimal: 1 of 60 random models with objectives near 1e15 was not."""
@@ -54,6 +54,10 @@ def solve(
     With ``relax``, returns ``optimal`` if the LP was solved, ``relaxed_values``, ``duals`` and the bound that these
     duals prove in exact arithmetic.
     """
+    if options.relax and options.rounding is not None:
+        from placeopt.solvers.rounding import solve_and_round  # only here: it stands on this module
+
+        return solve_and_round(model, options, options.rounding, on_progress, stop)
     reading = Reading(model, options, None if options.relax else on_progress)
     settled = reading.settled()
     if settled is not None:
@@ -62,7 +66,7 @@ def solve(
     solver = highspy.Highs()
     watch = _Watch(reading, stop, options)
     try:
-        _set_options(solver, model, options)
+        set_options(solver, model, options)
         if not _pass(solver, model, relax=options.relax):
             return reading.conclude("error", message="HiGHS refuses the model; are coefficients beyond 1e15?")
         if options.hint is not None and not options.relax:
@@ -74,7 +78,7 @@ def solve(
         watch.attach(solver)
         solver.setOptionValue("time_limit", max(options.time_limit_s - reading.seconds, 1e-3))
         status = solver.run()
-        if not options.relax and solver.getModelStatus() in _INFEASIBLE and not _presolve_is_off(options):
+        if not options.relax and solver.getModelStatus() in INFEASIBLE and not _presolve_is_off(options):
             status = _run_without_presolve(solver, max(options.time_limit_s - reading.seconds, 1e-3))
         if status == HighsStatus.kError:
             return reading.conclude("error", message=f"HiGHS failed: {solver.getModelStatus().name}")
@@ -100,9 +104,9 @@ def _run_without_presolve(solver: Any, time_limit_s: float) -> Any:
 def _integer(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions) -> Solution:
     """Status first; values only if HiGHS calls them feasible, and then they are verified."""
     status, info = solver.getModelStatus(), solver.getInfo()
-    if status in _INFEASIBLE:
+    if status in INFEASIBLE:
         return reading.conclude("infeasible")
-    if status != HighsModelStatus.kOptimal and status not in _LIMITS:
+    if status != HighsModelStatus.kOptimal and status not in LIMITS:
         return reading.conclude("error", message=f"HiGHS ended with {status.name}")
     solution = solver.getSolution()
     valid = bool(solution.value_valid) and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -111,7 +115,7 @@ def _integer(reading: Reading, solver: Any, interrupted_by: Limit, options: Solv
     if status == HighsModelStatus.kOptimal:
         return reading.conclude("optimal", bound=_proven(reading, info.mip_dual_bound, options))
     reading.offer_bound(info.mip_dual_bound)
-    limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS[status]
+    limit = interrupted_by if status == HighsModelStatus.kInterrupt else LIMITS[status]
     return reading.conclude("feasible" if valid else "no_solution", limit)
 
 
@@ -129,7 +133,7 @@ def _proven(reading: Reading, dual: float, options: SolveOptions) -> int | None:
 def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions) -> Solution:
     """The relaxation: values and duals as they are, and the bound that the duals prove."""
     status, solution = solver.getModelStatus(), solver.getSolution()
-    if status in _INFEASIBLE:
+    if status in INFEASIBLE:
         return Solution("infeasible", seconds=reading.seconds)
     duals = np.array(solution.row_dual) if solution.dual_valid else None
     values = np.array(solution.col_value) if solution.value_valid else None
@@ -139,8 +143,8 @@ def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit, options: Solv
         return Solution(
             "optimal", bound=bound, seconds=reading.seconds, duals=duals, relaxed_values=values, basis=basis
         )
-    limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS.get(status, "none")
-    claim: Status = "no_solution" if status in _LIMITS else "error"
+    limit = interrupted_by if status == HighsModelStatus.kInterrupt else LIMITS.get(status, "none")
+    claim: Status = "no_solution" if status in LIMITS else "error"
     return Solution(
         claim,
         limit,
@@ -201,7 +205,8 @@ def _pass(solver: Any, model: LinearModel, *, relax: bool) -> bool:
     return bool(status != HighsStatus.kError)
 
 
-def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None:
+def set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None:
+    """Set what a solve asks for, but for its time."""
     heaviest = np.bincount(model.row_of_nonzero, weights=np.abs(model.coefficients)).max(initial=1.0)
     own = {
         "output_flag": False,

@@ -228,28 +228,52 @@ class Beside:
         deadline: float,
         cancel: Callable[[], bool] | None = None,
     ) -> None:
-        self._solution: Solution | None = None
+        self.latest: Progress | Solution | None = None
+        """The latest news, be it the end of the solve; one that was dropped ends with the news before."""
+        self._is_over = False
         self._error: Exception | None = None
+        self._changed = threading.Condition()
         dropped = self._dropped = threading.Event()
 
         def ended() -> bool:
             return dropped.is_set() or (cancel is not None and cancel())
 
         def run() -> None:
+            error: Exception | None = None
+            solution: Solution | None = None
             try:
-                self._solution = runner.solve(solver, model, options, deadline=deadline, cancel=ended)
-            except Exception as error:  # noqa: BLE001 - it is the caller's, and raised there
-                self._error = error
+                solution = runner.solve(solver, model, options, deadline=deadline, on_progress=self._note, cancel=ended)
+            except Exception as raised:  # noqa: BLE001 - it is the caller's, and raised there
+                error = raised
+            with self._changed:
+                if self.latest is None or not dropped.is_set():
+                    self.latest = solution
+                self._error, self._is_over = error, True
+                self._changed.notify_all()
 
         self._thread = threading.Thread(target=run, name="placeopt-beside", daemon=True)
         self._thread.start()
 
-    def wait(self, seconds: float) -> Solution | None:
-        """Return the solution, or None if it is not there within so many seconds; raises what the solve raised."""
-        self._thread.join(max(seconds, 0.0))
-        if self._error is not None:
-            raise self._error
-        return self._solution
+    def wait(self, seconds: float, enough: Callable[[Progress], bool] | None = None) -> Progress | Solution | None:
+        """
+        Return the solution, or news that are ``enough`` before, or None if neither is there within so many seconds.
+
+        Raises what the solve raised.
+        """
+
+        def there() -> bool:
+            return self._is_over or (isinstance(self.latest, Progress) and enough is not None and enough(self.latest))
+
+        with self._changed:
+            self._changed.wait_for(there, max(seconds, 0.0))
+            if self._error is not None:
+                raise self._error
+            return self.latest if there() else None
+
+    def _note(self, news: Progress) -> None:
+        with self._changed:
+            self.latest = news
+            self._changed.notify_all()
 
     def drop(self) -> None:
         """End the solve, if it is not over, without waiting for that; its runner is busy for a moment more."""

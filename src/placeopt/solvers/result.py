@@ -35,6 +35,19 @@ class Basis:
     rows: NDArray[np.int8]
 
 
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """How a relaxation of many columns is solved and rounded, see `placeopt.solvers.rounding`."""
+
+    optional: IntArray  # (Q,) columns that may stay 0: they take part once their price asks for them
+    first: IntArray  # of these, the columns to begin with
+    objective: IntArray  # (n,) of the relaxation that is rounded, with ``upper``, (n,)
+    upper: IntArray
+    groups: tuple[IntArray, ...]  # columns that become integers, one group after the other
+    least: int | None = None  # roundings worth no more than this, by the model's objective, are not wanted
+    prove: bool = True  # whether the model's own relaxation is solved too, for its bound and duals
+
+
 @dataclass(frozen=True)
 class SolveOptions:
     """How to solve."""
@@ -63,6 +76,7 @@ class SolveOptions:
     their lower bound; the rows are the same. HiGHS only; others leave it aside.
     """
     keep_basis: bool = False  # with ``relax``: whether the answer holds a basis to go on from
+    rounding: Rounding | None = None  # with ``relax``: the relaxation is also rounded, by HiGHS only
     extra: tuple[tuple[str, str], ...] = ()
     """Options of the solver by their own names, as texts; they come last and win."""
 
@@ -85,6 +99,7 @@ class Solution:
     relaxed_values: NDArray[np.float64] | None = None
     """Shape ``(n,)``: values of the relaxation, within tolerances and not verified."""
     basis: Basis | None = None  # of the relaxation, where one was asked for
+    rounded: IntArray | None = None  # (n,) the relaxation rounded by diving, not verified
     failed: bool = False
     """
     The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says which.
@@ -101,3 +116,6 @@ class Progress:
     """``objective``, ``bound``: As in `Solution`; ``None`` while unknown."""
     seconds: float  # since the solve began
     values: IntArray | None = None  # shape ``(n,)``, verified; ``None`` if only the bound moved
+    duals: NDArray[np.float64] | None = None
+    relaxed_values: NDArray[np.float64] | None = None
+    """``duals``, ``relaxed_values``: As in `Solution`, where a relaxation is rounded."""

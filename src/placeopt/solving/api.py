@@ -304,6 +304,8 @@ class Solver:
                 run_stages(context, method.repeated)
         except KeyboardInterrupt:
             budget.note_limit("user")
+        if context.handover.begun_bound is not None:
+            context.handover.begun_bound.beside.drop()
         return RoundRun(context, compile_s, time.monotonic() - solving)
 
 

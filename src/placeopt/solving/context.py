@@ -18,7 +18,9 @@ from placeopt.model import Plan
 from placeopt.model.plan import Stage as StageRecord
 from placeopt.problem import Allocation, IntArray, Problem, State, open_state
 from placeopt.solvers.race import Beside
-from placeopt.solving.bounds import Bounds, Progress, relative_gap
+from placeopt.solvers.result import Progress, Solution
+from placeopt.solving.bounds import Bounds, relative_gap
+from placeopt.solving.bounds import Progress as RoundProgress
 from placeopt.solving.budget import Budget
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
@@ -34,6 +36,13 @@ class BegunBound:
 
     patterns: GpuPatterns
     beside: Beside
+    rounds: bool = False  # whether the solver also rounds it
+    build_s: float = 0.0  # seconds that building it took
+
+    def bound(self, seconds: float) -> Solution | None:
+        """Return what proves the bound, or None if it is not there within so many seconds."""
+        news = self.beside.wait(seconds, lambda news: news.duals is not None)
+        return Solution("optimal", bound=news.bound, duals=news.duals) if isinstance(news, Progress) else news
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class Handover:
     rounded: Allocation | None = None  # of these plans, one of a little less value than the best plan
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
     plan_maker: object | None = None  # what stage ``fillings`` goes on with in the next slice of work
+    is_placed: bool = False  # whether a first plan near its bound is there, so that greedy need not make one
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
@@ -119,7 +129,7 @@ class SolveContext:
         greedy: GreedyRule | None = None,
         solvers: SolverRunners | None = None,
         handover: Handover | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[RoundProgress], None] | None = None,
         form: PlanForm | None = None,
     ) -> None:
         self.instance, self.whole = problem.given, problem
@@ -224,7 +234,7 @@ class SolveContext:
             return
         held, bounds = self.incumbent, self.bounds
         value_bounds = [bounds.whole_value] if self.narrowed or bound is None else [bounds.value, bound]
-        news = Progress(
+        news = RoundProgress(
             seconds=time.monotonic() - self.budget.started,
             stage=stage,
             value=held.value if value is None else max(held.value, value),

@@ -95,6 +95,11 @@ class Incumbent:
         self.draft = draft
         return draft
 
+    def prepare(self) -> None:
+        """Do what every offer needs, but no allocation, while nothing else can be done."""
+        self._recorder = self._recorder or Recorder(self._problem)
+        _ = self._problem.given.digest  # computed once
+
     def is_better(self, value_: int, cost: int) -> bool:
         """Tell whether an objective is strictly better than that of the incumbent."""
         return (value_, -cost) > (self.value, -self.cost)

@@ -107,8 +107,9 @@ def _improves_again(stage: Stage | Block) -> bool:
 
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
 FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
+PATTERNS_FIRST = GpuPatternPlans(first=True)
 OF_ROSTER = (CapacityRelaxationBound(share=0.2, first=True), RoundRelaxations(first=True))
-PORTFOLIO = (LookAhead(), *OF_ROSTER, BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
+PORTFOLIO = (LookAhead(), *OF_ROSTER, BeginBound(), PATTERNS_FIRST, Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
 SEARCH = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),

@@ -16,6 +16,8 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving import sizes
 from placeopt.solving.context import BegunBound, SolveContext
+from placeopt.solving.greedy_rule import has_many_fractions
+from placeopt.solving.pattern_rounding import first_rounding
 from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.terms.standing import relaxed_state
 
@@ -23,11 +25,11 @@ SIMPLEX_WORK = 60.0
 """Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
 BESIDE_PRODUCT = 1_000_000
 """Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
-BESIDE_RESERVES, BUILD_RESERVES, BUILD_SHARE = 1.5, 0.75, 0.1
+BESIDE_RESERVES, BUILD_RESERVES, BUILD_SHARES = 1.5, 0.75, (0.1, 0.25)
 """
 Multiples of the time reserved for the end. So much must be left to begin the relaxation before greedy, which takes as
 long and may not be cut short for a bound; so much may go into building it, which takes less than half, or such a part
-of the time left. Otherwise it comes later.
+of the time left, the second where the first plan is made of it. Otherwise it comes later.
 """
 NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
@@ -55,17 +57,21 @@ class BeginBound:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Build the relaxation and hand the solve on; the plan does not state that."""
-        budget = context.budget
-        seconds = max(BUILD_RESERVES * budget.reserve_s, BUILD_SHARE * budget.left_s)
+        budget, began = context.budget, time.monotonic()
+        rounds = context.problem is context.whole and has_many_fractions(context.problem)
+        seconds = max(BUILD_RESERVES * budget.reserve_s, BUILD_SHARES[rounds] * budget.left_s)
         try:
             with gc_paused():
                 patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + seconds)
         except PlaceoptError:
             return
+        built_s = time.monotonic() - began
         # it goes on until the plan is due, which is later than other stages may take
         options = replace(_options(context, budget.left_s), time_limit_s=budget.params.time_limit_s)
+        if rounds:
+            options = replace(options, rounding=first_rounding(context.problem, patterns))
         begun = context.solvers.begin("highs", patterns.model, options)
-        context.handover.begun_bound = BegunBound(patterns, begun)
+        context.handover.begun_bound = BegunBound(patterns, begun, rounds, built_s)
         yield from ()
 
 
@@ -95,8 +101,9 @@ class Bound:
         budget, begun = context.budget, context.handover.begun_bound
         solution = None
         if begun is not None:
-            solution = begun.beside.wait(budget.left_s)
-            begun.beside.drop()
+            solution = begun.bound(budget.left_s)
+            if not begun.rounds or solution is None:
+                begun.beside.drop()
             if _is_proven(context):
                 yield StageReport(ALREADY_PROVEN, "skipped")
                 return

@@ -1,9 +1,8 @@
 """
 Stage ``fillings``: a plan from the relaxation over patterns of single GPUs, first by class of nodes, then by node.
 
-The relaxation with a price for full nodes is solved, rounded, and made into bundles on nodes; greedy places what is
-left. First rounded down, for speed, then by diving; then again, with less of the classes of nodes whose bundles found
-no room, until the deadline.
+The relaxation with a price for full nodes is solved, rounded by diving, and made into bundles on nodes; greedy places
+what is left. Then again, with less of the classes of nodes whose bundles found no room, until the deadline.
 """
 
 from __future__ import annotations
@@ -15,29 +14,28 @@ from typing import ClassVar
 
 import numpy as np
 
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.gpu_patterns import GpuPatterns
-from placeopt.formulations.node_rows import LOADS, fullness, with_class_limits
-from placeopt.heuristics import greedy
-from placeopt.heuristics.bundles import BundleQuota, realise
-from placeopt.linear import IntArray, LinearModel
+from placeopt.formulations.node_rows import LOADS, fullness
+from placeopt.heuristics.bundles import realise
+from placeopt.linear import IntArray
 from placeopt.problem import Allocation, Move, Problem, State
-from placeopt.solvers.result import Basis, Solution
+from placeopt.solvers.diving import WHOLE, rounded_down
+from placeopt.solvers.result import Progress, Solution
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
-from placeopt.solving.diving import WHOLE, dive, near_use
 from placeopt.solving.greedy_rule import has_many_fractions
-from placeopt.solving.incumbent import Refused
+from placeopt.solving.incumbent import Accepted, Refused
+from placeopt.solving.pattern_rounding import quotas, rounding_of
 from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.greedy import LEAST_S
+from placeopt.terms.objective import value
 from placeopt.terms.rules import fits
 
 SIMPLEX_WORK = 60.0
 """Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
-NO_PRESOLVE = (("presolve", "off"),)
-"""Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
 PLANS_PER_SECOND = 0.2
 """Plans in deterministic mode, per second of the time limit: few enough for work, not the clock, to end the stage."""
-DIVE = 2.0
-"""Seconds that a dive takes, in relaxations of the whole model; it takes 1 to 1.5."""
 CHEAPER, LOSS = 0.5, 1e-4
 """Multiply the price of full nodes by 0.5 if it costs more than 0.01 % of the value."""
 SPREAD = 1.0
@@ -48,6 +46,13 @@ RESERVES = 1.5
 """Time from a solution to a checked plan before it is measured, in multiples of the time reserved for the end."""
 MOST_FRUITLESS = 20
 """Attempts in a row that may find nothing, because a solver failed or no plan is better."""
+DIVE = 1.0
+"""Seconds that a dive takes, in those that its relaxation took; on openb 0.6 to 0.9."""
+FIRST_BUILDS, FIRST_SHARE = 8.0, 0.5
+"""
+Time left for a first plan from the relaxation, in times that building it took: solving takes 2, placing 3, the plan's
+check and the end 3. And the share of the time left for which the relaxation is waited for: with the rest, greedy comes.
+"""
 FIRST_PLANS = 2
 """Plans made in any case in deterministic mode."""
 FEW_PLANS = 3
@@ -62,6 +67,8 @@ class GpuPatternPlans:
     uses_solver: ClassVar[bool] = True
     before_exact: str | None = None
     """Formulation of an exact stage that follows; where its model is built, a few plans are enough."""
+    first: bool = False
+    """Whether it makes the first plan, from a relaxation that was begun before; greedy runs where that takes longer."""
     only_near_bound: bool = False
     """Whether it runs only where the value is near the bound; elsewhere what patterns count does not bind."""
 
@@ -69,6 +76,14 @@ class GpuPatternPlans:
         """Only with a relaxation, in rounds of many fractions, while the value is open."""
         if reason := context.budget.stop_reason():
             return reason
+        begun = context.handover.begun_bound
+        if self.first:
+            if begun is None or not begun.rounds:
+                return "no relaxation was begun"
+            if context.handover.start is not None:
+                return "jobs have places from parts of the round"
+            left_s = context.budget.ends - time.monotonic()
+            return "greedy takes less time" if left_s < FIRST_BUILDS * begun.build_s else None
         if context.handover.gpu_patterns is None or not has_many_fractions(context.problem):
             return "the round has no relaxation over many fractions"
         if context.value_proven or context.is_closed:
@@ -77,6 +92,9 @@ class GpuPatternPlans:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Make one plan after the other."""
+        if self.first:
+            yield from self._run_first(context)
+            return
         patterns, offer = context.handover.gpu_patterns, None
         assert patterns is not None  # noqa: S101 - see `skip_reason`
         maker = context.handover.plan_maker
@@ -84,7 +102,8 @@ class GpuPatternPlans:
             maker = context.handover.plan_maker = _PlanMaker(context, patterns)
         made, fruitless, most = 0, 0, self._most_plans(context, maker.made)
         while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.budget.stopped():
-            allocation = maker.make(deep=maker.made > 0)
+            with gc_paused():
+                allocation = maker.make()
             maker.made += 1
             made, fruitless = made + 1, fruitless + 1
             if allocation is not None:
@@ -98,6 +117,22 @@ class GpuPatternPlans:
             context.budget.note_limit("time")
         yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} fillings", offer=offer)
 
+    def _run_first(self, context: SolveContext) -> Iterator[StageReport]:
+        """Offer the first plan, if the relaxation is rounded within a share of the time left."""
+        handover, budget, began = context.handover, context.budget, time.monotonic()
+        assert handover.begun_bound is not None  # noqa: S101 - see `skip_reason`
+        maker = handover.plan_maker = _PlanMaker(context, handover.begun_bound.patterns)
+        with gc_paused():
+            allocation = maker.make_first(FIRST_SHARE * budget.left_s)
+            if allocation is None:
+                return
+            taken_s = time.monotonic() - began
+            offer = context.incumbent.offer(allocation)
+        maker.note_time()
+        if isinstance(offer, Accepted) and not context.is_far:
+            handover.first_pass, handover.first_pass_s, handover.is_placed = allocation, taken_s, True
+        yield StageReport("a plan from the relaxation, before greedy", offer=offer)
+
     def _most_plans(self, context: SolveContext, made: int) -> int:
         if self.before_exact is not None and sizes.is_built(context, self.before_exact):
             return max(FEW_PLANS - made, 0)
@@ -110,13 +145,10 @@ class _PlanMaker:
     def __init__(self, context: SolveContext, patterns: GpuPatterns) -> None:
         self._context, self._patterns = context, patterns
         self.made = 0
-        self._jobs = context.greedy.jobs(context.problem)
+        self._has_begun = False  # whether what was begun with the bound has been taken
         classes = int(context.problem.node_class.max()) + 1
         self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
         self._able, self._unable = np.full(classes, float(LOADS[-3])), np.full(classes, float(UNTRIED))
-        options = context.problem.options
-        several = (options.gpus * options.bundle_workers)[patterns.start_option[patterns.bundle_start]] > 1
-        self._groups = (patterns.bundle[several], patterns.gpu_pattern, patterns.bundle[~several])
         self._random = np.random.default_rng(context.budget.params.seed)
         self._began, self._longest, self._measured = 0.0, RESERVES * context.budget.reserve_s, False
 
@@ -124,61 +156,93 @@ class _PlanMaker:
         """Tell whether all but the solves, which cannot be cut short, is expected to end before the deadline."""
         return self._context.budget.has_left(self._longest + seconds)
 
-    def make(self, *, deep: bool) -> Allocation | None:
+    def make(self) -> Allocation | None:
         """Solve, round, place; None if time ended it, or the result cannot be better."""
-        spread = SPREAD if deep else 0.0
-        rates = self._rate * np.exp(self._random.uniform(-spread, spread, len(self._most)))
-        patterns, problem = self._patterns, self._context.problem
-        model = with_class_limits(patterns.model, patterns.loads, problem, rates, self._most)
+        relaxed, values = self._rounded()
+        return self._placed(relaxed, values) if relaxed is not None and self.in_time() else None
+
+    def make_first(self, seconds: float) -> Allocation | None:
+        """Wait so long for the relaxation that was begun with the bound, and place; None if there is nothing then."""
+        begun = self._context.handover.begun_bound
+        assert begun is not None  # noqa: S101 - see `GpuPatternPlans.skip_reason`
         began = time.monotonic()
-        solution = self._relax(model)
-        deep = deep or self.in_time(DIVE * (time.monotonic() - began))
-        relaxed = solution.relaxed_values
-        if relaxed is None:
+        self._context.incumbent.prepare()
+        news = begun.beside.wait(seconds, lambda news: news.relaxed_values is not None)
+        if isinstance(news, Progress) and self.in_time(DIVE * (time.monotonic() - began)):
+            news = begun.beside.wait(began + seconds - time.monotonic()) or news
+        if isinstance(news, Progress):
+            begun.beside.drop()
+        if news is None or news.relaxed_values is None or news.bound is None:
             return None
-        values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
-        if deep and self._hopeless(relaxed):
+        self._context.bounds.prove_value(news.bound, self._patterns.relaxes, of_whole=True)
+        return self._placed(*self._taken(news))
+
+    def _placed(self, relaxed: np.ndarray, values: IntArray | None) -> Allocation | None:
+        """
+        Place what rounded values count; None if the result cannot be better.
+
+        Where bundles find no node, the relaxation rounded down, which leaves more room, may be worth more.
+        """
+        if self._hopeless(relaxed):
             self._rate *= CHEAPER
             self._most[:] = LOADS[-1]
             return None
-        if deep:
-            values = self._dive(model, relaxed, solution.duals)
-        if values is None or not self.in_time():
+        if values is None:
             return None
         self._began = time.monotonic()
-        state = State(problem)
-        placed, short = realise(state, quotas(patterns, values), lambda: not self.in_time())
-        self._adjust(relaxed, {c for c, _ in short})
+        allocation, short = self._realised(values)
+        self._adjust(relaxed, short)
         if self._worth(relaxed) < self._context.bounds.value * (1 - LOSS):
             self._rate *= CHEAPER
+        took_s = time.monotonic() - self._began
+        down = rounded_down(relaxed)
+        if short and not self.made and self.in_time(took_s) and not np.array_equal(values, down):
+            other, _ = self._realised(down)
+            problem = self._context.problem
+            allocation = max(allocation, other, key=lambda found: value(problem, found))
+        return allocation
+
+    def _realised(self, values: IntArray) -> tuple[Allocation, set[int]]:
+        """Return an allocation, filled up by greedy, and the classes of nodes where bundles found no node."""
+        context, problem = self._context, self._context.problem
+        state = State(problem)
+        placed, short = realise(state, quotas(self._patterns, values), lambda: not self.in_time())
         allocation = list(state.placements)
         for job, placement in placed:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
-        return greedy(problem, self._jobs, self._context.greedy.score, start=start).allocation
+        deadline = max(context.budget.heuristic_deadline(), time.monotonic() + LEAST_S)
+        return context.greedy.fill_up(problem, context.budget, start, deadline), {c for c, _ in short}
 
-    def _dive(self, model: LinearModel, relaxed: np.ndarray, duals: np.ndarray | None) -> IntArray | None:
-        """Round by diving, with the GPU patterns that are used or nearly so."""
-        if duals is None:
-            return None
-        small, kept = near_use(model, relaxed, duals, self._patterns.gpu_pattern)
-        groups = tuple(np.flatnonzero(np.isin(kept, group)) for group in self._groups)
+    def _rounded(self) -> tuple[np.ndarray | None, IntArray | None]:
+        """
+        Return values of the relaxation with a price for full nodes, and these rounded, down where time ended a dive.
 
-        def whole(values: np.ndarray) -> np.ndarray:
-            out = np.zeros(len(relaxed), dtype=values.dtype)
-            out[kept] = values
-            return out
+        The first are those that were begun with the bound, if any.
+        """
+        begun, budget = self._context.handover.begun_bound, self._context.budget
+        seconds = max(budget.left_s - self._longest, 0.0)
+        if begun is not None and begun.rounds and not self._has_begun:
+            news = begun.beside.wait(seconds) or begun.beside.latest
+            begun.beside.drop()
+            if news is not None and news.relaxed_values is not None:
+                return self._taken(news)
+        spread = SPREAD if self.made else 0.0
+        rates = self._rate * np.exp(self._random.uniform(-spread, spread, len(self._most)))
+        least = self._context.incumbent.value
+        rounding = rounding_of(self._context.problem, self._patterns, rates, self._most, least=least, prove=False)
+        options = replace(budget.options(SIMPLEX_WORK, seconds), relax=True, rounding=rounding)
+        solution = self._context.solvers.solve("highs", self._patterns.model, options)
+        if solution.rounded is None and solution.limit == "time" and solution.relaxed_values is not None:
+            return solution.relaxed_values, rounded_down(solution.relaxed_values)
+        return solution.relaxed_values, solution.rounded
 
-        basis: Basis | None = None
-
-        def relax(part: LinearModel) -> Solution:
-            nonlocal basis
-            solution = self._relax(part, basis, keep_basis=True)
-            basis = solution.basis or basis
-            return solution
-
-        values = dive(small, relaxed[kept], groups, relax, lambda part: self._hopeless(whole(part)))
-        return None if values is None else whole(values)
+    def _taken(self, news: Progress | Solution) -> tuple[np.ndarray, IntArray]:
+        """Return the values of a relaxation, and these rounded, down where it was not dived into."""
+        assert news.relaxed_values is not None  # noqa: S101 - see the callers
+        self._has_begun = True
+        rounded = news.rounded if isinstance(news, Solution) else None
+        return news.relaxed_values, rounded_down(news.relaxed_values) if rounded is None else rounded
 
     def note_time(self) -> None:
         """Measure the time from a solution to a checked plan; before the first one it is only guessed."""
@@ -206,34 +270,6 @@ class _PlanMaker:
         drawn = self._random.uniform(-STEP / 2, STEP / 2, len(used))
         most = (self._able + self._unable) / 2 + drawn
         self._most = np.rint(most).astype(np.int64).clip(LOADS[0], LOADS[-1])
-
-    def _relax(self, model: LinearModel, start: Basis | None = None, *, keep_basis: bool = False) -> Solution:
-        budget = self._context.budget
-        seconds = max(budget.left_s - self._longest, 0.0)
-        options = replace(
-            budget.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE, start=start, keep_basis=keep_basis
-        )
-        return self._context.solvers.solve("highs", model, options)
-
-
-def quotas(patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:
-    """Return what each class of nodes takes by ``values``: jobs in the order of the file, and patterns of its GPUs."""
-    jobs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
-    filled: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
-    used: dict[int, int] = {}
-    for i in np.flatnonzero(values[patterns.bundle]).tolist():
-        s, count = int(patterns.bundle_start[i]), int(values[patterns.bundle[i]])
-        jobs_of_group = patterns.start_jobs[s]
-        first = used.get(jobs_of_group[0], 0)
-        used[jobs_of_group[0]] = first + count
-        entry = (int(patterns.start_option[s]), jobs_of_group[first : first + count])
-        jobs.setdefault(int(patterns.bundle_class[i]), []).append(entry)
-    shares = patterns.sizes.tolist()
-    for i in np.flatnonzero(values[patterns.gpu_pattern]).tolist():
-        slots = tuple(size for size, n in zip(shares, patterns.slots[i].tolist(), strict=True) for _ in range(n))
-        filling = (int(values[patterns.gpu_pattern[i]]), int(patterns.pattern_share[i]), slots)
-        filled.setdefault(int(patterns.pattern_class[i]), []).append(filling)
-    return [BundleQuota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]
 
 
 def _allowed(problem: Problem, allocation: Allocation) -> Allocation:

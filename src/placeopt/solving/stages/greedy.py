@@ -31,6 +31,8 @@ class Greedy:
         """Only where a plan of the greatest value is there: else one comes first, however little time is left."""
         if self.only_if_far and not context.is_far:
             return "the plan is close to the bound"
+        if context.handover.is_placed:
+            return "there is a first plan near its bound"
         if context.incumbent.number and context.value_proven:
             return "the value is proven"
         return context.budget.stop_reason() if self.only_if_far else None

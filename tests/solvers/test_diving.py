@@ -1,16 +1,26 @@
 """Diving: integers from a relaxation, by hand."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
-from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
+from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+from placeopt.solvers.diving import Relaxed, dive
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.diving import dive
+from placeopt.solvers.result import SolveOptions
 
 
-def relax(model: LinearModel) -> Solution:
-    """Solve the relaxation."""
-    return solve(model, SolveOptions(time_limit_s=10, relax=True))
+def relax(model: LinearModel) -> Callable[[IntArray, IntArray], Relaxed]:
+    """Return what solves the relaxation within other bounds."""
+
+    def within(lower: IntArray, upper: IntArray) -> Relaxed:
+        solution = solve(
+            replace(model, lower=lower.copy(), upper=upper.copy()), SolveOptions(time_limit_s=10, relax=True)
+        )
+        return Relaxed(solution.status, solution.relaxed_values)
+
+    return within
 
 
 def knapsack() -> LinearModel:
@@ -30,10 +40,10 @@ def test_what_cannot_go_up_stays_down() -> None:
     builder.add_row(columns[:2], [2, 3], NO_LOWER, 7)
     builder.set_objective(columns, [5, 4, 8], "max")
     model = builder.build()
-    relaxed = relax(model).relaxed_values
+    relaxed = relax(model)(model.lower, model.upper).values
     assert relaxed is not None
     assert np.abs(relaxed - np.rint(relaxed)).max() > 1e-6
-    values = dive(model, relaxed, (columns,), relax, lambda _: False)
+    values = dive(model.lower, model.upper, relaxed, (columns,), relax(model), lambda _: False)
     assert values is not None
     assert model.is_feasible(values)
     assert model.objective_value(values) >= model.objective_value(np.floor(relaxed + 1e-6).astype(np.int64))
@@ -42,11 +52,13 @@ def test_what_cannot_go_up_stays_down() -> None:
 def test_hopeless_values_end_it() -> None:
     """Before any solve."""
     model = knapsack()
-    assert dive(model, np.array([1.5, 0.0]), (np.array([0, 1]),), relax, lambda _: True) is None
+    values, groups = np.array([1.5, 0.0]), (np.array([0, 1]),)
+    assert dive(model.lower, model.upper, values, groups, relax(model), lambda _: True) is None
 
 
 def test_no_answer_ends_it() -> None:
     """A solver out of time has no values; that is not taken for infeasible."""
     model = knapsack()
-    answer = Solution("no_solution", "time")
-    assert dive(model, np.array([0.5, 0.0]), (np.array([0, 1]),), lambda _: answer, lambda _: False) is None
+    values, groups = np.array([0.5, 0.0]), (np.array([0, 1]),)
+    answer = Relaxed("no_solution")
+    assert dive(model.lower, model.upper, values, groups, lambda *_: answer, lambda _: False) is None

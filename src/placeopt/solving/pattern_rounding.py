@@ -1,0 +1,69 @@
+"""The relaxation over GPU patterns made integer: what the solver is asked for, and what nodes then shall take."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.formulations.gpu_patterns import GpuPatterns
+from placeopt.formulations.node_rows import LOADS, with_class_limits
+from placeopt.heuristics.bundles import BundleQuota
+from placeopt.linear import IntArray
+from placeopt.problem import Problem
+from placeopt.solvers.result import Rounding
+
+FEW_SIZES = 2
+"""Sizes in the GPU patterns that relaxations begin with: 1,800 of openb's 28,000, and a third of the time."""
+
+
+def rounding_of(
+    problem: Problem,
+    patterns: GpuPatterns,
+    rates: np.ndarray,
+    most: IntArray,
+    *,
+    least: int | None = None,
+    prove: bool = True,
+) -> Rounding:
+    """
+    Return how the relaxation is rounded: jobs of several GPUs first, then patterns, then the rest.
+
+    ``rates``, ``most``: As in `with_class_limits`. ``least``, ``prove``: As in `Rounding`.
+    """
+    limited = with_class_limits(patterns.model, patterns.loads, problem, rates, most)
+    options = problem.options
+    several = (options.gpus * options.bundle_workers)[patterns.start_option[patterns.bundle_start]] > 1
+    return Rounding(
+        optional=patterns.gpu_pattern,
+        first=patterns.gpu_pattern[(patterns.slots > 0).sum(axis=1) <= FEW_SIZES],
+        objective=limited.objective,
+        upper=limited.upper,
+        groups=(patterns.bundle[several], patterns.gpu_pattern, patterns.bundle[~several]),
+        least=least,
+        prove=prove,
+    )
+
+
+def first_rounding(problem: Problem, patterns: GpuPatterns) -> Rounding:
+    """Return how the relaxation is rounded first, with the plain price of full nodes everywhere."""
+    classes = int(problem.node_class.max()) + 1
+    return rounding_of(problem, patterns, np.ones(classes), np.full(classes, LOADS[-1], dtype=np.int64))
+
+
+def quotas(patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:
+    """Return what each class of nodes takes by ``values``: jobs in the order of the file, and patterns of its GPUs."""
+    jobs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+    filled: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
+    used: dict[int, int] = {}
+    for i in np.flatnonzero(values[patterns.bundle]).tolist():
+        s, count = int(patterns.bundle_start[i]), int(values[patterns.bundle[i]])
+        jobs_of_group = patterns.start_jobs[s]
+        first = used.get(jobs_of_group[0], 0)
+        used[jobs_of_group[0]] = first + count
+        entry = (int(patterns.start_option[s]), jobs_of_group[first : first + count])
+        jobs.setdefault(int(patterns.bundle_class[i]), []).append(entry)
+    shares = patterns.sizes.tolist()
+    for i in np.flatnonzero(values[patterns.gpu_pattern]).tolist():
+        slots = tuple(size for size, n in zip(shares, patterns.slots[i].tolist(), strict=True) for _ in range(n))
+        filling = (int(values[patterns.gpu_pattern[i]]), int(patterns.pattern_share[i]), slots)
+        filled.setdefault(int(patterns.pattern_class[i]), []).append(filling)
+    return [BundleQuota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]

@@ -1,0 +1,63 @@
+"""Relaxations over few of their columns: the optimum of all, a bound that holds, and roundings that keep the rows."""
+
+import numpy as np
+import pytest
+
+from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
+from placeopt.solvers.highs import solve
+from placeopt.solvers.result import Progress, Rounding, SolveOptions
+
+
+def packing(seed: int) -> LinearModel:
+    """Max c x with A x <= b: 60 columns, 8 rows, all numbers drawn."""
+    random = np.random.default_rng(seed)
+    builder = ModelBuilder()
+    columns = builder.add_variables(0, random.integers(1, 6, 60))
+    for _ in range(8):
+        builder.add_row(columns, random.integers(1, 20, 60), NO_LOWER, int(random.integers(60, 200)))
+    builder.set_objective(columns, random.integers(1, 30, 60), "max")
+    return builder.build()
+
+
+def rounding(model: LinearModel, **fields: object) -> Rounding:
+    """Begin with every tenth column, and price the first half."""
+    objective = 1000 * model.objective
+    objective[:30] -= 40
+    columns = np.arange(model.num_variables)
+    start = {"optional": columns, "first": columns[::10], "objective": objective, "upper": model.upper}
+    return Rounding(**{**start, "groups": (columns[:30], columns[30:]), **fields})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_left_out_cost_nothing(seed: int) -> None:
+    """The bound is that of all columns, and what is rounded keeps every row and is worth no more."""
+    model = packing(seed)
+    news: list[Progress] = []
+    whole = solve(model, SolveOptions(time_limit_s=60, relax=True))
+    sifted = solve(model, SolveOptions(time_limit_s=60, relax=True, rounding=rounding(model)), news.append)
+    assert sifted.status == "optimal"
+    assert whole.bound is not None
+    assert sifted.bound is not None
+    assert abs(sifted.bound - whole.bound) <= 1  # both are rounded to the safe side
+    assert news[0].bound == sifted.bound
+    assert sifted.rounded is not None
+    assert model.is_feasible(sifted.rounded)
+    assert model.objective_value(sifted.rounded) <= sifted.bound
+
+
+def test_roundings_worth_too_little_are_not_made() -> None:
+    """At least the bound is asked for, which fractions alone reach."""
+    model = packing(1)
+    bound = solve(model, SolveOptions(time_limit_s=60, relax=True)).bound
+    found = solve(model, SolveOptions(time_limit_s=60, relax=True, rounding=rounding(model, least=bound)))
+    assert found.rounded is None
+    assert found.relaxed_values is not None
+
+
+def test_work_ends_it() -> None:
+    """Without a simplex iteration nothing is solved, and the bound is the trivial one."""
+    model = packing(2)
+    options = SolveOptions(time_limit_s=60, relax=True, work_limit=0.0, deterministic=True, rounding=rounding(model))
+    found = solve(model, options)
+    assert (found.status, found.limit) == ("no_solution", "work")
+    assert found.bound == int((model.objective * model.upper).sum())
