@@ -167,11 +167,13 @@ def start_record(command: str) -> CampaignStart:
 
 def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
     """Return whether the row is of the present scenario, policy and version, and has all measures."""
-    if row is None:
-        return False
+    return row is not None and row.version == __version__ and has_same_inputs(case, row, instances)
+
+
+def has_same_inputs(case: PaperCase, row: PaperRow, instances: Path) -> bool:
+    """Return whether the row is of the present scenario and policy, and has all measures; of whichever version."""
     return (
-        row.version == __version__
-        and row.figures.keys() >= {*EVERY_SETTING[case.setting].measures, *_used(case)}
+        row.figures.keys() >= {*EVERY_SETTING[case.setting].measures, *_used(case)}
         and row.scheduling == _scheduling(case)
         and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
     )

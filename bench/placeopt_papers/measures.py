@@ -86,6 +86,12 @@ def _first_slowdown(history: History) -> float | None:
     return job.slowdown
 
 
+def _fourth_run_s(history: History) -> float | None:
+    """Return the seconds from start to end of the scenario's fourth job: job 3 of SC'17's table 1."""
+    jobs = jobs_that_end(history)
+    return run_ms(jobs[3]) / 1000 if len(jobs) > 3 and jobs[3].end_ms is not None else None
+
+
 def _mean_of(spread: Distribution | None) -> float | None:
     return None if spread is None else spread.mean
 
@@ -123,6 +129,7 @@ MEASURES: dict[str, Measure] = {
     "slowdown": Measure("slowdown", "", False, lambda s, _: _mean_of(s.slowdown)),
     "solo_over_placed": Measure("mean of solo / placed time", "", True, lambda _, h: solo_over_placed(h)),
     "slowdown_with_wait": Measure("slowdown with wait", "", False, lambda s, _: _mean_of(s.slowdown_with_wait)),
+    "fourth_run_s": Measure("run time of the fourth job", "s", False, lambda _, h: _fourth_run_s(h)),
     "first_slowdown": Measure("slowdown of the first job", "", False, lambda _, h: _first_slowdown(h)),
     "slowed": Measure("jobs slowed > 10 %", "", False, lambda s, _: float(s.slowed)),
     "delayed": Measure("jobs slowed or stopped > 10 %", "", False, lambda s, _: float(s.delayed)),

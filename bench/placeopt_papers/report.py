@@ -133,7 +133,7 @@ def _sensitivity(table: Table, papers: Sequence[str]) -> list[str]:
     for constant in _constants(papers):
         rows = [row[2:] for row in table.rows if row[1] == constant.name]
         if rows:
-            text = f"`{constant.name}` = {constant.value}. Chosen by {constant.chosen}."
+            text = f"`{constant.name}` = {constant.value}. Chosen by: {constant.chosen}."
             right = table.columns[3:-1]
             lines += [*_wrapped(text), "", *aligned_lines(table.columns[2:], rows, right=right), ""]
     return lines

@@ -66,12 +66,13 @@ def test_eq_4_of_two_jobs_of_batch_1() -> None:
 
 
 def test_inference_takes_the_gpus_that_training_gives() -> None:
-    """DynamoML 5.1: eleven in the first seven minutes, twelve in the eighth; and two in three of the time two workers."""
+    """DynamoML 5.1: eleven in the first seven minutes, twelve in the eighth; two workers most of the time."""
     history = simulate(dynamoml_scenario(seed=11), named_policy("dynamoml"))
     assert [of.most_service_gpus(history, minute) for minute in (1, 2, 7, 8)] == [1, 2, 11, 12]
     shares = [of.time_with_workers_percent(history, (number,)) or 0.0 for number in (1, 2, 3, 4)]
     assert sum(shares) == pytest.approx(100)
     assert max(shares) == shares[1]
+    assert all(job.stops == 0 for job in of.training_jobs(history)), "the chief worker stays (3.3)"
 
 
 def test_cores_given_beside_cores_asked_for() -> None:

@@ -52,7 +52,7 @@ def horus_testbed(
     """
     Draw single-GPU jobs that are all submitted at once onto nodes of 4 RTX 2080 (5.1, 5.2, 6.1).
 
-    ``factors``: on ``SHORT_PART``, ``MEMORY_OF_FULL_MIB`` and ``MEMORY_EITHER_WAY_MIB``.
+    ``factors``: on ``SHORT_PART`` and ``MEMORY_OF_FULL_MIB``.
     """
     if workload not in SHORT_PART or not 1 <= jobs <= MAX_JOBS or nodes < 1:
         raise BadInput(f"workload: {workload!r}, expected small or large; jobs: 1 to {MAX_JOBS}; nodes: 1 or more")
@@ -79,8 +79,8 @@ def horus_trace(
     """
     Draw jobs in the shape of the production trace, all submitted at once, onto nodes of 8 GPUs (5.1, 6.2).
 
-    A step of the paper's simulation is read as a minute. ``linear``: slowdown as in 6.2. ``factors``: on ``SIZES``,
-    ``MEMORY_OF_FULL_MIB`` and ``MEMORY_EITHER_WAY_MIB``.
+    A step of the paper's simulation is read as a minute. ``linear``: slowdown as in 6.2. ``factors``: on ``SIZES`` and
+    ``MEMORY_OF_FULL_MIB``.
     """
     if not 1 <= jobs <= MAX_JOBS or nodes < 2:
         raise BadInput(f"jobs: 1 to {MAX_JOBS}; nodes: 2 or more")
@@ -122,8 +122,8 @@ def _machine(gpus: int, *, cpu_millicores: int, memory_gib: int) -> Machine:
 def _arrival(name: str, run_time_ms: int, gpus: int, dice: random.Random, node_gpus: int, factors: Factors) -> Arrival:
     percent = dice.randint(*(LIGHT_PERCENT if dice.random() < LIGHT_PART else HEAVY_PERCENT))
     of_full = int(scaled(MEMORY_OF_FULL_MIB, "MEMORY_OF_FULL_MIB", factors))
-    either_way = int(scaled(MEMORY_EITHER_WAY_MIB, "MEMORY_EITHER_WAY_MIB", factors))
-    memory = max(1, MEMORY_MIB + of_full * percent // 100 + dice.randint(-either_way, either_way))
+    memory = MEMORY_MIB + of_full * percent // 100
+    memory = max(1, memory + dice.randint(-MEMORY_EITHER_WAY_MIB, MEMORY_EITHER_WAY_MIB))
     demand = Demand(
         gpus=min(gpus, node_gpus),
         gpu_memory_mib=min(memory, GPU_MIB),
