@@ -82,14 +82,14 @@ def figures() -> Iterator[ReportedFigure]:
             ratio, what = Ratio(setting, policy, "topo-aware-p", "last_end_s"), f"6 jobs, {policy} / topo-aware-p"
             head = listed and policy == "best-fit"
             yield _figure(f"{setting}-gain-{policy}", place, what, "x", gain, ratio, "artifact", reason, headline=head)
-    for policy, seconds, slowed in (("topo-aware", 240, 3), ("topo-aware-p", 120, 0)):
+    for policy, run_s, count in (("topo-aware", 240, 3), ("topo-aware-p", 120, 0)):
         setting = "sc17-workloads-5"
         yield _figure(
-            f"{setting}-job-3-{policy}", "5.2.2, figure 8", f"6 jobs, {policy}: run of job 3", "s", seconds,
+            f"{setting}-job-3-{policy}", "5.2.2, figure 8", f"6 jobs, {policy}: run of job 3", "s", run_s,
             Value(setting, policy, "fourth_run_s"), "artifact", JOB_3,
         )  # fmt: skip
         yield _figure(
-            f"{setting}-slowed-{policy}", "5.2.2, figure 8e", f"6 jobs, {policy}: slowed", "jobs", slowed,
+            f"{setting}-slowed-{policy}", "5.2.2, figure 8e", f"6 jobs, {policy}: slowed", "jobs", count,
             Value(setting, policy, "slowed"), "artifact", HALF_SLOWER,
         )  # fmt: skip
     yield from _profiles()
