@@ -8,6 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from placeopt.simulation import History, JobHistory
+from placeopt.simulation.endpoints import replicas, serving, wanted_replicas
 
 MINUTE_MS = 60_000
 """Milliseconds."""
@@ -68,6 +69,28 @@ def most_service_gpus(history: History, until_min: int) -> float | None:
         held += change
         most = max(most, held)
     return float(most) if changes else None
+
+
+def late_percent(history: History, least: int, most: int) -> float | None:
+    """Return the percentage of late requests among those that come while a load wants so many replicas with GPUs."""
+    spans = {job.job: job.spans for job in history.jobs if job.service}
+    ran = []
+    for endpoint in history.scenario.endpoints:
+        stays = [
+            (endpoint.gpu, span.start_ms, endpoint.until_ms if span.end_ms is None else span.end_ms)
+            for arrival in replicas(endpoint, history.scheduling)
+            for span in spans.get(arrival.job.id, ())
+        ]
+        follows = history.scheduling.model_copy(update={"cpu_replicas": False})
+        load = tuple(
+            step
+            if least <= wanted_replicas(endpoint, step.rate_milli, follows)[0] <= most
+            else step.model_copy(update={"rate_milli": 0})
+            for step in endpoint.load
+        )
+        ran.append((endpoint.model_copy(update={"load": load}), stays))
+    found = serving(ran, max((endpoint.until_ms for endpoint, _ in ran), default=0))
+    return None if found is None else 100 * found.late_share
 
 
 def waits_ms(history: History, *, gpu: bool) -> list[int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from placeopt_papers.job_measures import (
     cores_changed_percent,
     cpu_held_percent,
     jobs_that_end,
+    late_percent,
     longest_training_min,
     mean,
     most_service_gpus,
@@ -26,6 +28,8 @@ from placeopt_papers.job_measures import (
 )
 
 PERCENTILES = 101
+REPLICAS_WANTED = ((1, 4), (5, 8), (9, 12))
+"""Classes of load by the replicas that it wants, in which late requests are counted."""
 STRIPS = 100
 ALLOCATED_AT = (100, 130)
 """Demand of the jobs arrived one at a time, in percent of the GPUs, at which allocation is measured."""
@@ -100,6 +104,10 @@ def _percent(part: float | None) -> float | None:
     return None if part is None else 100 * part
 
 
+def _late_between(least: int, most: int, _: Summary, history: History) -> float | None:
+    return late_percent(history, least, most)
+
+
 MEASURES: dict[str, Measure] = {
     "last_end_s": Measure("last end", "s", False, lambda s, _: s.last_end_s),
     "makespan_min": Measure("makespan", "min", False, lambda s, _: None if s.makespan_s is None else s.makespan_s / 60),
@@ -165,6 +173,12 @@ MEASURES: dict[str, Measure] = {
     "late_percent": Measure(
         "requests late", "%", False, lambda s, _: None if s.serving is None else 100 * s.serving.late_share
     ),
+    **{
+        f"late_{least}_{most}_percent": Measure(
+            f"late at {least} to {most} replicas", "%", False, partial(_late_between, least, most)
+        )
+        for least, most in REPLICAS_WANTED
+    },
     "decision_cpu_s": Measure(
         "CPU time of a round", "s", False, lambda s, _: s.decision_cpu_s / s.rounds if s.rounds else None
     ),

@@ -47,6 +47,11 @@ def _small(seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -
     return small_jobs(seed)
 
 
+def _weighted(seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:
+    del folder, whole, factors
+    return small_jobs(seed, weighted=True)
+
+
 def _mixed(load: float | None, seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:
     del folder, factors
     return mixed_jobs(seed, load=load) if whole else mixed_jobs(seed, jobs=1_000, machines=100, load=load)
@@ -107,6 +112,13 @@ SETTINGS = (
         for batch, beside in PAIRS
     ),
     PaperSetting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES, whole_seeds=3),
+    PaperSetting(
+        "sc17-100x5-weights",
+        "SC'17 5.1, 5.5.1: the same with communication weights 4 to 1 by batch",
+        _weighted,
+        ("topo-aware", "topo-aware-p"),
+        (),
+    ),
     PaperSetting(
         "sc17-10kx1k",
         "SC'17 5.5.2: 10,000 jobs on 1,000 machines, ten a minute",

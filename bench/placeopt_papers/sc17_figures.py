@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from placeopt_papers.metrics import Ratio, Value, Worked
+from placeopt_papers.metrics import BetweenSettings, Ratio, Value, Worked
 from placeopt_papers.records import FigureMetric, Kind, ReportedFigure
 from placeopt_papers.scenarios.sc17_times import sc17_times
 
@@ -62,6 +62,12 @@ MEAN_SPEED = (
 )
 
 
+CANCEL = (
+    "Change of the mean completion by communication weights of 4 (batch 1) to 1 (128) instead of 1 for all. All pairs "
+    "of a job weigh alike, so in a utility of best over actual the weight cancels; the paper states no effect."
+)
+
+
 def pair_name(batch: str, beside: str | None) -> str:
     """Return the name of the setting of AlexNet across the sockets, alone or beside another."""
     return f"sc17-alexnet-{batch}-spread" + ("" if beside is None else f"-beside-{beside}")
@@ -103,6 +109,11 @@ def figures() -> Iterator[ReportedFigure]:
                 f"{setting}-speed-{policy}", "eq. 4", f"{title}, {policy}: mean solo / placed", "", None,
                 Value(setting, policy, "solo_over_placed"), "artifact", MEAN_SPEED, said="-",
             )  # fmt: skip
+    for policy in ("topo-aware", "topo-aware-p"):
+        yield _figure(
+            f"sc17-weights-{policy}", "5.1", f"100 x 5, {policy}: weights 4 to 1", "%", None,
+            BetweenSettings("sc17-100x5-weights", "sc17-100x5", policy, "completion_s"), "artifact", CANCEL, said="-",
+        )  # fmt: skip
     for policy, seconds in (("topo-aware", 3.0), ("fcfs", 0.45)):
         yield _figure(
             f"sc17-decision-{policy}", "5.5.3", f"10k x 1k, {policy}: a decision", "s", seconds,

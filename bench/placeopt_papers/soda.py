@@ -167,7 +167,7 @@ def _figures() -> list[ReportedFigure]:
             f"{policy}-active_percent", "VI-B", f"{policy}: GPUs active", "%", active,
             value(policy, "active_percent"), "fitted" if policy == "kelp-fifo" else "independent", MORE_WORK,
             (SIZES, HOST),
-            headline=policy in ("kelp-fifo", "soda"),
+            headline=policy == "kelp-fifo",
         )  # fmt: skip
     for policy, reported in (("coda", 82.2), ("soda", 88.2)):
         add(

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.builders import placement
 from helpers.scenarios import policy, scenario, timed
-from placeopt.simulation import History, JobHistory, named_policy, simulate
+from placeopt.simulation import History, JobHistory, named_policy, simulate, summarise
 from placeopt_papers import job_measures as of
 from placeopt_papers.scenarios.dynamoml import dynamoml_scenario
 from placeopt_papers.scenarios.sc17 import pair
@@ -26,6 +26,24 @@ def test_training_waits_runs_and_ends() -> None:
     assert of.longest_training_min(history) == 6.0
     assert of.time_with_workers_percent(history, (1,)) == 100.0
     assert of.time_with_workers_percent(history, (3, 4)) == 0.0
+
+
+def test_late_requests_by_load() -> None:
+    """
+    One replica serves all the time: 100 a second, in time up to 118 ms of waiting, so just under 100.
+
+    By hand, a minute that wants twelve: 80 x 11.1 to 80 x 11.9 come a second, about 100 are in time: some 89 % late.
+    """
+    history = simulate(dynamoml_scenario(seed=11), named_policy("k8s-sharing"))
+    few, some, many = (of.late_percent(history, *loads) or 0.0 for loads in ((1, 1), (2, 4), (12, 12)))
+    assert few == 0.0
+    assert 0 < some < many
+    assert many == pytest.approx(100 * (1 - 96 / (80 * 11.5)), abs=1.5)
+    assert of.late_percent(history, 13, 99) is None
+    everything = of.late_percent(history, 1, 12)
+    summary = summarise(history)
+    assert summary.serving is not None
+    assert everything == pytest.approx(100 * summary.serving.late_share, abs=0.5), "the scenario ends with the last job"
 
 
 def test_gpu_and_cpu_jobs_that_wait() -> None:
