@@ -132,7 +132,7 @@ SETTINGS = (
         WHOLE,
         "SC'17 5.5.3: 10,000 jobs on 1,000 machines, for the time that decisions take",
         _whole,
-        ("fcfs", "topo-aware"),
+        FOUR,
         (),
         seeds_most=1,
     ),

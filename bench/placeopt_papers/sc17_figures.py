@@ -114,7 +114,7 @@ def figures() -> Iterator[ReportedFigure]:
             f"sc17-weights-{policy}", "5.1", f"100 x 5, {policy}: weights 4 to 1", "%", None,
             BetweenSettings("sc17-100x5-weights", "sc17-100x5", policy, "completion_s"), "artifact", CANCEL, said="-",
         )  # fmt: skip
-    for policy, seconds in (("topo-aware", 3.0), ("fcfs", 0.45)):
+    for policy, seconds in (("topo-aware", 3.0), ("topo-aware-p", 3.0), ("fcfs", 0.45), ("best-fit", 0.44)):
         yield _figure(
             f"sc17-decision-{policy}", "5.5.3", f"10k x 1k, {policy}: a decision", "s", seconds,
             Value(WHOLE, policy, "decision_cpu_s"), "independent", OTHER_MACHINE,
