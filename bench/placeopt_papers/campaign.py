@@ -14,11 +14,12 @@ from pathlib import Path
 from placeopt import __version__
 from placeopt.environment import usable_cores, versions
 from placeopt.parallel import run_parallel
-from placeopt.simulation import History, named_policy, simulate, summarise
-from placeopt_papers.catalogue import SETTINGS, available_policies
+from placeopt.simulation import History, simulate, summarise
+from placeopt_papers.catalogue import EVERY_SETTING, FIGURE_MEASURES, available_policies
 from placeopt_papers.journal import open_results, rows_of
 from placeopt_papers.measures import allocated, held_over_time, measure_all, percentiles, slowdowns, waits_s
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
+from placeopt_papers.policies import paper_policy
 from placeopt_papers.records import WHOLE_ROUND_POLICIES, CampaignStart, PaperCase, PaperRow, PaperSetting, ResultLine
 
 
@@ -34,14 +35,14 @@ class CampaignProgress:
 
 
 def plan_cases(
-    settings: Iterable[PaperSetting], seeds: Sequence[int], *, whole: bool, instances: Path
+    settings: Iterable[PaperSetting], seeds: Sequence[int], *, whole: bool, instances: Path, figures: bool = False
 ) -> list[PaperCase]:
     """
     Return the cases of settings and seeds.
 
     Settings without a seed have one case per policy; policies that do not exist and settings whose trace is missing
     have none. Cases that the papers' figures need come first, seed by seed; ``WHOLE_ROUND_POLICIES``, which take
-    longest, come last.
+    longest, come last. ``figures``: only those that figures and orders use.
     """
     ranked = [
         (
@@ -52,6 +53,7 @@ def plan_cases(
         for setting in settings
         if not setting.needs or (instances / setting.needs).exists()
         for policy in available_policies(setting)
+        if not figures or (setting.name, policy) in FIGURE_MEASURES
         for number, seed in enumerate(setting.played(policy, seeds))
     ]
     return [case for _, _, case in sorted(ranked, key=lambda entry: entry[:2])]
@@ -108,22 +110,22 @@ def run_cases(
 
 def run_case(case: PaperCase, *, instances: Path, cancel: threading.Event | None = None) -> PaperRow | None:
     """Run one simulation; None if it was stopped."""
-    made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
+    made = EVERY_SETTING[case.setting].make(case.seed, instances, case.whole)
     started = time.process_time()
     if isinstance(made, OneAtATime):
         figures = allocated(made.allocated(case.policy))
         cpu_s = time.process_time() - started
         return _row(case, made.digest, case.policy, figures, cpu_s)
-    history = simulate(made, named_policy(case.policy), cancel=cancel)
+    history = simulate(made, paper_policy(case.policy), cancel=cancel)
     cpu_s = time.process_time() - started
     return row_of(case, made.digest, history, cpu_s) if history.finished else None
 
 
 def write_log(case: PaperCase, path: Path, *, instances: Path) -> None:
     """Simulate a case again and write its log, from which bars by GPU are drawn."""
-    made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
+    made = EVERY_SETTING[case.setting].make(case.seed, instances, case.whole)
     if not isinstance(made, OneAtATime):
-        simulate(made, named_policy(case.policy), log=path)
+        simulate(made, paper_policy(case.policy), log=path)
 
 
 def row_of(case: PaperCase, digest: str, history: History, cpu_s: float) -> PaperRow:
@@ -165,21 +167,27 @@ def start_record(command: str) -> CampaignStart:
 
 def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
     """Return whether the row is of the present scenario, policy and version, and has all measures."""
-    if row is None:
-        return False
+    return row is not None and row.version == __version__ and has_same_inputs(case, row, instances)
+
+
+def has_same_inputs(case: PaperCase, row: PaperRow, instances: Path) -> bool:
+    """Return whether the row is of the present scenario and policy, and has all measures; of whichever version."""
     return (
-        row.version == __version__
-        and row.figures.keys() >= set(SETTINGS[case.setting].measures)
+        row.figures.keys() >= {*EVERY_SETTING[case.setting].measures, *_used(case)}
         and row.scheduling == _scheduling(case)
         and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
     )
 
 
+def _used(case: PaperCase) -> set[str]:
+    return FIGURE_MEASURES.get((case.setting, case.policy), set())
+
+
 def _scheduling(case: PaperCase) -> str:
     """Return the digest of a case's policy; for scores of greedy their name."""
-    return case.policy if SETTINGS[case.setting].one_at_a_time else named_policy(case.policy).digest
+    return case.policy if EVERY_SETTING[case.setting].one_at_a_time else paper_policy(case.policy).digest
 
 
 @cache
 def _digest(setting: str, seed: int, whole: bool, instances: Path) -> str:
-    return SETTINGS[setting].make(seed, instances, whole).digest
+    return EVERY_SETTING[setting].make(seed, instances, whole).digest

@@ -6,32 +6,42 @@ from functools import partial
 from pathlib import Path
 
 from placeopt.model.scenario import Scenario
-from placeopt_papers.metrics import Change
-from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting, ReportedFigure
+from placeopt_papers.genie_figures import (
+    BASELINES,
+    DENSE,
+    DENSITIES,
+    HOURS,
+    KEY,
+    MIXES,
+    MORE_DENSITIES,
+    NODES,
+    OURS,
+    figures,
+)
+from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 from placeopt_papers.scenarios.genie import CLASSES, genie_tasks
 
-KEY = "genie"
-OURS = "genie"
-BASELINES = ("fcfs", "capacity", "min-min", "weighted-fair", "tetris-perf", "tetris-cer")
 PLAYED = (*BASELINES, OURS)
 FEW = 10
 """Tasks per hour up to which ``WHOLE_ROUND_POLICIES`` are played too: at 20 a round of theirs takes a second."""
 RUNS = 3
 """Seeds per mean, as in the paper (7.1)."""
 MEASURES = ("in_time_percent", "makespan_h", "normalised")
-DENSITIES = (5, 10, 20)
-MORE_DENSITIES = (15, 25)
-MIXES = ((10, 40, 50), (20, 40, 40))
-HOURS = (12, 48)
-NODES = (8, 16, 32)
-"""32 to 128 GPUs; the other settings have 16."""
 
 
 def _tasks(
-    per_hour: float, hours: float, nodes: int, classes: tuple[int, int, int], seed: int, folder: Path, whole: bool
+    per_hour: float,
+    hours: float,
+    nodes: int,
+    classes: tuple[int, int, int],
+    seed: int,
+    folder: Path,
+    whole: bool,
+    factors: Factors = UNCHANGED,
 ) -> Scenario:
     del folder, whole
-    return genie_tasks(seed, per_hour=per_hour, hours=hours, nodes=nodes, classes=classes)
+    return genie_tasks(seed, per_hour=per_hour, hours=hours, nodes=nodes, classes=classes, factors=factors)
 
 
 def _setting(
@@ -86,35 +96,7 @@ SETTINGS = (
         for nodes in NODES
     ),
 )
-DENSE = tuple(f"genie-{density}" for density in DENSITIES)
-SENSITIVE = (*DENSE, *(f"genie-{density}" for density in MORE_DENSITIES))
-LARGE = ("genie-20", *(f"genie-gpus-{4 * nodes}" for nodes in NODES))
-UNPUBLISHED = (
-    "Batches, iterations and so the load are not published, nor the rates measured; 'best baseline' is the best of all "
-    "that are built, by the mean over seeds in each setting, and the largest change over the settings counts."
-)
-
-
-def _figures() -> list[ReportedFigure]:
-    figures = []
-    for name, place, settings, quality, makespan in (
-        ("density", "7.2.1, figure 13", DENSE, 67.4, -28.2),
-        ("sensitivity", "7.2.2, figure 14", SENSITIVE, 67.5, -39.3),
-        ("gpus", "7.3, figure 17", LARGE, 46.5, -20.8),
-    ):
-        for measure, what, reported, more in (
-            ("in_time_percent", "in time", quality, True),
-            ("makespan_h", "makespan", makespan, False),
-        ):
-            metric = Change(settings, OURS, BASELINES, measure, more)
-            title = f"{what} over the best baseline, up to"
-            figures.append(
-                ReportedFigure(f"genie-{name}-{measure}", KEY, place, title, "%", reported, metric, UNPUBLISHED)
-            )
-    return figures
-
-
-FIGURES = tuple(_figures())
+FIGURES = tuple(figures())
 SHAPES = (
     "In which shapes FIFO, capacity, min-min and weighted fair place is not told: here in the fastest that fits, which "
     "helps them where GPUs are idle. A part that nobody else may use (capacity) loses against the same order without "

@@ -13,12 +13,29 @@ from placeopt.arguments import MAX_SEED
 from placeopt.model.base import Name, Record
 from placeopt.model.scenario import Scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 
 ONCE = (0,)
 """Seeds of a setting without random draws."""
 WHOLE_ROUND_POLICIES = ("placeopt", "placeopt-jct")
+Kind = Literal["artifact", "independent", "fitted", "input", "no data"]
+KINDS: dict[Kind, str] = {
+    "artifact": "measured by their artifact: the authors' public artifact gave the paper's value, or times of ours",
+    "independent": "ours follows from what the paper or a public trace states; no constant was chosen for it",
+    "fitted": "a constant of ours was chosen with this figure in view; the sensitivity table names and varies it",
+    "input": "the figure, or what alone decides it, is put into the scenario",
+    "no data": "the paper's measurements are not public and ours has no model of it: no value of ours",
+}
+"""Where our value of a figure comes from."""
 OWN = (*WHOLE_ROUND_POLICIES, "placeopt-queue", "prices")
 """placeopt's own policies and scores, compared with all others in every setting that plays them."""
+
+
+class MakesScenario(Protocol):
+    """Makes the scenario of a setting."""
+
+    def __call__(self, seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario | OneAtATime:
+        """``folder``: of stored scenarios; ``whole``: in full size; ``factors``: on constants of the scenario."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +48,7 @@ class PaperSetting:
     name, title
         Name in files, and title on the page.
     make
-        Makes it from the seed, the folder of stored scenarios, and whether full size is wanted.
+        Makes it from the seed, the folder of stored scenarios, whether full size is wanted, and factors on constants.
     policies
         Names; those that do not exist yet are left out and listed as missing.
     measures
@@ -53,7 +70,7 @@ class PaperSetting:
 
     name: str
     title: str
-    make: Callable[[int, Path, bool], Scenario | OneAtATime]
+    make: MakesScenario
     policies: tuple[str, ...]
     measures: tuple[str, ...]
     seeds: tuple[int, ...] = ()
@@ -93,11 +110,38 @@ class FigureMetric(Protocol):
     def needs(self) -> tuple[tuple[str, str], ...]:
         """(setting, policy) of the rows it uses."""
 
+    @property
+    def measure(self) -> str:
+        """Key of ``measures.MEASURES`` of these rows; empty without rows."""
+
+    def renamed(self, setting_of: Callable[[str], str]) -> FigureMetric:
+        """Return the same metric of other settings."""
+
     def of(self, results: SeedValues) -> list[float] | None:
         """Return the figure, one value per seed; None if a row is missing."""
 
 
 @dataclass(frozen=True)
+class Constant:
+    """
+    A constant of a scenario that was chosen with a paper's figures in view.
+
+    Attributes
+    ----------
+    name
+        In the scenario's module, and in the factors that scale it.
+    value
+        As it stands.
+    chosen
+        With which figure in view, and how.
+    """
+
+    name: str
+    value: str
+    chosen: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReportedFigure:
     """
     A figure that a paper reports.
@@ -111,11 +155,22 @@ class ReportedFigure:
     what, unit
         Description and unit.
     reported
-        The paper's value.
+        The paper's value; None where the paper states none.
+    said
+        What the paper states instead of a single value, such as ``< 5 %``.
     metric
-        Computes our value; None if placeopt cannot compute it yet.
+        Computes our value; None: ``no data``.
+    kind
+        Where our value comes from: a key of ``KINDS``.
     reason
-        Why our value differs, if it does: missing data, physics, a reading of the paper.
+        What decides our value, and why it differs if it does: missing data, physics, a reading of the paper.
+    constants
+        Constants of ours on which the value depends. Those of a ``fitted`` figure were chosen with it in view; for
+        other kinds they are varied too, to show how much follows from them.
+    varied
+        Whether the sensitivity table varies them for this figure; false where another figure of the same runs shows it.
+    headline
+        Whether it stands in the short table of ``bench/README.md``.
     """
 
     name: str
@@ -123,9 +178,14 @@ class ReportedFigure:
     place: str
     what: str
     unit: str
-    reported: float
+    reported: float | None
+    said: str = ""
     metric: FigureMetric | None
-    reason: str = ""
+    kind: Kind
+    reason: str
+    constants: tuple[Constant, ...] = ()
+    varied: bool = True
+    headline: bool = False
 
 
 @dataclass(frozen=True)

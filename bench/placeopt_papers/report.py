@@ -10,9 +10,9 @@ from pathlib import Path
 from placeopt.formats.files import write_bytes
 from placeopt.formats.table import Table, Value, markdown_table
 from placeopt.readable import duration
-from placeopt_papers.catalogue import PAPERS, available_policies
-from placeopt_papers.records import CampaignStart, PaperRow, PaperSetting
-from placeopt_papers.tables import CampaignRows, figure_table, ordering_table, own_table
+from placeopt_papers.catalogue import PAPERS, SETTINGS, available_policies
+from placeopt_papers.records import KINDS, CampaignStart, Constant, PaperRow, PaperSetting
+from placeopt_papers.tables import CampaignRows, figure_table, ordering_table, own_table, sensitivity_table
 
 WIDTH = 100
 MOST_OWN = 2
@@ -44,6 +44,7 @@ def make_report(
     """
     results = CampaignRows(rows)
     figures, reasons = figure_table(papers, results)
+    sensitivity = sensitivity_table(papers, results)
     orderings, why_not = ordering_table(papers, results)
     own = own_table(settings, results)
     page = [
@@ -53,15 +54,18 @@ def make_report(
         "",
         *_wrapped(
             "A figure of several seeds is their mean with the half width of Student's interval of 95 %. `ratio` is "
-            "ours over the paper's. `why` is the number of a reason below, for figures that are more than 2 % apart or "
-            "missing. What the papers leave out, and what is taken instead: [docs/papers.md](../docs/papers.md)."
+            "ours over the paper's. `why` is the number of a reason below: what decides our value, or why there is "
+            "none. What the papers leave out, and what is taken instead: [docs/papers.md](../docs/papers.md). `kind`:"
         ),
+        "",
+        *(line for kind, text in KINDS.items() for line in _wrapped(f"- `{kind}`: {text}.", indent="  ")),
         "",
         "## Figures",
         "",
         *_figures(figures),
         *_numbered(reasons),
         "",
+        *_sensitivity(sensitivity, papers),
         "## Orders of policies",
         "",
         *_wrapped(
@@ -72,21 +76,12 @@ def make_report(
         *_orderings(orderings),
         *_numbered(why_not),
         "",
-        "## placeopt's own policies beside the others",
-        "",
-        *_wrapped(
-            "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
-            "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
-            "worse; what cannot be told apart is a tie. Of one seed there is no interval. At most two of ours stand "
-            "here; `own.csv` has all."
-        ),
-        "",
-        *_own(own),
+        *_own_section(own),
         "## Settings",
         "",
-        *(line for setting in settings for line in _setting(setting, results)),
+        *(line for setting in settings if setting.name in SETTINGS for line in _setting(setting, results)),
     ]
-    return PapersReport("\n".join([*page, ""]), (figures, orderings, own))
+    return PapersReport("\n".join([*page, ""]), (figures, sensitivity, orderings, own))
 
 
 def write_report(report: PapersReport, folder: Path) -> list[Path]:
@@ -106,14 +101,10 @@ def _figures(table: Table) -> list[str]:
     """Return a table per paper, the unit beside the paper's value."""
     lines = []
     for key, paper in PAPERS.items():
-        rows = [
-            (where, what, f"{reported:g} {unit}".rstrip(), ours, ratio, why)
-            for name, where, what, unit, reported, ours, ratio, why in table.rows
-            if name == key
-        ]
+        rows = [row[1:] for row in table.rows if row[0] == key]
         if rows:
-            columns = ("where", "what", "paper's", "ours", "ratio", "why")
-            lines += [f"### {paper.title}", "", *aligned_lines(columns, rows, right=columns[2:]), ""]
+            right = ("paper's", "ours", "ratio", "why")
+            lines += [f"### {paper.title}", "", *aligned_lines(table.columns[1:], rows, right=right), ""]
     return lines[:-1]
 
 
@@ -124,6 +115,51 @@ def _orderings(table: Table) -> list[str]:
         rows = [row[3:] for row in table.rows if row[:3] == (setting, where, measure)]
         lines += [f"{where}: `{setting}` by {measure}", "", *aligned_lines(table.columns[3:], rows), ""]
     return lines[:-1]
+
+
+def _sensitivity(table: Table, papers: Sequence[str]) -> list[str]:
+    """Return the section on constants of ours: what each is, and a table for each."""
+    if not table.rows:
+        return []
+    lines = [
+        "## Sensitivity",
+        "",
+        *_wrapped(
+            "Constants of ours that were chosen with a figure in view, and the figures at half and at double each of "
+            "them: means of the first two seeds, or of one; shares end at 1, utilisation at 100 %."
+        ),
+        "",
+    ]
+    for constant in _constants(papers):
+        rows = [row[2:] for row in table.rows if row[1] == constant.name]
+        if rows:
+            text = f"`{constant.name}` = {constant.value}. Chosen by: {constant.chosen}."
+            right = table.columns[3:-1]
+            lines += [*_wrapped(text), "", *aligned_lines(table.columns[2:], rows, right=right), ""]
+    return lines
+
+
+def _constants(papers: Sequence[str]) -> list[Constant]:
+    return list(
+        dict.fromkeys(constant for key in papers for figure in PAPERS[key].figures for constant in figure.constants)
+    )
+
+
+def _own_section(own: Table) -> list[str]:
+    if not own.rows:
+        return []
+    return [
+        "## placeopt's own policies beside the others",
+        "",
+        *_wrapped(
+            "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
+            "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
+            "worse; what cannot be told apart is a tie. Of one seed there is no interval. At most two of ours stand "
+            "here; `own.csv` has all."
+        ),
+        "",
+        *_own(own),
+    ]
 
 
 def _own(table: Table) -> list[str]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.readable import amount
-from placeopt_papers.catalogue import PAPERS, SETTINGS, available_policies
+from placeopt_papers.catalogue import EVERY_SETTING, FACTORS, PAPERS, VARIED_SEEDS, available_policies, varied_metric
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.records import OWN, Ordering, PaperRow, PaperSetting, ReportedFigure, Verdict
 
 NOTHING = 1e-9
-NEAR = 0.02
-"""Largest relative difference from the paper's value without a stated reason."""
 
 
 class CampaignRows:
@@ -36,6 +35,15 @@ class CampaignRows:
         values = [mine[seed].figures.get(measure) for seed in self.seeds(setting, (policy, *beside))]
         return None if not values or None in values else [value for value in values if value is not None]
 
+    def first_seeds(self) -> CampaignRows:
+        """Return the rows of the first seeds of every setting, as many as settings with a constant varied have."""
+        return CampaignRows(
+            row
+            for by_seed in self._rows.values()
+            for seed, row in by_seed.items()
+            if seed in sorted(by_seed)[:VARIED_SEEDS]
+        )
+
     def endless(self, needed: Iterable[tuple[str, str]]) -> list[PaperRow]:
         """Return the rows of (setting, policy) in which jobs never end."""
         return [row for setting, policy in needed for row in self.rows(setting, policy) if row.never_end]
@@ -45,48 +53,94 @@ class CampaignRows:
         return sorted(set.intersection(*(set(self._rows.get((setting, policy), {})) for policy in policies)))
 
 
+@dataclass(frozen=True)
+class FigureResult:
+    """
+    A figure with our value.
+
+    ``ours``: the mean over seeds with the half width of its interval, as text; ``why``: what decides it, or why it is
+    missing.
+    """
+
+    figure: ReportedFigure
+    values: list[float] | None
+    ours: Value
+    ratio: str | None
+    why: str
+
+    @property
+    def reported(self) -> str:
+        """The paper's value with its unit, or what it states instead."""
+        figure = self.figure
+        return figure.said if figure.reported is None else f"{figure.reported:g} {figure.unit}".rstrip()
+
+
+def figure_result(figure: ReportedFigure, results: CampaignRows) -> FigureResult:
+    """Return our value of a figure."""
+    values = None if figure.metric is None else figure.metric.of(results)
+    ours = None if values is None else fmean(values)
+    ratio = None if ours is None or not figure.reported else f"{ours / figure.reported:.2f}"
+    shown = "no data" if figure.metric is None else _with_half(values)
+    return FigureResult(figure, values, shown, ratio, _reason(figure, ours, results))
+
+
 def figure_table(papers: Iterable[str], results: CampaignRows) -> tuple[Table, list[str]]:
     """Return one row per figure, and the reasons that its last column numbers."""
     notes: dict[str, int] = {}
     rows: list[tuple[Value, ...]] = []
     for key in papers:
         for figure in PAPERS[key].figures:
-            values = None if figure.metric is None else figure.metric.of(results)
-            ours = None if values is None else fmean(values)
-            ratio = None if ours is None or not figure.reported else ours / figure.reported
-            reason = _reason(figure, ours, ratio, results)
-            note = notes.setdefault(reason, len(notes) + 1) if reason else None
-            rows.append(
-                (
-                    key,
-                    figure.place,
-                    figure.what,
-                    figure.unit,
-                    figure.reported,
-                    _with_half(values),
-                    None if ratio is None else f"{ratio:.2f}",
-                    note,
-                )
-            )
-    columns = ("paper", "where", "what", "unit", "paper's", "ours", "ratio", "why")
+            found = figure_result(figure, results)
+            note = notes.setdefault(found.why, len(notes) + 1)
+            rows.append((key, figure.place, figure.what, found.reported, found.ours, found.ratio, figure.kind, note))
+    columns = ("paper", "where", "what", "paper's", "ours", "ratio", "kind", "why")
     return Table("figures", "Every figure, the papers' beside ours", columns, tuple(rows)), list(notes)
 
 
-def _reason(figure: ReportedFigure, ours: float | None, ratio: float | None, results: CampaignRows) -> str:
-    if figure.metric is None:
+def sensitivity_table(papers: Iterable[str], results: CampaignRows) -> Table:
+    """Return one row per figure and constant that it varies: our value at half, at once and at double the constant."""
+    first = results.first_seeds()
+    rows: list[tuple[Value, ...]] = []
+    for key in papers:
+        for figure in PAPERS[key].figures:
+            for constant in figure.constants if figure.metric is not None and figure.varied else ():
+                if figure.metric is None:
+                    continue
+                half, double = (_mean(varied_metric(figure.metric, constant, x).of(results)) for x in FACTORS)
+                if half is None and double is None:
+                    continue
+                stands = _mean(figure.metric.of(first))
+                found = figure_result(figure, results)
+                rows.append((key, constant.name, figure.what, found.reported, half, stands, double, figure.kind))
+    columns = ("paper", "constant", "what", "paper's", "half", "as it is", "double", "kind")
+    return Table("sensitivity", "Figures at half and double the constants of ours", columns, tuple(rows))
+
+
+def headline_table(results: CampaignRows) -> Table:
+    """Return the figures marked ``headline``: paper, theirs, ours, ratio, kind."""
+    rows = [
+        (paper.title, f"{figure.what} ({figure.place})", found.reported, found.ours, found.ratio, figure.kind)
+        for paper in PAPERS.values()
+        for figure in paper.figures
+        if figure.headline
+        for found in (figure_result(figure, results),)
+    ]
+    return Table(
+        "headline", "The papers' main figures", ("paper", "what", "theirs", "ours", "ratio", "kind"), tuple(rows)
+    )
+
+
+def _reason(figure: ReportedFigure, ours: float | None, results: CampaignRows) -> str:
+    if figure.metric is None or ours is not None:
         return figure.reason
-    if ours is None:
-        missing = [(setting, policy) for setting, policy in figure.metric.needs if not results.rows(setting, policy)]
-        endless = results.endless(figure.metric.needs)
-        return _endless(endless) if endless and not missing else _lacking(missing)
-    if ratio is None:
-        return "" if ours == figure.reported else figure.reason
-    return "" if abs(ratio - 1) <= NEAR else figure.reason
+    missing = [(setting, policy) for setting, policy in figure.metric.needs if not results.rows(setting, policy)]
+    endless = results.endless(figure.metric.needs)
+    return _endless(endless) if endless and not missing else _lacking(missing)
 
 
 def _lacking(needed: Iterable[tuple[str, str]]) -> str:
     """Return why rows of (setting, policy) are missing."""
-    unbuilt = sorted(policy for setting, policy in needed if policy not in available_policies(SETTINGS[setting]))
+    unbuilt = sorted(policy for setting, policy in needed if policy not in available_policies(EVERY_SETTING[setting]))
     return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
 
 
@@ -99,6 +153,10 @@ def _endless(rows: Sequence[PaperRow]) -> str:
         f"under {name} {row.never_end:,} of {row.jobs:,} jobs never end ({row.why})" for name, row in of_policy.items()
     )
     return f"No mean over all jobs: {'; '.join(reasons)}."
+
+
+def _mean(values: list[float] | None) -> str | None:
+    return None if values is None else _short(fmean(values))
 
 
 def _with_half(values: list[float] | None) -> Value:

@@ -11,6 +11,7 @@ from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario
 from placeopt_papers.records import ONCE, WHOLE_ROUND_POLICIES, PaperSetting
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 
 KEY = "traces"
 QUEUES = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", "placeopt-queue")
@@ -20,22 +21,22 @@ WORKLOADS = {"newtrace": 10, "philly": 8}
 PHILLY_FROM, PHILLY_DAYS = 40, 1
 
 
-def _sia(kind: str, seed: int, folder: Path, whole: bool) -> Scenario:
-    del whole
+def _sia(kind: str, seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:
+    del whole, factors
     number = seed % WORKLOADS[kind] + 1
     jobs = read_sia(folder / "traces" / "sia" / kind / f"workload-{number}.csv")
     return sia_scenario(jobs, name=f"sia-{kind}-{number}")
 
 
-def _philly(seed: int, folder: Path, whole: bool) -> Scenario:
-    del whole
+def _philly(seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:
+    del whole, factors
     return philly_scenario(
         read_philly(folder / "traces" / "philly.csv.gz"), from_day=PHILLY_FROM, days=PHILLY_DAYS, load=0.9, seed=seed
     )
 
 
-def _openb(seed: int, folder: Path, whole: bool) -> Scenario:
-    del seed, whole
+def _openb(seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:
+    del seed, whole, factors
     return read_scenario(folder / "papers" / "openb-x77-load-90.json.gz")
 
 

@@ -16,7 +16,7 @@ def test_page_and_tables_are_written_and_runs_kept(cli: Cli, tmp_path: Path) -> 
     assert "AlexNet batch 64: spread / pack" in first.out
     assert "Not run." in first.out
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert written == {"results.jsonl", "papers.md", "figures.csv", "orderings.csv", "own.csv"}
+    assert written == {"results.jsonl", "papers.md", "figures.csv", "sensitivity.csv", "orderings.csv", "own.csv"}
     lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
     assert len(lines) == 3
     changed = [line.replace('"scheduling":"', '"scheduling":"x') for line in lines]
@@ -34,7 +34,7 @@ def test_pictures_are_drawn(cli: Cli, tmp_path: Path) -> None:
     made = cli(*PAIRS, "--out", tmp_path / "out", "--plots", "--quiet")
     assert made.code == 0, made
     points = (tmp_path / "out" / "pictures" / "sc17-3-2-figure-4-x.csv").read_text().splitlines()
-    assert points[:2] == ["what,unit,paper,here", "AlexNet batch 1: spread / pack,x,1.3,1.2490052191657184"]
+    assert points[:2] == ["what,unit,paper,here", "AlexNet batch 1: spread / pack,x,1.27,1.2490052191657184"]
     assert b"<svg" in (tmp_path / "out" / "pictures" / "sc17-3-2-figure-4-x.svg").read_bytes()
     assert (tmp_path / "out" / "pictures" / "sc17-3-2-figure-4-x.png").read_bytes().startswith(b"\x89PNG")
 
@@ -48,6 +48,18 @@ def test_reports_without_running_and_names(cli: Cli, tmp_path: Path) -> None:
     unknown = cli("bench", "papers", "--only", "nothing", "--out", tmp_path)
     assert (unknown.code, "neither a paper" in unknown.err) == (2, True)
     assert cli(*PAIRS, "--out", tmp_path, "--jobs", "0").code == 2
+
+
+def test_only_what_figures_use_is_run(cli: Cli, tmp_path: Path) -> None:
+    """With ``--figures``: no policies that only stand beside the papers', and no section of them."""
+    made = cli("bench", "papers", "--only", "sc17-artifact-5", "--figures", "--instances", INSTANCES, "--out", tmp_path)
+    assert made.code == 0, made
+    assert "workloads-5, topo-aware-p: end" in made.out
+    assert "placeopt's own policies" not in made.out
+    policies = {
+        row.split('"policy":"')[1].split('"')[0] for row in (tmp_path / "results.jsonl").read_text().splitlines()[1:]
+    }
+    assert policies == {"sc17-fcfs", "sc17-bf", "sc17-topo-aware", "sc17-topo-aware-p"}
 
 
 def test_scenarios_of_settings_are_written(cli: Cli, tmp_path: Path) -> None:

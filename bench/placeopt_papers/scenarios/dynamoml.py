@@ -10,6 +10,7 @@ from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import dgx1
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 MINUTE_MS = 60_000
 GROUPS = (("mnist",) * 4, ("resnet-50",) * 4, ("mnist", "mnist", "resnet-50", "resnet-50"))
@@ -37,7 +38,7 @@ END_MINUTE = 75
 """The service goes on with one replica; the slowest system of the paper ends at 67 minutes."""
 
 
-def dynamoml_scenario(*, jobs: int = 12, seed: int = 0) -> Scenario:
+def dynamoml_scenario(*, jobs: int = 12, seed: int = 0, factors: Factors = UNCHANGED) -> Scenario:
     """
     Make the mix of DynamoML's section 4 on two nodes of 8 V100 (p3.16xlarge).
 
@@ -48,6 +49,8 @@ def dynamoml_scenario(*, jobs: int = 12, seed: int = 0) -> Scenario:
     seed
         Of the jobs' work, 90 to 110 % of the mean, all values as likely; and of the requests, so many that the replicas
         of ``WANTED`` would be wanted.
+    factors
+        Factors on ``SPREAD_THOUSANDTHS`` and ``TWO_WORKERS_MS``.
 
     Raises
     ------
@@ -67,7 +70,8 @@ def dynamoml_scenario(*, jobs: int = 12, seed: int = 0) -> Scenario:
     for number, group in enumerate(groups):
         for model in group:
             name = f"tfjob-{len(arrivals) - 3:02}"
-            arrivals.append(_training(name, model, 10 * number * MINUTE_MS, float(rng.uniform(0.9, 1.1))))
+            work = float(rng.uniform(0.9, 1.1))
+            arrivals.append(_training(name, model, 10 * number * MINUTE_MS, work, factors))
     machine = p3_16xlarge()
     return Scenario(
         name=f"dynamoml-30min-{jobs}",
@@ -98,9 +102,10 @@ def p3_16xlarge() -> Machine:
     )
 
 
-def _training(name: str, model: str, arrival_ms: int, factor: float) -> Arrival:
+def _training(name: str, model: str, arrival_ms: int, work: float, factors: Factors) -> Arrival:
     speeds = SPEEDUP[model]
-    with_all = round(TWO_WORKERS_MS * factor * speeds[1] / speeds[-1])
+    with_all = round(scaled(TWO_WORKERS_MS, "TWO_WORKERS_MS", factors) * work * speeds[1] / speeds[-1])
+    spread = round(scaled(SPREAD_THOUSANDTHS[model], "SPREAD_THOUSANDTHS", factors))
     return Arrival(
         job=Job(
             id=name,
@@ -117,7 +122,7 @@ def _training(name: str, model: str, arrival_ms: int, factor: float) -> Arrival:
                     run_time_ms=with_all,
                 ),
             ),
-            communication=Communication(weight=1, spread_slowdown_thousandths=SPREAD_THOUSANDTHS[model]),
+            communication=Communication(weight=1, spread_slowdown_thousandths=spread),
             profile=model,
         ),
         speedup_thousandths=speeds,

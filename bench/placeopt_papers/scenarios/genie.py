@@ -10,13 +10,16 @@ import csv
 import random
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 from placeopt.errors import BadInput
 from placeopt.generators.shared import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option, Part
 from placeopt.model.scenario import Arrival, Physics, Scenario
-from placeopt.predict import StepModel, fit_step
-from placeopt.predict.rate import ProfiledRun
+from placeopt.predict import StepModel, fit_rate, fit_step
+from placeopt.predict.fitted import relative_errors
+from placeopt.predict.rate import ProfiledRun, lightweight
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 PAPER = (
     "Chen et al., Deep Learning Research and Development Platform: Characterizing and Scheduling with QoS Guarantees "
@@ -42,6 +45,7 @@ INFERENCE_SPEED = 3
 CLASSES = (5, 35, 60)
 """Percent of urgent, prior and normal users (7.1)."""
 VALUE = 1000
+ErrorPart = Literal["mean", "p95", "mean of CNNs", "p95 of CNNs"]
 
 
 @cache
@@ -52,12 +56,36 @@ def genie_models() -> dict[str, StepModel]:
     By the time of a step: GENIE's own formula, a loss of the same part at every batch, misses these rates by up to 48 %
     on average (lstm), this one by up to 6.
     """
+    return {name: fit_step(name, some, source="genie_rates.csv") for name, some in genie_runs().items()}
+
+
+@cache
+def genie_runs() -> dict[str, list[ProfiledRun]]:
+    """Return the published rates on K80 by model."""
     text = files("placeopt_papers.scenarios").joinpath("genie_rates.csv").read_text(encoding="utf-8")
     runs: dict[str, list[ProfiledRun]] = {}
     for row in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
         run = ProfiledRun(int(row["nodes"]), int(row["gpus"]), int(row["batch"]), float(row["rate"]))
         runs.setdefault(row["model"], []).append(run)
-    return {name: fit_step(name, some, source="genie_rates.csv") for name, some in runs.items()}
+    return runs
+
+
+def formula_error(part: ErrorPart) -> float:
+    """
+    Return the relative error of GENIE's formula (eq. 5 to 8) over all runs of all models, or of CNNs, in percent.
+
+    Each model is fitted to the runs of the lightweight profiling (5.1.5) and compared with all of its runs.
+    """
+    predicted: list[float] = []
+    measured: list[float] = []
+    for name, runs in genie_runs().items():
+        if part.endswith("CNNs") and name in RECURRENT:
+            continue
+        model = fit_rate(name, lightweight(runs), source="genie_rates.csv")
+        predicted += [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
+        measured += [run.rate for run in runs]
+    errors = relative_errors(predicted, measured)
+    return 100 * (errors.mean if part.startswith("mean") else errors.p95)
 
 
 def genie_tasks(
@@ -67,6 +95,7 @@ def genie_tasks(
     hours: float = 24,
     nodes: int = 4,
     classes: tuple[int, int, int] = CLASSES,
+    factors: Factors = UNCHANGED,
 ) -> Scenario:
     """
     Draw tasks that arrive at random on nodes of 4 K80 (7.1, 7.2, 7.3).
@@ -79,6 +108,8 @@ def genie_tasks(
         4 in the paper's cluster; 4 to 32 in its simulation.
     classes
         Percent of urgent, prior and normal users.
+    factors
+        Factor on ``TRAINING_H``.
 
     Returns
     -------
@@ -100,7 +131,8 @@ def genie_tasks(
         model = dice.choice(sorted(BATCHES))
         batch = dice.choice(BATCHES[model])
         trains = dice.random() < 0.5
-        alone_s = 3600 * dice.uniform(*TRAINING_H) / (1 if trains else INFERENCE_SPEED)
+        alone_h = scaled(dice.uniform(*TRAINING_H), "TRAINING_H", factors)
+        alone_s = 3600 * alone_h / (1 if trains else INFERENCE_SPEED)
         priority = dice.choices((2, 1, 0), classes)[0]
         arrival_ms = int(3_600_000 * clock)
         arrivals.append(

@@ -14,11 +14,15 @@ from placeopt.errors import BadInput
 from placeopt.generators.shared import equal_nodes
 from placeopt.model import Demand, Gpu, Job, Machine, Option
 from placeopt.model.base import MAX_JOBS
+from placeopt.model.policy import SlowdownCurve
 from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 PAPER = "Yeung et al., Horus: Interference-Aware and Prediction-Based Scheduling in Deep Learning Systems (TPDS 2022)"
 VALUE_PER_GPU = 1000
 CURVE = Physics(rule="rate", interference="curve", curve="rtx-2080")
+LINEAR = SlowdownCurve(square_millionths=0, linear_millionths=163_660, constant_millionths=1_000_000)
+"""Slowdown linear in the joint utilisation (6.2): the line of RTX 2080 below full use, 0.16366, goes on above it."""
 SHORTEST_S, SHORT_S, LONGEST_S = 180, 800, 7200
 """3 minutes to 2 hours; up to 800 s a job is short (5.2)."""
 SHORT_PART = {"small": 0.57, "large": 0.46}
@@ -42,17 +46,23 @@ wait and waits are spread evenly; the paper does not tell.
 """
 
 
-def horus_testbed(seed: int, workload: str = "large", *, jobs: int = 100, nodes: int = 3) -> Scenario:
-    """Draw single-GPU jobs that are all submitted at once onto nodes of 4 RTX 2080 (5.1, 5.2, 6.1)."""
+def horus_testbed(
+    seed: int, workload: str = "large", *, jobs: int = 100, nodes: int = 3, factors: Factors = UNCHANGED
+) -> Scenario:
+    """
+    Draw single-GPU jobs that are all submitted at once onto nodes of 4 RTX 2080 (5.1, 5.2, 6.1).
+
+    ``factors``: on ``SHORT_PART`` and ``MEMORY_OF_FULL_MIB``.
+    """
     if workload not in SHORT_PART or not 1 <= jobs <= MAX_JOBS or nodes < 1:
         raise BadInput(f"workload: {workload!r}, expected small or large; jobs: 1 to {MAX_JOBS}; nodes: 1 or more")
     dice = random.Random(seed)
     arrivals = []
     for i in range(jobs):
-        short = dice.random() < SHORT_PART[workload]
+        short = dice.random() < scaled(SHORT_PART[workload], "SHORT_PART", factors, most=1)
         low, high = (SHORTEST_S, SHORT_S) if short else (SHORT_S, LONGEST_S)
         seconds = math.exp(dice.uniform(math.log(low), math.log(high)))
-        arrivals.append(_arrival(f"job-{i:03}", round(1000 * seconds), 1, dice, 4))
+        arrivals.append(_arrival(f"job-{i:03}", round(1000 * seconds), 1, dice, 4, factors))
     note = (
         f"After {PAPER}, 5.2: W-{workload.title()}, {jobs} single-GPU jobs of 3 minutes to 2 hours, log-uniform among "
         f"the short (up to 800 s, {100 * SHORT_PART[workload]:.0f} %) and the long ones, all submitted at once. "
@@ -63,11 +73,14 @@ def horus_testbed(seed: int, workload: str = "large", *, jobs: int = 100, nodes:
     return _scenario(f"horus-w-{workload}-s{seed}", note, machine, nodes, arrivals)
 
 
-def horus_trace(seed: int, *, jobs: int = 398, nodes: int = 128) -> Scenario:
+def horus_trace(
+    seed: int, *, jobs: int = 398, nodes: int = 128, linear: bool = False, factors: Factors = UNCHANGED
+) -> Scenario:
     """
     Draw jobs in the shape of the production trace, all submitted at once, onto nodes of 8 GPUs (5.1, 6.2).
 
-    A step of the paper's simulation is read as a minute.
+    A step of the paper's simulation is read as a minute. ``linear``: slowdown as in 6.2. ``factors``: on ``SIZES`` and
+    ``MEMORY_OF_FULL_MIB``.
     """
     if not 1 <= jobs <= MAX_JOBS or nodes < 2:
         raise BadInput(f"jobs: 1 to {MAX_JOBS}; nodes: 2 or more")
@@ -76,15 +89,24 @@ def horus_trace(seed: int, *, jobs: int = 398, nodes: int = 128) -> Scenario:
     arrivals = []
     for i in range(jobs):
         minutes = max(1.0, dice.lognormvariate(math.log(MEDIAN_MIN), sigma))
-        gpus = dice.choices([size for size, _ in SIZES], [part for _, part in SIZES])[0]
-        arrivals.append(_arrival(f"job-{i:03}", round(60_000 * minutes), gpus, dice, 8))
+        size = dice.choices([size for size, _ in SIZES], [part for _, part in SIZES])[0]
+        gpus = round(scaled(size, "SIZES", factors))
+        arrivals.append(_arrival(f"job-{i:03}", round(60_000 * minutes), gpus, dice, 8, factors))
     note = (
         f"After {PAPER}, 6.2: {jobs} jobs on {nodes} nodes of 8 GPUs, all submitted at once. Run times log-normal with "
         f"median {MEDIAN_MIN} and mean {MEAN_MIN} minutes (figure 1); sizes 8 to 64 GPUs, 24.8 on average, chosen. "
         "Utilisation and GPU memory as in W-Small and W-Large."
     )
     machine = _machine(8, cpu_millicores=128_000, memory_gib=512)
-    return _scenario(f"horus-trace-s{seed}", note, machine, nodes, arrivals)
+    made = _scenario(f"horus-trace-s{seed}", note, machine, nodes, arrivals)
+    if linear:
+        made = made.model_copy(
+            update={
+                "name": f"horus-trace-linear-s{seed}",
+                "physics": CURVE.model_copy(update={"curve": LINEAR}),
+            }
+        )
+    return made
 
 
 def _machine(gpus: int, *, cpu_millicores: int, memory_gib: int) -> Machine:
@@ -97,10 +119,11 @@ def _machine(gpus: int, *, cpu_millicores: int, memory_gib: int) -> Machine:
     )
 
 
-def _arrival(name: str, run_time_ms: int, gpus: int, dice: random.Random, node_gpus: int) -> Arrival:
+def _arrival(name: str, run_time_ms: int, gpus: int, dice: random.Random, node_gpus: int, factors: Factors) -> Arrival:
     percent = dice.randint(*(LIGHT_PERCENT if dice.random() < LIGHT_PART else HEAVY_PERCENT))
-    memory = MEMORY_MIB + MEMORY_OF_FULL_MIB * percent // 100
-    memory += dice.randint(-MEMORY_EITHER_WAY_MIB, MEMORY_EITHER_WAY_MIB)
+    of_full = int(scaled(MEMORY_OF_FULL_MIB, "MEMORY_OF_FULL_MIB", factors))
+    memory = MEMORY_MIB + of_full * percent // 100
+    memory = max(1, memory + dice.randint(-MEMORY_EITHER_WAY_MIB, MEMORY_EITHER_WAY_MIB))
     demand = Demand(
         gpus=min(gpus, node_gpus),
         gpu_memory_mib=min(memory, GPU_MIB),

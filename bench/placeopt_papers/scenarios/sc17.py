@@ -21,6 +21,8 @@ VALUE_PER_GPU = 1000
 RATE = Physics(rule="rate", interference="worst")
 BATCHES = ("1", "4", "64", "128")
 """Tiny, small, medium, big, as the artifact measured them."""
+BATCH_WEIGHTS = {"1": 4, "4": 3, "64": 2, "128": 1}
+"""Weight of the edges of a job's graph (5.1): 4 for the smallest batch, 1 for the largest."""
 TABLE_1 = (  # network, batch, GPUs, minimal utility, arrival in ms
     ("alexnet", "1", 1, 300, 510),
     ("googlenet", "4", 1, 300, 15_030),
@@ -97,8 +99,12 @@ def pair(batch: str, *, apart: bool, beside: str | None = None) -> Scenario:
     return made.model_copy(update={"running": running})
 
 
-def small_jobs(seed: int, *, jobs: int = 100, machines: int = 5) -> Scenario:
-    """Draw jobs of the kinds of the artifact's workloads-100 (5.5.1), arriving at random, ten a minute."""
+def small_jobs(seed: int, *, jobs: int = 100, machines: int = 5, weighted: bool = False) -> Scenario:
+    """
+    Draw jobs of the kinds of the artifact's workloads-100 (5.5.1), arriving at random, ten a minute.
+
+    ``weighted``: with ``BATCH_WEIGHTS``, which the artifact's lists do not state, instead of 1.
+    """
     dice = random.Random(seed)
     kinds = [kind for kind, _ in SMALL_MIX]
     drawn = dice.choices(kinds, [number for _, number in SMALL_MIX], k=jobs)
@@ -106,7 +112,20 @@ def small_jobs(seed: int, *, jobs: int = 100, machines: int = 5) -> Scenario:
         f"After {PAPER}, 5.5.1: {jobs} jobs on {machines} machines, Poisson, ten a minute. Kinds of jobs in the "
         f"proportions of the artifact's workloads-100, minimal utilities uniform 0.30 to 0.52. {TIMES}"
     )
-    return _drawn(f"sc17-{jobs}x{machines}-s{seed}", note, dice, drawn, machines, 60_000 / PER_MINUTE)
+    made = _drawn(f"sc17-{jobs}x{machines}-s{seed}", note, dice, drawn, machines, 60_000 / PER_MINUTE)
+    if not weighted:
+        return made
+    arrivals = tuple(_weighted(arrival) for arrival in made.arrivals)
+    return made.model_copy(update={"name": f"sc17-{jobs}x{machines}-weights-s{seed}", "arrivals": arrivals})
+
+
+def _weighted(arrival: Arrival) -> Arrival:
+    """Return a job with the weight of its batch, where its GPUs communicate at all."""
+    job = arrival.job
+    batch = (job.profile or "").split("-")[1]
+    weight = BATCH_WEIGHTS[batch] if job.communication.weight else 0
+    update = {"communication": job.communication.model_copy(update={"weight": weight})}
+    return arrival.model_copy(update={"job": job.model_copy(update=update)})
 
 
 def mixed_jobs(seed: int, *, jobs: int = 10_000, machines: int = 1_000, load: float | None = None) -> Scenario:

@@ -24,7 +24,9 @@ from placeopt.generators.shared import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.model.endpoint import CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.predict.resources import best_fit_cores, first_cores
 from placeopt.problem import IntArray
+from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 NODES, DAYS = 80, 30
 GPUS_PER_NODE = 5
@@ -95,7 +97,7 @@ less for the language model that took four steps (table V). Bandwidth: only its 
 """
 
 
-def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenario:
+def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS, factors: Factors = UNCHANGED) -> Scenario:
     """
     Make SODA's month, or a smaller cluster for fewer days under the same load.
 
@@ -105,6 +107,8 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenar
         Of everything that is drawn.
     nodes, days
         The number of jobs goes with their product.
+    factors
+        Factors on ``GPU_PERCENT``, ``HOST_PART``, and of ``TRAINING_GPUS`` on the shares of 4 and 8 GPUs.
 
     Returns
     -------
@@ -121,7 +125,7 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenar
     rng = np.random.default_rng(seed)
     part = nodes * days / (NODES * DAYS)
     arrivals = [
-        *_training_jobs(rng, round(TRAINING_JOBS * part), days),
+        *_training_jobs(rng, round(TRAINING_JOBS * part), days, factors),
         *_cpu_jobs(rng, round(CPU_JOBS * part), days),
     ]
     arrivals.sort(key=lambda arrival: (arrival.job.arrival_ms, arrival.job.id))
@@ -140,16 +144,17 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenar
         ),
         cluster=equal_nodes(machine, nodes),
         physics=Physics(memory_bandwidth_percent=75),
-        core_curves=tuple(core_curve(name) for name in KINDS),
+        core_curves=tuple(core_curve(name, factors) for name in KINDS),
         arrivals=tuple(arrivals),
-        endpoints=tuple(_endpoint(rng, i, days) for i in range(max(1, round(SERVICES * nodes / NODES)))),
+        endpoints=tuple(_endpoint(rng, i, days, factors) for i in range(max(1, round(SERVICES * nodes / NODES)))),
     )
 
 
-def core_curve(name: str) -> CoreCurve:
+def core_curve(name: str, factors: Factors = UNCHANGED) -> CoreCurve:
     """Return the curve of a kind: its CPU part shrinks with the cores, up to the best number of them."""
     kind = KINDS[name]
-    times = [1 - HOST_PART + HOST_PART * kind.cores / cores for cores in range(1, kind.cores + 1)]
+    host = scaled(HOST_PART, "HOST_PART", factors, most=1)
+    times = [1 - host + host * kind.cores / cores for cores in range(1, kind.cores + 1)]
     return CoreCurve.model_validate(
         {
             "profile": name,
@@ -159,7 +164,15 @@ def core_curve(name: str) -> CoreCurve:
     )
 
 
-def _endpoint(rng: np.random.Generator, number: int, days: int) -> Endpoint:
+def search_steps(name: str) -> float:
+    """Return the steps of SODA's search (V-B) for a model, from the first guess of its category, on our curve."""
+    curve = core_curve(name)
+    start = first_cores(curve.category)
+    _, steps = best_fit_cores(lambda cores: curve.speed(1000 * cores), start, most=28)
+    return float(steps)
+
+
+def _endpoint(rng: np.random.Generator, number: int, days: int, factors: Factors) -> Endpoint:
     """Make a service whose load follows the day, with some noise, hour by hour."""
     model = list(KINDS)[number % len(KINDS)]
     per_batch = 1_000_000 // BATCH_MS  # thousandths of requests a second
@@ -174,7 +187,7 @@ def _endpoint(rng: np.random.Generator, number: int, days: int) -> Endpoint:
     return Endpoint(
         id=f"service-{number}",
         gpu=Replica(
-            demand=Demand(gpus=1, gpu_utilisation_percent=GPU_PERCENT, cpu_millicores=2000),
+            demand=Demand(gpus=1, gpu_utilisation_percent=_gpu_percent(factors), cpu_millicores=2000),
             rate_milli=gpu_rate,
             latency_ms=BATCH_MS,
         ),
@@ -187,12 +200,20 @@ def _endpoint(rng: np.random.Generator, number: int, days: int) -> Endpoint:
     )
 
 
-def _training_jobs(rng: np.random.Generator, count: int, days: int) -> list[Arrival]:
+def _gpu_percent(factors: Factors) -> int:
+    return round(scaled(GPU_PERCENT, "GPU_PERCENT", factors, most=100))
+
+
+def _training_jobs(rng: np.random.Generator, count: int, days: int, factors: Factors) -> list[Arrival]:
     when = _moments(rng, count, np.ones(24 * days))
-    gpus = _draw(rng, TRAINING_GPUS, count)
+    weights = {
+        gpus: scaled(share, "TRAINING_GPUS", factors) if gpus >= 4 else share for gpus, share in TRAINING_GPUS.items()
+    }
+    total = sum(weights.values())
+    gpus = _draw(rng, {gpus: weight / total for gpus, weight in weights.items()}, count)
     names = list(KINDS)
     kinds = rng.choice(len(names), size=count, p=[kind.share for kind in KINDS.values()])
-    curves = [core_curve(name) for name in names]
+    curves = [core_curve(name, factors) for name in names]
     hours = np.exp(rng.normal(LOG_HOURS_MEAN, LOG_HOURS_DEVIATION, size=count))
     habit, few, some, many = rng.random(count), rng.integers(1, 3, count), *_between(rng, count)
     owners = rng.choice(OWNERS, size=count, p=OWNER_SHARES)
@@ -208,7 +229,7 @@ def _training_jobs(rng: np.random.Generator, count: int, days: int) -> list[Arri
                 workers=int(gpus[i]) // each,
                 demand=Demand(
                     gpus=each,
-                    gpu_utilisation_percent=GPU_PERCENT,
+                    gpu_utilisation_percent=_gpu_percent(factors),
                     cpu_millicores=1000 * cores,
                     memory_bandwidth_mbps=KINDS[names[kinds[i]]].mbps * each,
                 ),

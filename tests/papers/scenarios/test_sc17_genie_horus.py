@@ -55,6 +55,17 @@ def test_drawn_jobs_of_sc17() -> None:
     assert asked / loaded.arrivals[-1].job.arrival_ms / 400 == pytest.approx(0.9, rel=0.06)
 
 
+def test_communication_weights_by_batch() -> None:
+    """SC'17 5.1: 4 for the smallest batch to 1 for the largest; jobs of one GPU do not communicate."""
+    plain, weighted = small_jobs(4), small_jobs(4, weighted=True)
+    found = {
+        (one.job.profile or "", one.job.communication.weight, other.job.communication.weight)
+        for one, other in zip(plain.arrivals, weighted.arrivals, strict=True)
+    }
+    assert {("alexnet-1-2", 1, 4), ("alexnet-4-2", 1, 3), ("alexnet-1-1", 0, 0)} <= found
+    assert {weight for kind, _, weight in found if kind.endswith("-1")} == {0}
+
+
 def test_drawn_jobs_of_horus() -> None:
     """3 minutes to 2 hours, 51 % used on average; more short ones in W-Small; the trace's median and mean."""
     large, small = (horus_testbed(1, name, jobs=3_000) for name in ("large", "small"))

@@ -35,6 +35,9 @@ def papers(
     full: Annotated[
         bool, typer.Option("--full", help="Simulate in full size the settings that are reduced by default.")
     ] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Only simulations that the papers' figures and orders use.")
+    ] = False,
     run: Annotated[
         bool, typer.Option("--run/--no-run", help="Run the simulations, or only write the report of earlier runs.")
     ] = True,
@@ -64,7 +67,7 @@ def papers(
     if out is None:
         raise UsageError("--out: missing, expected a folder for the results; only --only list does without")
     names, settings = catalogue.select([] if only is None else [name.strip() for name in only.split(",")])
-    cases = campaign.plan_cases(settings, numbers, whole=full, instances=Path(instances))
+    cases = campaign.plan_cases(settings, numbers, whole=full, instances=Path(instances), figures=figures)
     folder = Path(out)
     code: int = ExitCode.DONE
     if run:

@@ -1,0 +1,37 @@
+"""Policies of the papers' settings: the named ones of placeopt, and a few of them with one field changed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from placeopt.model.scheduling import Scheduling
+from placeopt.simulation import named_policy, policy_names
+
+VARIED: dict[str, tuple[str, dict[str, object]]] = {
+    "horus-f-k4": ("horus-f", {"clusters": 4}),
+    "horus-f-k5": ("horus-f", {"clusters": 5}),
+    "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
+}
+"""Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d) and SODA VI-G, without its contention eliminator."""
+
+
+@cache
+def known_policies() -> frozenset[str]:
+    """Return all names."""
+    return frozenset((*policy_names(), *VARIED))
+
+
+@cache
+def paper_policy(name: str) -> Scheduling:
+    """
+    Return a policy by name.
+
+    Raises
+    ------
+    BadInput
+        If there is none.
+    """
+    if name not in VARIED:
+        return named_policy(name)
+    base, changed = VARIED[name]
+    return named_policy(base).model_copy(update={"name": name, **changed})
