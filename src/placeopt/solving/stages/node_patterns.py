@@ -14,7 +14,9 @@ from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.node_patterns import (
+    NOTHING_MERGED,
     RELAXES,
+    MergedBundles,
     PatternMaster,
     PatternPricing,
     PlacementRequest,
@@ -23,6 +25,8 @@ from placeopt.formulations.node_patterns import (
     capacity_model,
     capacity_prices,
     job_groups_of,
+    merged_bundles_of,
+    most_busy,
     node_states_of,
     patterns_of_plan,
     placement_requests,
@@ -40,7 +44,9 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.terms.cost_alone import cost_alone
-from placeopt.terms.objective import value
+from placeopt.terms.costs.communication import Communication, close_path, close_path_of_parts
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.objective import value, weight_of
 
 CLOSE = 1e-4
 """The mix is good enough when prices bound the value within this part of it."""
@@ -51,23 +57,25 @@ WHOLE, PLACED = 4.0, 3.2
 Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
 multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.5 and 2.1 to 3.0.
 """
-COST_BOUND = 1.0
-"""Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.0 of a check at 10,000 jobs."""
-CHARGED_ROUNDS = 4
-"""Programs of which jobs are charged before the mix is made whole."""
-COST_SHARE = 1e-5
-"""Part of the value that may be lost for jobs that cost less: a tenth of ``CLOSE``."""
+COST_BOUND = 2.0
+"""Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.5 of a check at 10,000 jobs."""
+CHARGED_ROUNDS = 10
+"""Programs of which jobs are charged before the mix is made whole; with 4 plans cost up to a fifth more."""
+COST_SHARE = 1e-4
+"""Part of the value that may be lost for jobs that cost less: ``CLOSE``."""
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
 GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
 """Cells of the grids that prove the bound: the first before the plan is made, finer ones after it until it is close."""
+GRID_SHARE = 0.5
+"""Part of the time left that a finer grid may take, if it takes as many times longer as it has more cells."""
 CELLS_PER_JOB = 100
 """Cells of finer grids for a job of the round, at most: else small rounds take longer for tables than for all else."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
-FEW_NODES = 64
-"""Nodes that a mix may leave for an integer program of them: in `varied` with 140 to 250 it does not end in time."""
+FEW_NODES = 256
+"""Nodes that a mix may leave for an integer program: 100 to 140 of 1,000 in `varied`, which takes 0.1 to 0.3 s."""
 INTEGER_SHARE, INTEGER_WORK = 0.2, 2.0
 """Part of the time left that this program may take, and its work in deterministic mode."""
 
@@ -125,11 +133,12 @@ def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
         return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
 
 
-def _charges(context: SolveContext) -> IntArray | None:
+def _charges(context: SolveContext, merged: MergedBundles) -> IntArray | None:
     """
-    Return what the mix charges a job in each option for its least cost, shape (O,); None where there is none.
+    Return what the mix charges a job for its least cost, shape (O + M,); None where nothing costs.
 
-    All jobs of the best plan together are charged ``COST_SHARE`` of its value.
+    In each option, with bundles of gangs on a node each where they may be merged; then in each of ``merged``.
+    All jobs of the best plan together, as close as they may be, are charged ``COST_SHARE`` of its value.
     """
     problem, best = context.problem, context.incumbent
     cost = cost_alone(problem, context.weighted)
@@ -137,6 +146,12 @@ def _charges(context: SolveContext) -> IntArray | None:
     total = int(cost[options].sum())
     if not total:
         return None
+    gangs, each = np.concatenate([np.unique(merged.option), merged.option]), merged.together
+    together = np.concatenate([np.ones(len(gangs) - len(each), dtype=np.int64), each])
+    further = close_path_of_parts(problem, gangs, together) - close_path(problem)[gangs]
+    cost_apart = cost[gangs] + weight_of(context.weighted, Communication) * further
+    cost[gangs[: len(gangs) - len(each)]] = cost_apart[: len(gangs) - len(each)]
+    cost = np.concatenate([cost, cost_apart[len(gangs) - len(each) :]])
     charges: IntArray = np.floor(cost * (COST_SHARE * CHARGES * max(best.value, 0) / total)).astype(np.int64)
     return charges
 
@@ -151,17 +166,20 @@ class _PatternSearch:
         """Begin with the patterns of the best plan so far; ``left`` multiples of a check are left to later stages."""
         self.left = left
         self.context, state, best = context, context.base, context.incumbent.allocation
-        self.bundle_groups = bundle_groups_of(context.problem)
-        self.states = node_states_of(state, self.bundle_groups)
-        groups = state_groups_of(self.states)
-        self.groups = len(np.unique(groups))
-        single = self.groups == len(self.states)  # else programs with charges, and tiers, take too long
-        self.job_groups = job_groups_of(state, self.bundle_groups, _charges(context) if single else None)
+        groups = self._group(NOTHING_MERGED)
+        merged = NOTHING_MERGED
+        if self._is_single and weight_of(context.weighted, Communication):
+            merged = merged_bundles_of(state)
+            groups = self._group(merged)
+        # with groups of states, programs with charges, and tiers, take too long
+        charges = _charges(context, merged) if self._is_single else None
+        self.job_groups = job_groups_of(state, self.bundle_groups, charges)
         self.programs = self.objective = self.mixed = 0
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
         self._placed = max(sum(placement is not None for placement in best), 1)
         self._reserved = WHOLE  # in multiples of these seconds
+        self._grid = CELLS, 0.0  # cells of the last grid that proved, and the seconds it took
         self._basis: Basis | None = None
         self._center: IntArray | None = None
         self._least = 0
@@ -169,8 +187,21 @@ class _PatternSearch:
         self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
         self.master.charged = False  # programs take twice as long where jobs are charged
         self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
-        pricing = TieredPricing if single else PatternPricing
+        pricing = TieredPricing if self._is_single else PatternPricing
         self._pricing = pricing(self.bundle_groups, self.states, "up", self._check_time)
+
+    def _group(self, merged: MergedBundles) -> IntArray:
+        """Find bundle groups and states; return the group of each state."""
+        self.bundle_groups = bundle_groups_of(self.context.problem, merged)
+        self.states = node_states_of(self.context.base, self.bundle_groups)
+        groups = state_groups_of(self.states)
+        self.groups = len(np.unique(groups))
+        return groups
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether each state is a group of its own."""
+        return self.groups == len(self.states)
 
     @property
     def _ends(self) -> float:
@@ -313,12 +344,17 @@ class _PatternSearch:
     def prove(self, grids: Iterable[int], reserved: float) -> None:
         """Take the bound that the best prices prove; demands are rounded down there, so it holds."""
         self._reserved = reserved
+        budget = self.context.budget
         with suppress(OutOfTime):
             for cells in grids:
                 small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
                 is_open = not self._is_close(self.context.bounds.value) and not self.context.is_closed
-                if small and self._center is not None and is_open:
+                cells_before, took_s = self._grid
+                in_time = budget.has_left(took_s * cells / cells_before / GRID_SHARE)
+                if small and self._center is not None and is_open and in_time:
+                    began = time.monotonic()
                     self._prove(self._center.copy(), cells)
+                    self._grid = cells, time.monotonic() - began
 
     def _prove(self, price: IntArray, cells: int) -> None:
         pricing = TieredPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
@@ -329,6 +365,8 @@ class _PatternSearch:
         pays = self.context.problem.options.bundles * price[self.bundle_groups.of_option]
         cut = CapacityCut.of_prices(pays, best.pays, self.states.count, self.job_groups.scale)
         self.context.handover.capacity_cut = cut
+        if weight_of(self.context.weighted, Fragmentation):
+            self.context.handover.most_busy = most_busy(pricing, self.bundle_groups, self.states)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""
