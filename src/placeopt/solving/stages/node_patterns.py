@@ -33,18 +33,18 @@ from placeopt.formulations.node_patterns import (
     proven_bound,
     state_groups_of,
 )
-from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.formulations.node_patterns.pricing import CELLS
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy import stop_at
+from placeopt.heuristics.swaps import gathered
 from placeopt.problem import IntArray
 from placeopt.solvers.result import Basis
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
-from placeopt.terms.cost_alone import cost_alone
-from placeopt.terms.costs.communication import Communication, close_path, close_path_of_parts
+from placeopt.solving.stages.pattern_charges import charges_of
+from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import value, weight_of
 
@@ -61,8 +61,8 @@ COST_BOUND = 2.0
 """Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.5 of a check at 10,000 jobs."""
 CHARGED_ROUNDS = 10
 """Programs of which jobs are charged before the mix is made whole; with 4 plans cost up to a fifth more."""
-COST_SHARE = 1e-4
-"""Part of the value that may be lost for jobs that cost less: ``CLOSE``."""
+GATHER_SHARE = 0.3
+"""Part of the time left in which the bundles of gangs are brought closer together."""
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
 GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
@@ -132,30 +132,11 @@ def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     deadline = context.budget.heuristic_deadline() - (1 + search.left) * search.check_s
     with gc_paused():
         start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
-        return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
-
-
-def _charges(context: SolveContext, merged: MergedBundles) -> IntArray | None:
-    """
-    Return what the mix charges a job for its least cost, shape (O + M,); None where nothing costs.
-
-    In each option, with bundles of gangs on a node each where they may be merged; then in each of ``merged``.
-    All jobs of the best plan together, as close as they may be, are charged ``COST_SHARE`` of its value.
-    """
-    problem, best = context.problem, context.incumbent
-    cost = cost_alone(problem, context.weighted)
-    options = [p.option for job, p in enumerate(best.allocation) if p is not None and job not in problem.running]
-    total = int(cost[options].sum())
-    if not total:
-        return None
-    gangs, each = np.concatenate([np.unique(merged.option), merged.option]), merged.together
-    together = np.concatenate([np.ones(len(gangs) - len(each), dtype=np.int64), each])
-    further = close_path_of_parts(problem, gangs, together) - close_path(problem)[gangs]
-    cost_apart = cost[gangs] + weight_of(context.weighted, Communication) * further
-    cost[gangs[: len(gangs) - len(each)]] = cost_apart[: len(gangs) - len(each)]
-    cost = np.concatenate([cost, cost_apart[len(gangs) - len(each) :]])
-    charges: IntArray = np.floor(cost * (COST_SHARE * CHARGES * max(best.value, 0) / total)).astype(np.int64)
-    return charges
+        filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)
+        if weight_of(context.weighted, Communication):
+            ends = min(deadline, context.budget.heuristic_deadline(GATHER_SHARE))
+            filled = gathered(context.problem, filled, context.weighted, stop_at(ends, context.budget.cancelled))
+        return context.incumbent.offer(filled)
 
 
 class _PatternSearch:
@@ -174,7 +155,7 @@ class _PatternSearch:
             merged = merged_bundles_of(state)
             groups = self._group(merged)
         # with groups of states, programs with charges, and tiers, take too long
-        charges = _charges(context, merged) if self._is_single else None
+        charges = charges_of(context, merged) if self._is_single else None
         self.job_groups = job_groups_of(state, self.bundle_groups, charges)
         self.programs = self.objective = self.mixed = 0
         self.check_s = context.budget.offer_s
