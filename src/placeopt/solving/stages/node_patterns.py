@@ -43,7 +43,7 @@ from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
-from placeopt.solving.stages.pattern_charges import charges_of
+from placeopt.solving.stages.pattern_charges import SMALL_NODES, charges_of
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import value, weight_of
@@ -59,8 +59,8 @@ multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.
 """
 COST_BOUND = 2.0
 """Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.5 of a check at 10,000 jobs."""
-CHARGED_ROUNDS = 10
-"""Programs of which jobs are charged before the mix is made whole; with 4 plans cost up to a fifth more."""
+CHARGED_ROUNDS, SMALL_ROUNDS = 10, 4
+"""Programs of which jobs are charged before the mix is made whole; at 1,000 nodes plans cost up to a fifth more with 4."""
 GATHER_SHARE = 0.3
 """Part of the time left in which the bundles of gangs are brought closer together."""
 SMOOTHING = 0.7
@@ -151,7 +151,8 @@ class _PatternSearch:
         self.context, state, best = context, context.base, context.incumbent.allocation
         groups = self._group(NOTHING_MERGED)
         merged = NOTHING_MERGED
-        if self._is_single and weight_of(context.weighted, Communication):
+        small = context.problem.num_nodes <= SMALL_NODES
+        if self._is_single and not small and weight_of(context.weighted, Communication):
             merged = merged_bundles_of(state)
             groups = self._group(merged)
         # with groups of states, programs with charges, and tiers, take too long
@@ -215,7 +216,8 @@ class _PatternSearch:
     def _charge(self) -> None:
         """Mix the patterns known, and a few more, for jobs that are charged; as far as time permits."""
         self.master.charged = True
-        for _ in range(CHARGED_ROUNDS):
+        small = self.context.problem.num_nodes <= SMALL_NODES
+        for _ in range(SMALL_ROUNDS if small else CHARGED_ROUNDS):
             self._check_time()
             if not self._program() or not self._add_at(self.price):
                 return
