@@ -63,7 +63,7 @@ def gathered(
 
     Gangs whose GPUs all communicate alike are looked at, the costliest first, until ``over()`` is true.
     """
-    swaps, found, options = _Swaps(problem, allocation, weighted), [], problem.options
+    found, options = [], problem.options
     for job, placement in enumerate(allocation):
         if placement is None or job in problem.running or len(placement.nodes) == 1:
             continue
@@ -71,6 +71,9 @@ def gathered(
         alike = communication.weight and not communication.edges
         if alike and options.bundles[placement.option] == len(placement.nodes) and options.gpus[placement.option]:
             found.append((-job_cost(problem, job, placement), job))
+    if not found or over():
+        return allocation
+    swaps = _Swaps(problem, allocation, weighted)
     for _, job in sorted(found):
         while not over() and swaps.nearer(job, over):
             pass

@@ -60,7 +60,7 @@ multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.
 COST_BOUND = 2.0
 """Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.5 of a check at 10,000 jobs."""
 CHARGED_ROUNDS, SMALL_ROUNDS = 10, 4
-"""Programs of which jobs are charged before the mix is made whole; at 1,000 nodes plans cost up to a fifth more with 4."""
+"""Last programs, of which jobs are charged; at 1,000 nodes plans cost up to a fifth more with 4."""
 GATHER_SHARE = 0.3
 """Part of the time left in which the bundles of gangs are brought closer together."""
 SMOOTHING = 0.7

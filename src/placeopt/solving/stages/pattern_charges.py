@@ -23,7 +23,8 @@ def charges_of(context: SolveContext, merged: MergedBundles) -> IntArray | None:
     Return what the mix charges a job for its least cost, shape (O + M,); None where nothing costs.
 
     In each option, with bundles of gangs on a node each where they may be merged; then in each of ``merged``.
-    All jobs of the best plan together, as close as they may be, are charged ``COST_SHARE`` of its value, in small rounds less.
+    All jobs of the best plan together, as close as they may be, are charged ``COST_SHARE`` of its value, or
+    ``SMALL_SHARE``.
     """
     problem, best = context.problem, context.incumbent
     cost = cost_alone(problem, context.weighted)
