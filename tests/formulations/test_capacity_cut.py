@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import Enumeration
+from helpers.builders import instance, job, machine, running
 from helpers.small_rounds import random_round
 from placeopt import Engine, generate
 from placeopt.errors import Unsupported
@@ -15,24 +16,30 @@ from placeopt.formulations.node_patterns import (
     capacity_model,
     capacity_prices,
     job_groups_of,
+    merged_bundles_of,
+    most_busy,
     node_states_of,
 )
-from placeopt.problem import Problem, State, compile_problem
+from placeopt.model import Policy
+from placeopt.model.policy import Weights
+from placeopt.problem import IntArray, Problem, State, compile_problem
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import weighted_costs
 
 
-def cut_at(problem: Problem, rng: np.random.Generator) -> CapacityCut:
-    """Return the cut at prices drawn at random."""
-    state, bundle_groups = State(problem), bundle_groups_of(problem)
+def cut_at(problem: Problem, rng: np.random.Generator) -> tuple[CapacityCut, IntArray]:
+    """Return the cut at prices drawn at random, and the GPUs of each node that may become busy."""
+    state = State(problem)
+    bundle_groups = bundle_groups_of(problem, merged_bundles_of(state))
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     pricing = PatternPricing(bundle_groups, states, "down", lambda: None)
     price = rng.integers(0, 3 * job_groups.scale, len(bundle_groups))
     price[pricing.free_of_charge] = 0
     best = pricing.price(price, patterns=False)
     pays = problem.options.bundles * price[bundle_groups.of_option]
-    return CapacityCut.of_prices(pays, best.pays, states.count, job_groups.scale)
+    most = most_busy(pricing, bundle_groups, states)
+    return CapacityCut.of_prices(pays, best.pays, states.count, job_groups.scale), most
 
 
 @pytest.mark.parametrize("first", range(0, 160, 40))
@@ -45,7 +52,7 @@ def test_no_plan_is_cut_off(first: int) -> None:
         if problem.changeable or not weighted_costs(problem):
             continue
         try:
-            cut = cut_at(problem, rng)
+            cut, most = cut_at(problem, rng)
         except Unsupported:
             continue
         everything = Enumeration(problem)
@@ -61,13 +68,42 @@ def test_no_plan_is_cut_off(first: int) -> None:
         assert max(paid) <= cut.most, number
         tight += max(paid) == cut.most
         least = int(np.median(values))
-        relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least, cut=cut)
-        solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
-        assert solution.bound is not None
-        assert solution.bound <= everything.costs(rows)[values >= least].min(), number
+        for busy in (None, most):
+            relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least, cut=cut, most_busy=busy)
+            solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
+            assert solution.bound is not None
+            assert solution.bound <= everything.costs(rows)[values >= least].min(), number
         looked += 1
     assert looked >= 8
     assert tight
+
+
+def test_gpus_beside_a_job_that_takes_all_cpu_stay_idle() -> None:
+    """No job can make them busy: the bound counts them, on that node alone."""
+    greedy_for_cpu, waiting = job("r", cpu_millicores=8000), [job(f"w{i}", cpu_millicores=1000) for i in range(6)]
+    here = [running(greedy_for_cpu, [("n0", [0])])]
+    policy = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
+    round_ = instance(
+        2, [greedy_for_cpu, *waiting], machines=[machine(gpus=4, cpu_millicores=8000)], running=here, policy=policy
+    )
+    problem = compile_problem(round_)
+    state, weighted, bundle_groups = State(problem), weighted_costs(problem), bundle_groups_of(problem)
+    states = node_states_of(state, bundle_groups)
+    most = most_busy(PatternPricing(bundle_groups, states, "down", lambda: None), bundle_groups, states)
+    assert most[0] == 0
+    assert most[1] >= 4
+    everything = Enumeration(problem)
+    rows, values = everything.rows()
+    least = everything.costs(rows)[values == values.max()].min()
+    bounds = [
+        solve(
+            build_cost_relaxation(state, weighted, int(values.max()), most_busy=busy).model,
+            SolveOptions(time_limit_s=30, relax=True),
+        ).bound
+        for busy in (None, most)
+    ]
+    assert bounds[0] == 0
+    assert bounds[1] == least > 0
 
 
 def test_it_raises_the_bound_where_cpu_is_short() -> None:

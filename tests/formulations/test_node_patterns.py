@@ -1,5 +1,6 @@
 """Kinds, states, pricing and layout of patterns, against all patterns and by hand."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -18,6 +19,7 @@ from placeopt.formulations.node_patterns import (
     capacity_model,
     capacity_prices,
     job_groups_of,
+    merged_bundles_of,
     node_states_of,
     patterns_of_plan,
     placement_requests,
@@ -65,6 +67,54 @@ def test_kinds_and_states_by_hand() -> None:
     job_groups = job_groups_of(State(problem), bundle_groups)
     assert sorted(len(jobs) for jobs in job_groups.jobs) == [1, 1, 1, 1, 1]
     assert sorted(job_groups.bundles.tolist()) == [1, 1, 1, 1, 3]
+
+
+def test_merged_bundles_by_hand() -> None:
+    """
+    Four workers of one GPU lie two or four to a node of four; those of two GPUs two, and a single job asks as much.
+
+    Not where the job says one to a node, or CPU is short, or nothing communicates.
+    """
+    jobs = [
+        job("a", workers=4, gpus=1, cpu_millicores=1000, communication=Communication(weight=3)),
+        job("b", workers=2, gpus=2, cpu_millicores=1000, communication=Communication(weight=1)),
+        job("c", workers=2, gpus=2, cpu_millicores=1000, communication=Communication(weight=1), workers_per_node_max=1),
+        job("d", workers=2, gpus=1, cpu_millicores=5000, communication=Communication(weight=1)),
+        job("e", workers=2, gpus=1, cpu_millicores=1000, communication=Communication(weight=0)),
+        job("f", gpus=4, cpu_millicores=2000),
+    ]
+    problem = problem_of(instance(4, jobs, machines=[machine(gpus=4, cpu_millicores=8000)]))
+    merged = merged_bundles_of(State(problem))
+    names = [problem.job_ids[problem.job_class.tolist().index(k)] for k in problem.options.job_class[merged.option]]
+    assert sorted(zip(names, merged.together.tolist(), strict=True)) == [("a", 2), ("a", 4), ("b", 2)]
+    bundle_groups = bundle_groups_of(problem, merged)
+    of = dict(zip(zip(names, merged.together.tolist(), strict=True), bundle_groups.of_merged.tolist(), strict=True))
+    alone = bundle_groups.of_option[np.flatnonzero(problem.options.gpus == 4)]
+    assert of["b", 2] == alone  # the same to a node as the job of four GPUs
+    assert bundle_groups.units[[of["a", 2], of["a", 4]]].tolist() == [2, 4]
+    assert bundle_groups.demand[[of["a", 2], of["a", 4]], 0].tolist() == [2000, 4000]
+    job_groups = job_groups_of(State(problem), bundle_groups)
+    of_a = job_groups.bundle_group == bundle_groups.of_option[0]
+    here = job_groups.job_group == job_groups.job_group[of_a][0]
+    assert sorted(zip(job_groups.together[here].tolist(), job_groups.bundles[here].tolist(), strict=True)) == [
+        (1, 4),
+        (2, 2),
+        (4, 1),
+    ]
+
+
+def test_merged_bundles_are_placed_together() -> None:
+    """Two of them on each node that has their pattern."""
+    problem = problem_of(
+        instance(3, [job("a", workers=4, gpus=1, communication=Communication(weight=3))], machines=[machine(gpus=2)])
+    )
+    state = State(problem)
+    bundle_groups = bundle_groups_of(problem, merged_bundles_of(state))
+    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
+    pair = int(bundle_groups.of_merged[0])
+    number = (job_groups.together == 2).astype(float)
+    (request,) = placement_requests(problem, bundle_groups, states, job_groups, [((0, ((pair, 1),)), 2)], number)
+    assert sorted(Counter(request.nodes).values()) == [2, 2]
 
 
 def test_shares_that_do_not_nest_are_refused() -> None:

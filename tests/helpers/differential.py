@@ -22,6 +22,7 @@ from placeopt.formulations.node_patterns import (
     PatternPricing,
     bundle_groups_of,
     job_groups_of,
+    merged_bundles_of,
     node_states_of,
     proven_bound,
 )
@@ -268,11 +269,11 @@ def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generato
     """Any prices of kinds prove a bound on net value; what is priced for plans pays no more than what is for bounds."""
     if problem.changeable:
         return
+    state = State(problem)
     try:
-        kinds = bundle_groups_of(problem)
+        kinds = bundle_groups_of(problem, merged_bundles_of(state))
     except Unsupported:  # shares that do not nest
         return
-    state = State(problem)
     states, job_groups, held = (
         node_states_of(state, kinds),
         job_groups_of(state, kinds),

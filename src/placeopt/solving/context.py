@@ -80,6 +80,7 @@ class Handover:
     """The relaxation of the whole round, for plans made of it; None where stages see only a part of the round."""
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
     capacity_cut: CapacityCut | None = None  # what patterns of nodes proved of room, at the prices that proved most
+    most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as patterns proved
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open

@@ -70,6 +70,7 @@ def build_cost_relaxation(
     *,
     meetings: bool = True,
     cut: CapacityCut | None = None,
+    most_busy: IntArray | None = None,
 ) -> CostRelaxation:
     """
     Write the relaxation of the cost level among plans worth ``least`` or more.
@@ -78,6 +79,7 @@ def build_cost_relaxation(
     - ``least``: Net value.
     - ``meetings``: Whether interference of starting jobs counts, which makes it larger.
     - ``cut``: What patterns of nodes have proven of room.
+    - ``most_busy``: Shape (N,): GPUs of each node that jobs that start can make busy, at most; None: all that are idle.
 
     Raises ``Unsupported`` if running jobs may be changed, or the relaxation would be too large.
     """
@@ -98,7 +100,7 @@ def build_cost_relaxation(
     path_price = weight_of(weighted, Communication)
     bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price, disturbing)
     capacity_rows = _add_room(builder, node_classes, bundles)
-    busy = _add_busy(builder, node_classes, bundles, weight_of(weighted, Fragmentation))
+    busy = _add_busy(builder, node_classes, bundles, weight_of(weighted, Fragmentation), most_busy)
     resource = problem.options.cost_milli[bundle_groups.option] * weight_of(weighted, ResourceCost)
     mixed = MixedBundles(bundles.column, bundles.place, bundles.profile, bundles.bundles, bundles.gpus, bundles.milli)
     mixes = add_mixes(builder, node_classes, mixed, disturbing)
@@ -207,14 +209,20 @@ def _add_room(builder: ModelBuilder, node_classes: NodeClasses, b: _Bundles) -> 
     return share, gpus, builder.add_rows(b.place[large], b.column[large], 1, NO_LOWER, nodes)
 
 
-def _add_busy(builder: ModelBuilder, node_classes: NodeClasses, b: _Bundles, weight: int) -> _Busy:
-    """Free GPUs of used domains are those of now less those that become busy: at most one a GPU of each bundle."""
+def _add_busy(
+    builder: ModelBuilder, node_classes: NodeClasses, b: _Bundles, weight: int, most_busy: IntArray | None
+) -> _Busy:
+    """
+    Free GPUs of used domains are those of now less those that become busy: at most one a GPU of each bundle.
+
+    No more than ``most_busy`` become so on a node.
+    """
     state, problem, constant = node_classes.state, node_classes.problem, 0
     columns, costs = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for level, free in zip(problem.levels if weight else (), state.level_free, strict=bool(weight)):
         idle = used_idle(state, level, free)
         constant += level.weight * weight * int(idle.sum())
-        most = node_classes.summed(idle)
+        most = node_classes.summed(idle if most_busy is None else np.minimum(idle, most_busy))
         place = np.flatnonzero(most)
         column = builder.add_variables(0, most[place])
         here = np.isin(b.place, place)

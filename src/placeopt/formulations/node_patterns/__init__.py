@@ -9,8 +9,10 @@ are many, the LP mixes what the nodes of a group of states hold together.
 """
 
 from placeopt.formulations.node_patterns.groups import (
+    NOTHING_MERGED,
     BundleGroups,
     JobGroups,
+    MergedBundles,
     NodeStates,
     bundle_groups_of,
     job_groups_of,
@@ -19,17 +21,20 @@ from placeopt.formulations.node_patterns.groups import (
     state_groups_of,
 )
 from placeopt.formulations.node_patterns.master import RELAXES, PatternMaster, proven_bound
+from placeopt.formulations.node_patterns.merged import merged_bundles_of
 from placeopt.formulations.node_patterns.pricing import BestPatterns, NodePattern, PatternPricing
 from placeopt.formulations.node_patterns.realise import PlacementRequest, patterns_of_plan, placement_requests
 from placeopt.formulations.node_patterns.start_prices import CarriedPrices, capacity_model, capacity_prices
-from placeopt.formulations.node_patterns.tiers import TieredPricing
+from placeopt.formulations.node_patterns.tiers import TieredPricing, most_busy
 
 __all__ = [
+    "NOTHING_MERGED",
     "RELAXES",
     "BestPatterns",
     "BundleGroups",
     "CarriedPrices",
     "JobGroups",
+    "MergedBundles",
     "NodePattern",
     "NodeStates",
     "PatternMaster",
@@ -40,6 +45,8 @@ __all__ = [
     "capacity_model",
     "capacity_prices",
     "job_groups_of",
+    "merged_bundles_of",
+    "most_busy",
     "node_states_of",
     "patterns_of_plan",
     "placement_requests",

@@ -18,6 +18,18 @@ CPU_ONLY = -1
 
 
 @dataclass(frozen=True, eq=False)
+class MergedBundles:
+    """M ways of options to put bundles of a job onto one node together."""
+
+    option: IntArray  # (M,)
+    together: IntArray  # (M,) bundles of the job on each of its nodes
+    allowed: BoolArray  # (M, C) node classes on which so many fit while they are idle
+
+
+NOTHING_MERGED = MergedBundles(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=bool))
+
+
+@dataclass(frozen=True, eq=False)
 class BundleGroups:
     """D bundle groups. Shares nest: each size divides the next larger one, so GPUs never waste room between sizes."""
 
@@ -27,6 +39,8 @@ class BundleGroups:
     demand: IntArray  # (D, R) of a bundle
     allowed: BoolArray  # (D, C) node classes on which a bundle fits while they are idle
     of_option: IntArray  # (O,) bundle group of each option's bundles
+    merged: MergedBundles
+    of_merged: IntArray  # (M,) bundle group of each of ``merged``
 
     def __len__(self) -> int:
         """D."""
@@ -42,9 +56,9 @@ def shares_nest(problem: Problem) -> bool:
     return all(larger % smaller == 0 for smaller, larger in pairwise(sizes))
 
 
-def bundle_groups_of(problem: Problem) -> BundleGroups:
+def bundle_groups_of(problem: Problem, merged: MergedBundles = NOTHING_MERGED) -> BundleGroups:
     """
-    Return the bundle groups of all options.
+    Return the bundle groups of all options, and of bundles of gangs that are to lie on one node together.
 
     Where at most one job may hold a GPU every share counts as a whole one; under ``overcommit`` every job as one of
     the jobs that a GPU may hold.
@@ -56,6 +70,13 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
     units = options.gpus * options.bundle_workers
     share = np.where(units > 0, share, 0)
     demand = options.demand * options.bundle_workers[:, None]
+    together = merged.together
+    units, share = (
+        np.concatenate(pair) for pair in ((units, units[merged.option] * together), (share, share[merged.option]))
+    )
+    demand = np.concatenate([demand, demand[merged.option] * together[:, None]])
+    classes = options.node_class_ok.shape[1]
+    allowed = np.concatenate([options.node_class_ok, merged.allowed.reshape(len(together), classes)])
     sizes = tuple(int(size) for size in np.unique(share[share > 0])[::-1])
     if not shares_nest(problem):
         larger, smaller = next(pair for pair in pairwise(sizes) if pair[0] % pair[1])
@@ -63,8 +84,8 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
             f"shares of {larger} and {smaller} thousandths of a GPU: none divides the other, so fillings of whole "
             "nodes are too many"
         )
-    rows = np.column_stack((share, units, demand, options.node_class_ok))
-    distinct, of_option = np.unique(rows, axis=0, return_inverse=True)
+    rows = np.column_stack((share, units, demand, allowed))
+    distinct, of_row = np.unique(rows, axis=0, return_inverse=True)
     resources = demand.shape[1]
     level = np.searchsorted(-np.array(sizes, dtype=np.int64), -distinct[:, 0])
     return BundleGroups(
@@ -73,7 +94,9 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
         units=distinct[:, 1],
         demand=distinct[:, 2 : 2 + resources],
         allowed=distinct[:, 2 + resources :].astype(bool),
-        of_option=of_option.reshape(-1),
+        of_option=of_row.reshape(-1)[: len(options)],
+        merged=merged,
+        of_merged=of_row.reshape(-1)[len(options) :],
     )
 
 
@@ -88,8 +111,8 @@ class JobGroups:
     """
     W starts of groups of waiting jobs: a job of the group runs as a number of bundles of one bundle group.
 
-    ``jobs`` are those of each job group, by arrival as in the file; start i of a job group stands for option i of every
-    job.
+    ``jobs`` are those of each job group, by arrival as in the file; ``place`` tells for which option of every job a
+    start stands. Where ``together`` is more than 1, a bundle of the start is so many of the job's on one node.
     """
 
     jobs: tuple[IntArray, ...]
@@ -99,6 +122,7 @@ class JobGroups:
     bundles: IntArray  # (W,)
     value: IntArray  # (W,)
     charge: IntArray  # (W,) by which the mix prefers jobs that cost less, in 1 / CHARGES of a value; no proof counts it
+    together: IntArray  # (W,)
 
     @cached_property
     def scale(self) -> int:
@@ -118,24 +142,34 @@ def job_groups_of(state: State, bundle_groups: BundleGroups, charge: IntArray | 
     """
     Return the job groups of the jobs that are not placed in ``state``; starts that are worth nothing are left out.
 
-    ``charge``, shape (O,), is what jobs are charged in each option, in 1 / CHARGES of a value; None for nothing.
+    ``charge``, shape (O + M,), is what jobs are charged in each option, and in each with merged bundles, in 1 / CHARGES
+    of a value; None for nothing.
     """
     problem, options = state.problem, state.problem.options
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting[list(problem.running)] = False
     jobs = np.flatnonzero(waiting)
-    charge = np.zeros_like(options.value) if charge is None else charge
-    of_option = np.stack([bundle_groups.of_option, options.bundles, options.value, charge], axis=1)
+    merged = bundle_groups.merged
+    option = np.concatenate([np.arange(len(options)), merged.option])
+    together = np.concatenate([np.ones(len(options), dtype=np.int64), merged.together])
+    group = np.concatenate([bundle_groups.of_option, bundle_groups.of_merged])
+    charge = np.zeros_like(option) if charge is None else charge
+    table = np.stack([group, options.bundles[option] // together, options.value[option], charge, together], axis=1)
+    ways: list[list[tuple[int, ...]]] = [[] for _ in range(len(options))]
+    for o, row in zip(option.tolist(), table.tolist(), strict=True):
+        ways[o].append(tuple(row))
     classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)
     begin, end = problem.class_option_start[classes].tolist(), problem.class_option_start[classes + 1].tolist()
-    keys = [tuple(map(tuple, of_option[a:b].tolist())) for a, b in zip(begin, end, strict=True)]
+    keys = [tuple(map(tuple, ways[a:b])) for a, b in zip(begin, end, strict=True)]
     group_of_class, first = group_by_key(keys)
     job_group = np.array(group_of_class, dtype=np.int64)[of_job]
     order = np.argsort(job_group, kind="stable")
     members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(first)))[:-1]) if first else []
-    starts = [(c, i, *start) for c, k in enumerate(first) for i, start in enumerate(keys[k]) if start[2] > 0]
-    table = np.array(starts, dtype=np.int64).reshape(len(starts), 6)
-    return JobGroups(tuple(members), *table.T)
+    starts = [
+        (c, i, *start) for c, k in enumerate(first) for i, way in enumerate(keys[k]) for start in way if start[2] > 0
+    ]
+    columns = np.array(starts, dtype=np.int64).reshape(len(starts), 7)
+    return JobGroups(tuple(members), *columns.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +183,7 @@ class NodeStates:
     mask: IntArray  # (S,) row in ``allowed``
     allowed: BoolArray  # (M, D) bundle groups that may run on nodes of the state
     binding: IntArray  # (R,) number of nodes that have less of a resource than bundles could ask for
+    num_nodes: int  # N, those on which nothing can run too
 
     def __len__(self) -> int:
         """S."""
@@ -180,6 +215,7 @@ def node_states_of(state: State, bundle_groups: BundleGroups) -> NodeStates:
         mask=distinct[:, 0],
         allowed=masks,
         binding=binding,
+        num_nodes=problem.num_nodes,
     )
 
 

@@ -166,13 +166,24 @@ class PatternMaster:
 
         Parts of a job are worth nothing, but would be given patterns. Returns whether any was used in part.
         """
-        gangs = np.flatnonzero(self._job_groups.bundles > 1)
-        used = values[: len(self._job_groups.job_group)][gangs]
+        job_groups = self._job_groups
+        gangs = np.flatnonzero(job_groups.bundles * job_groups.together > 1)
+        used = values[: len(job_groups.job_group)][gangs]
         low = np.floor(used + EXACT)
-        number = low if down else np.where(used - low > 0.5, low + 1, low)
+        number, rest = low.copy(), np.maximum(used - low, 0)
+        # starts that differ in merged bundles alone are rounded together: the job runs in the one used most
+        alike = np.column_stack([job_groups.job_group, job_groups.place])[gangs]
+        _, row = np.unique(alike, axis=0, return_inverse=True)
+        row = row.reshape(-1)
+        parts = np.bincount(row, weights=rest)
+        more = np.floor(parts + EXACT) if down else np.where(parts % 1 > 0.5, np.ceil(parts), np.floor(parts + EXACT))
+        for i in np.argsort(-rest, kind="stable").tolist():
+            if more[row[i]] >= 1 and rest[i] > EXACT:
+                number[i] += 1
+                more[row[i]] -= 1
         self.least[gangs] = 0 if down else number.astype(np.int64)
         self.most[gangs] = number.astype(np.int64)
-        return bool((used - low > EXACT).any())
+        return bool((rest > EXACT).any())
 
     def release_gangs(self) -> bool:
         """Let jobs of several bundles wait again: whole patterns may have left no room. Tells if some had to run."""

@@ -66,12 +66,13 @@ def placement_requests(
         rack_slots = _Racks(problem, slots[bundle_group])
         for start, job in sorted(taken, key=lambda pair: -int(job_groups.bundles[pair[0]])):
             option = problem.options_of(job)[int(job_groups.place[start])]
-            workers = int(problem.options.bundle_workers[option])
+            together = int(job_groups.together[start])
+            workers = int(problem.options.bundle_workers[option]) * together
             nodes = rack_slots.take(
                 int(job_groups.bundles[start]), int(problem.options.workers_per_node[option]) // workers
             )
             if nodes is not None:
-                yield PlacementRequest(job, option, nodes)
+                yield PlacementRequest(job, option, tuple(node for node in nodes for _ in range(together)))
 
 
 def _jobs_of_starts(

@@ -68,3 +68,16 @@ class TieredPricing:
             out.choice[here] = best.choice + len(out.patterns)
             out.patterns.extend(best.patterns)
         return out
+
+
+def most_busy(pricing: TieredPricing | PatternPricing, bundle_groups: BundleGroups, states: NodeStates) -> IntArray:
+    """
+    Shape (N,): GPUs that bundles of a pattern hold of each node, at most; ``pricing`` rounds demands down.
+
+    A GPU that two bundles share counts twice. Nodes where CPU or memory has run out leave GPUs idle in every plan.
+    """
+    pays = pricing.price(bundle_groups.units, patterns=False).pays
+    most = np.zeros(states.num_nodes, dtype=np.int64)
+    for nodes, held in zip(states.nodes, pays.tolist(), strict=True):
+        most[nodes] = held
+    return most

@@ -14,7 +14,9 @@ from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.node_patterns import (
+    NOTHING_MERGED,
     RELAXES,
+    MergedBundles,
     PatternMaster,
     PatternPricing,
     PlacementRequest,
@@ -23,24 +25,28 @@ from placeopt.formulations.node_patterns import (
     capacity_model,
     capacity_prices,
     job_groups_of,
+    merged_bundles_of,
+    most_busy,
     node_states_of,
     patterns_of_plan,
     placement_requests,
     proven_bound,
     state_groups_of,
 )
-from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.formulations.node_patterns.pricing import CELLS
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy import stop_at
+from placeopt.heuristics.swaps import gathered
 from placeopt.problem import IntArray
 from placeopt.solvers.result import Basis
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
-from placeopt.terms.cost_alone import cost_alone
-from placeopt.terms.objective import value
+from placeopt.solving.stages.pattern_charges import SMALL_NODES, charges_of
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.objective import value, weight_of
 
 CLOSE = 1e-4
 """The mix is good enough when prices bound the value within this part of it."""
@@ -51,25 +57,29 @@ WHOLE, PLACED = 4.0, 3.2
 Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
 multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.5 and 2.1 to 3.0.
 """
-COST_BOUND = 1.0
-"""Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.0 of a check at 10,000 jobs."""
-CHARGED_ROUNDS = 4
-"""Programs of which jobs are charged before the mix is made whole."""
-COST_SHARE = 1e-5
-"""Part of the value that may be lost for jobs that cost less: a tenth of ``CLOSE``."""
+COST_BOUND = 2.0
+"""Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.5 of a check at 10,000 jobs."""
+CHARGED_ROUNDS, SMALL_ROUNDS = 10, 4
+"""Last programs, of which jobs are charged; at 1,000 nodes plans cost up to a fifth more with 4."""
+GATHER_SHARE = 0.3
+"""Part of the time left in which the bundles of gangs are brought closer together."""
 SMOOTHING = 0.7
 """Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
 GRIDS = (CELLS, 10 * CELLS, 50 * CELLS)
 """Cells of the grids that prove the bound: the first before the plan is made, finer ones after it until it is close."""
+GRID_SHARE = 0.5
+"""Part of the time left that a finer grid may take, if it takes as many times longer as it has more cells."""
 CELLS_PER_JOB = 100
 """Cells of finer grids for a job of the round, at most: else small rounds take longer for tables than for all else."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
-FEW_NODES = 64
-"""Nodes that a mix may leave for an integer program of them: in `varied` with 140 to 250 it does not end in time."""
-INTEGER_SHARE, INTEGER_WORK = 0.2, 2.0
-"""Part of the time left that this program may take, and its work in deterministic mode."""
+FEW_NODES = 256
+"""Nodes that a mix may leave for an integer program: 100 to 140 of 1,000 in `varied`, which takes 0.1 to 0.3 s."""
+INTEGER_TRIES = 4
+"""How often it is tried, each time after one more step of rounding: in a third of rounds the first one does not end."""
+INTEGER_SHARE, INTEGER_WORK, INTEGER_GAP = 0.25, 2.0, CLOSE / 20
+"""Part of the time left that each try may take, its work in deterministic mode, and the gap at which it may end."""
 
 
 @dataclass(frozen=True)
@@ -122,23 +132,11 @@ def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     deadline = context.budget.heuristic_deadline() - (1 + search.left) * search.check_s
     with gc_paused():
         start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
-        return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start, deadline))
-
-
-def _charges(context: SolveContext) -> IntArray | None:
-    """
-    Return what the mix charges a job in each option for its least cost, shape (O,); None where there is none.
-
-    All jobs of the best plan together are charged ``COST_SHARE`` of its value.
-    """
-    problem, best = context.problem, context.incumbent
-    cost = cost_alone(problem, context.weighted)
-    options = [p.option for job, p in enumerate(best.allocation) if p is not None and job not in problem.running]
-    total = int(cost[options].sum())
-    if not total:
-        return None
-    charges: IntArray = np.floor(cost * (COST_SHARE * CHARGES * max(best.value, 0) / total)).astype(np.int64)
-    return charges
+        filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)
+        if weight_of(context.weighted, Communication):
+            ends = min(deadline, context.budget.heuristic_deadline(GATHER_SHARE))
+            filled = gathered(context.problem, filled, context.weighted, stop_at(ends, context.budget.cancelled))
+        return context.incumbent.offer(filled)
 
 
 class _PatternSearch:
@@ -151,17 +149,21 @@ class _PatternSearch:
         """Begin with the patterns of the best plan so far; ``left`` multiples of a check are left to later stages."""
         self.left = left
         self.context, state, best = context, context.base, context.incumbent.allocation
-        self.bundle_groups = bundle_groups_of(context.problem)
-        self.states = node_states_of(state, self.bundle_groups)
-        groups = state_groups_of(self.states)
-        self.groups = len(np.unique(groups))
-        single = self.groups == len(self.states)  # else programs with charges, and tiers, take too long
-        self.job_groups = job_groups_of(state, self.bundle_groups, _charges(context) if single else None)
+        groups = self._group(NOTHING_MERGED)
+        merged = NOTHING_MERGED
+        small = context.problem.num_nodes <= SMALL_NODES
+        if self._is_single and not small and weight_of(context.weighted, Communication):
+            merged = merged_bundles_of(state)
+            groups = self._group(merged)
+        # with groups of states, programs with charges, and tiers, take too long
+        charges = charges_of(context, merged) if self._is_single else None
+        self.job_groups = job_groups_of(state, self.bundle_groups, charges)
         self.programs = self.objective = self.mixed = 0
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
         self._placed = max(sum(placement is not None for placement in best), 1)
         self._reserved = WHOLE  # in multiples of these seconds
+        self._grid = CELLS, 0.0  # cells of the last grid that proved, and the seconds it took
         self._basis: Basis | None = None
         self._center: IntArray | None = None
         self._least = 0
@@ -169,8 +171,21 @@ class _PatternSearch:
         self.master = PatternMaster(self.bundle_groups, self.states, groups, self.job_groups, self._held)
         self.master.charged = False  # programs take twice as long where jobs are charged
         self.master.add_plan(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
-        pricing = TieredPricing if single else PatternPricing
+        pricing = TieredPricing if self._is_single else PatternPricing
         self._pricing = pricing(self.bundle_groups, self.states, "up", self._check_time)
+
+    def _group(self, merged: MergedBundles) -> IntArray:
+        """Find bundle groups and states; return the group of each state."""
+        self.bundle_groups = bundle_groups_of(self.context.problem, merged)
+        self.states = node_states_of(self.context.base, self.bundle_groups)
+        groups = state_groups_of(self.states)
+        self.groups = len(np.unique(groups))
+        return groups
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether each state is a group of its own."""
+        return self.groups == len(self.states)
 
     @property
     def _ends(self) -> float:
@@ -201,7 +216,8 @@ class _PatternSearch:
     def _charge(self) -> None:
         """Mix the patterns known, and a few more, for jobs that are charged; as far as time permits."""
         self.master.charged = True
-        for _ in range(CHARGED_ROUNDS):
+        small = self.context.problem.num_nodes <= SMALL_NODES
+        for _ in range(SMALL_ROUNDS if small else CHARGED_ROUNDS):
             self._check_time()
             if not self._program() or not self._add_at(self.price):
                 return
@@ -264,20 +280,30 @@ class _PatternSearch:
             self._fill_last_nodes()
 
     def _fill_last_nodes(self) -> None:
-        """Fill the nodes that are left by an integer program, or by diving, where that is better."""
-        rest, whole = self.master.copy(), self._integers()
-        close = whole is not None and self._is_close(self.objective, rest.worth(whole))
+        """Fill the nodes that are left by an integer program; where it ends with less, round a step and try again."""
+        best, worth, close = None, 0, False
+        for _ in range(INTEGER_TRIES):
+            rest, whole = self.master.copy(), self._integers()
+            if whole is not None and (best is None or rest.worth(whole) > worth):
+                best, worth = (rest, whole), rest.worth(whole)
+            close = best is not None and self._is_close(self.objective, worth)
+            if close or not self._round_step():
+                break
         if not close:
             self._dive_on()
-        if whole is not None and (close or rest.worth(whole) > self.objective):
-            self.master, self.values, self.objective = rest, whole.astype(np.float64), rest.worth(whole)
+        if best is not None and (close or worth > self.objective):
+            self.master, self.values, self.objective = best[0], best[1].astype(np.float64), worth
             self.master.take(self.values)
 
     def _dive_on(self) -> None:
         """Round the largest parts, and mix again for the nodes that are left, until none is."""
         for _ in range(MOST_ROUNDS):
-            if not self.master.take(self.values) or not self._again():
+            if not self._round_step():
                 return
+
+    def _round_step(self) -> bool:
+        """Round the largest parts, and mix again; tell whether parts may be left."""
+        return self.master.take(self.values) and self._again()
 
     def _again(self) -> bool:
         """Mix the best patterns for the nodes that are left; tell whether there is a new mix."""
@@ -288,6 +314,7 @@ class _PatternSearch:
         """Return a good mix in whole numbers of the patterns known, for the nodes that are left; None without one."""
         budget = self.context.budget
         options = budget.options(INTEGER_WORK, min(self._left_s, INTEGER_SHARE * budget.left_s))
+        options = replace(options, gap=INTEGER_GAP)
         solution = self.context.solvers.solve(budget.integer_solver, self.master.model(budget.deadline), options)
         return solution.values
 
@@ -313,12 +340,17 @@ class _PatternSearch:
     def prove(self, grids: Iterable[int], reserved: float) -> None:
         """Take the bound that the best prices prove; demands are rounded down there, so it holds."""
         self._reserved = reserved
+        budget = self.context.budget
         with suppress(OutOfTime):
             for cells in grids:
                 small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
                 is_open = not self._is_close(self.context.bounds.value) and not self.context.is_closed
-                if small and self._center is not None and is_open:
+                cells_before, took_s = self._grid
+                in_time = budget.has_left(took_s * cells / cells_before / GRID_SHARE)
+                if small and self._center is not None and is_open and in_time:
+                    began = time.monotonic()
                     self._prove(self._center.copy(), cells)
+                    self._grid = cells, time.monotonic() - began
 
     def _prove(self, price: IntArray, cells: int) -> None:
         pricing = TieredPricing(self.bundle_groups, self.states, "down", self._check_time, cells)
@@ -329,6 +361,8 @@ class _PatternSearch:
         pays = self.context.problem.options.bundles * price[self.bundle_groups.of_option]
         cut = CapacityCut.of_prices(pays, best.pays, self.states.count, self.job_groups.scale)
         self.context.handover.capacity_cut = cut
+        if weight_of(self.context.weighted, Fragmentation):
+            self.context.handover.most_busy = most_busy(pricing, self.bundle_groups, self.states)
 
     def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""

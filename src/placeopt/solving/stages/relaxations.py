@@ -210,6 +210,7 @@ def solve_cost_relaxation(context: SolveContext, value: int) -> tuple[CostRelaxa
         value,
         context.budget.deadline,
         cut=context.handover.capacity_cut,
+        most_busy=context.handover.most_busy,
     )
     try:
         relaxation = build(meetings=_meetings_matter(context))

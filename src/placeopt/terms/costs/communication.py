@@ -9,6 +9,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem.growth import grown_paths
 from placeopt.terms.costs.rank_assignment import price_by_ranks, price_remaining
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Form
@@ -195,6 +196,23 @@ def close_path(problem: Problem) -> IntArray:
     pairs = np.maximum(gpus * (gpus - 1) // 2, 1)
     traffic = np.array([_traffic(problem, o) for o in range(len(options))], dtype=np.int64)
     path: IntArray = traffic * problem.best_path // pairs
+    return path
+
+
+def close_path_of_parts(problem: Problem, option: IntArray, together: IntArray) -> IntArray:
+    """
+    Shape (M,): weighted path of a job in each ``option`` that has ``together`` workers on each of its nodes.
+
+    The GPUs of a node, and the nodes, are as close to each other as any are. Only of jobs without traffic graphs.
+    """
+    options, topology = problem.options, problem.topology
+    inside = [grown_paths(table, len(table)) for table in {id(t): t for t in topology.distance}.values()]
+    across = topology.min_node_distance() or 0
+    weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class[option]]
+    gpus, total = options.gpus[option] * together, options.gpus[option] * options.workers[option]
+    nodes = total // gpus
+    within = np.array([min(int(p[k]) for p in inside if len(p) > k) for k in gpus.tolist()], dtype=np.int64)
+    path: IntArray = weight * (nodes * within + across * (total * total - nodes * gpus * gpus) // 2)
     return path
 
 
