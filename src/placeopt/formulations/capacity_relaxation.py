@@ -53,7 +53,7 @@ class CapacityRelaxation:
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
         keeps these rows, so the most valuable set bounds the value of what can be placed.
 
-        ``option_cost``: shape (O,), what a job in the option costs; may be negative; rounded to the ``fine``-th part of the
+        ``option_cost``: shape (O,), what a job in the option costs; may be negative; rounded to a ``fine``-th of the
         largest.
         """
         options = self.problem.options
