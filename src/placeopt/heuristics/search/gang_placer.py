@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.search.incremental_solution import Guide
+from placeopt.heuristics.search.insertion_order import largest_domain
 from placeopt.problem import UNLIMITED, IntArray
 from placeopt.problem.growth import grown_paths
 
@@ -28,8 +29,8 @@ class GangPlacer:
     """
     Chooses nodes by cost, rent and lost room for a job whose GPUs all communicate alike; rents are the guide's.
 
-    A node with 8 idle GPUs that takes one bundle of 4 loses room for a bundle of 8, if the round has such: each GPU of
-    that counts as a pair of GPUs over the longest path.
+    A node with 8 idle GPUs that takes bundles of 4 loses room for a bundle of 8, if the round has such. For jobs that
+    fill half of a domain each GPU of that counts as a pair of GPUs over the longest path.
 
     With k of the job's K GPUs below an edge, the edge costs its weight x k (K - k): so the cost of j bundles on a node
     depends on j alone, and the best nodes of a domain are found by dynamic programming over them, for every number of
@@ -50,6 +51,7 @@ class GangPlacer:
         options = self._problem.options
         whole = (options.bundle_gpus > 1) & (options.milli == 1000)
         self._sizes = np.unique(options.bundle_gpus[whole])[::-1][:MOST_SIZES].tolist()
+        self._domain_gpus = largest_domain(self._problem)
         self._pair = weight * topology.max_distance
         self._leave = root[topology.node_machine] + topology.node_uplink  # (N,)
 
@@ -82,7 +84,7 @@ class GangPlacer:
         price = weight * (self._leave[nodes][:, None] * (k * (total - k)) + inside)  # (n, j)
         if self._guide is not None:
             price = price + self._guide.rent(gpus, nodes)[:, None] * np.arange(len(k))
-        if options.milli[option] == 1000:
+        if options.milli[option] == 1000 and 2 * total >= self._domain_gpus:  # narrow ones fill what is left
             price = price + self._pair * self._broken(nodes, gpus, k)
         labels, row = np.unique(domain, return_inverse=True)
         uplink = np.where(labels >= 0, topology.domain_uplink[labels], 0) if len(topology.domain_uplink) else 0 * labels

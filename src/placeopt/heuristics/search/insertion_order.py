@@ -95,7 +95,7 @@ class InsertionOrder:
         self._cost_per_share: np.ndarray = (self._path_cost if guide is None else of_jobs(guide.surplus)) / share
         self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
         parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
-        self._half = 500 * _largest_domain(problem)
+        self._half = 500 * largest_domain(problem)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
 
     def queue(
@@ -148,7 +148,7 @@ class InsertionOrder:
         return np.sort(by_class[kept])
 
 
-def _largest_domain(problem: Problem) -> int:
+def largest_domain(problem: Problem) -> int:
     """Return the GPUs of the largest domain that holds nodes; without domains more than there are."""
     domain, gpus = problem.topology.node_domain, np.diff(problem.node_gpu_start)
     inside = domain >= 0
