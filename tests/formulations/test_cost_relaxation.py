@@ -9,7 +9,8 @@ from helpers.brute_force import Enumeration
 from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
 from placeopt.errors import Unsupported
-from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
+from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
 from placeopt.formulations.cost_relaxation.node_classes import LeastPaths
 from placeopt.model import Communication, Domain, Instance, Policy, Split
 from placeopt.model.policy import Changes, Weights
@@ -17,13 +18,15 @@ from placeopt.problem import Placement, State, compile_problem
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
-from placeopt.terms.objective import weighted_costs
+from placeopt.terms.objective import value, weighted_costs
 
 
 def bound_of(round_: Instance, least: int) -> int:
     """Return what the relaxation proves of plans worth ``least`` or more."""
     problem = compile_problem(round_)
-    relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least)
+    state = State(problem)
+    capacity, held = build_capacity_relaxation(state), value(problem, state.allocation())
+    relaxation = build_cost_relaxation(state, weighted_costs(problem), least)
     solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
     assert solution.bound is not None
     duals = np.zeros(relaxation.model.num_rows) if solution.duals is None else solution.duals
@@ -31,8 +34,14 @@ def bound_of(round_: Instance, least: int) -> int:
     for _ in range(3):
         whole = with_whole_jobs(relaxation, duals)
         found.append(dual_bound(whole.model, whole.multipliers))
+        if problem.shares_bind and relaxation.value_rows:
+            roster = make_roster_model(relaxation, whole, capacity, least - held)
+            cheapest = solve(roster.model, SolveOptions(time_limit_s=30)).bound
+            assert cheapest is not None
+            relaxation, whole = roster.bound_with(relaxation, cheapest)
+            found.append(dual_bound(whole.model, whole.multipliers))
         again = solve(whole.raised_costs, SolveOptions(time_limit_s=30, relax=True))
-        duals = duals if again.duals is None else again.duals
+        duals = np.zeros(relaxation.model.num_rows) if again.duals is None else again.duals
     whole = with_whole_jobs(relaxation, duals + np.random.default_rng(least).normal(0, 100, len(duals)))
     return max(*found, dual_bound(whole.model, whole.multipliers))  # any prices prove something that holds
 
@@ -154,3 +163,29 @@ def test_running_jobs_that_may_be_changed_are_refused() -> None:
     problem = compile_problem(instance(1, [here], running=runs, policy=policy))
     with pytest.raises(Unsupported, match="stay as they are"):
         build_cost_relaxation(State(problem), weighted_costs(problem), 0)
+
+
+def test_sets_of_jobs_that_reach_the_value() -> None:
+    """Of gangs worth 4 and 3 that cost 4 and 1 a bundle, value 4 needs the dear one; a price of value allows 4 / 3."""
+    nodes = tuple(node(f"n{i}") for i in range(6))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    dear, cheap = (
+        job(name, workers=4, gpus=1, value=worth, communication=Communication(weight=weight))
+        for name, worth, weight in (("dear", 4, 4), ("cheap", 3, 1))
+    )
+    other = job("other", workers=4, gpus=1, value=3, communication=Communication(weight=1))
+    round_ = instance(nodes, [dear, cheap, other], machines=[machine(gpus=1)], policy=policy)
+    problem = compile_problem(round_)
+    state = State(problem)
+    relaxation = build_cost_relaxation(state, weighted_costs(problem), 4)
+    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
+    assert solution.duals is not None
+    whole = with_whole_jobs(relaxation, solution.duals)
+    roster = make_roster_model(relaxation, whole, build_capacity_relaxation(state), 4)
+    cheapest = solve(roster.model, SolveOptions(time_limit_s=30)).bound
+    assert cheapest is not None
+    cut = roster.bound_with(relaxation, cheapest)[1]
+    best, least, _ = Enumeration(problem).best()
+    assert best == 4
+    assert dual_bound(whole.model, whole.multipliers) < least * 3 // 4
+    assert least * 999 // 1000 <= dual_bound(cut.model, cut.multipliers) <= least

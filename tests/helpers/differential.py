@@ -16,7 +16,7 @@ from placeopt.check import violations
 from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
-from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
 from placeopt.formulations.gpu_patterns import build_gpu_patterns, gpu_milli_objective
 from placeopt.formulations.node_patterns import (
     PatternPricing,
@@ -314,15 +314,23 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
     """Flows, and whole jobs at their prices, bound the cost among plans of the best value."""
     if problem.changeable or not weighted:
         return
-    flows = build_cost_relaxation(relaxed_state(open_state(problem)), weighted, best)
+    state = relaxed_state(open_state(problem))
+    flows, held = build_cost_relaxation(state, weighted, best), value(problem, state.allocation())
     relaxed = flows.model
-    for _ in range(2):
+    for first in (True, False):
         solution = load("highs")(relaxed, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
         report.solves += 1
-        bounds = [solution.bound if relaxed is flows.model else None]
+        bounds = [solution.bound if first else None]
         if solution.duals is not None:
             whole = with_whole_jobs(flows, solution.duals)
             bounds.append(dual_bound(whole.model, whole.multipliers))
+            if problem.shares_bind and flows.value_rows:
+                roster = make_roster_model(flows, whole, build_capacity_relaxation(state), best - held)
+                cheapest = load("highs")(roster.model, SolveOptions(time_limit_s=TIME_LIMIT_S))
+                report.solves += 1
+                if cheapest.bound is not None:
+                    flows, whole = roster.bound_with(flows, cheapest.bound)
+                    bounds.append(dual_bound(whole.model, whole.multipliers))
             relaxed = whole.raised_costs
         report.mismatches += [
             f"flows: bound {b} above the least cost {least}" for b in bounds if b is not None and b > least

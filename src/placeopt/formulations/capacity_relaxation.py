@@ -36,7 +36,12 @@ class CapacityRelaxation:
     _state: State
 
     def model(
-        self, option_cost: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
+        self,
+        option_cost: np.ndarray | None = None,
+        least_value: int = 0,
+        deadline: float = float("inf"),
+        *,
+        fine: int = FINE,
     ) -> LinearModel:
         """
         Return the model of the most valuable set of jobs.
@@ -48,7 +53,8 @@ class CapacityRelaxation:
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
         keeps these rows, so the most valuable set bounds the value of what can be placed.
 
-        ``option_cost``: shape (O,), what a job in the option costs; may be negative; rounded to 1e-6 of the largest.
+        ``option_cost``: shape (O,), what a job in the option costs; may be negative; rounded to a ``fine``-th of the
+        largest.
         """
         options = self.problem.options
         builder = ModelBuilder(deadline)
@@ -66,7 +72,7 @@ class CapacityRelaxation:
             return builder.build()
         builder.add_row(columns, value, least_value, int((value * self.jobs).clip(0).sum()))
         price = option_cost[self.option]
-        scaled = np.rint(price * (FINE / max(float(np.abs(price).max(initial=0.0)), 1e-9))).astype(np.int64)
+        scaled = np.rint(price * (fine / max(float(np.abs(price).max(initial=0.0)), 1e-9))).astype(np.int64)
         builder.set_objective(columns, scaled, "min")
         return builder.build()
 

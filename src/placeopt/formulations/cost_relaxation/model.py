@@ -59,6 +59,7 @@ class CostRelaxation:
     bundle_columns: list[BundleColumns]
     path_price: int  # cost of a unit of weighted path
     capacity_rows: tuple[IntArray, IntArray, IntArray]  # rows by class of nodes: GPU share, whole GPUs, large bundles
+    value_rows: tuple[int, ...]  # rows that hold for every set of jobs that is worth enough, wherever these are
     relaxes: tuple[str, ...]
 
 
@@ -93,8 +94,10 @@ def build_cost_relaxation(
     chosen = builder.add_variables(0, bundle_groups.jobs)
     _add_choices(builder, problem, bundle_groups, chosen)
     held = value(problem, state.allocation())
+    value_rows: tuple[int, ...] = ()
     if least > held:
-        builder.add_row(chosen, problem.options.value[bundle_groups.option], least - held, NO_UPPER)
+        worth = problem.options.value[bundle_groups.option]
+        value_rows = (builder.add_row(chosen, worth, least - held, NO_UPPER),)
     if cut is not None:
         cut.add_to(builder, chosen, bundle_groups.option)
     path_price = weight_of(weighted, Communication)
@@ -114,6 +117,7 @@ def build_cost_relaxation(
         bundle_columns,
         path_price,
         capacity_rows,
+        value_rows,
         _relaxes(problem, weighted, meetings=disturbing > 0),
     )
 

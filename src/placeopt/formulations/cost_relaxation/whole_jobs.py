@@ -17,6 +17,7 @@ from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
 from placeopt.formulations.cost_relaxation.model import CostRelaxation
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem
+from placeopt.problem.classes import group_by_key
 
 MOST_BUNDLES = 128
 """Bundles of a job up to which it is looked at as a whole; larger ones stay relaxation."""
@@ -97,7 +98,7 @@ def _cheapest(relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes
     inside = np.where(on.path[able] < FAR, scale * (on.path[able] + on.higher[able][:, None] * j), FAR)
     cost = np.where(inside < FAR, inside + rent[able][:, None] * j, FAR)
     own = relaxation.node_classes.own
-    parts = _parts(problem, able, cost, bundle_group, scale, own)
+    parts = _parts(problem, able, cost, bundle_group, scale, own, relaxation.node_classes.place)
     for split in bundle_group.splits:
         if len(bundle_group.splits) > 1 or not np.array_equal(problem.split_domain[split.level], own):
             break
@@ -108,13 +109,19 @@ def _cheapest(relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes
 
 
 def _parts(
-    problem: Problem, nodes: IntArray, cost: IntArray, bundle_group: BundleGroup, scale: int, own: IntArray
+    problem: Problem,
+    nodes: IntArray,
+    cost: IntArray,
+    bundle_group: BundleGroup,
+    scale: int,
+    own: IntArray,
+    place: IntArray,
 ) -> IntArray:
     """Shape (bundles + 1,): least cost of each number of bundles in one ``own`` domain; ``FAR`` if none takes them."""
     topology, bundles = problem.topology, bundle_group.bundles
     apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself
     domain = np.where(own[nodes] >= 0, own[nodes], apart[nodes])
-    order = np.lexsort((*cost.T, domain))
+    order = np.lexsort((place[nodes], domain))  # nodes of a class cost the same, or nearly always
     domain, cost = domain[order], cost[order]
     names, start, row = np.unique(domain, return_index=True, return_inverse=True)
     turn = np.arange(len(row)) - start[row]
@@ -123,8 +130,8 @@ def _parts(
     table[row, turn] = cost
     edge = np.append(topology.domain_uplink, np.zeros(problem.num_nodes, dtype=np.int64))[names]
     k = bundle_group.gpus * np.arange(bundles + 1)
-    keys = np.column_stack((edge, table.reshape(len(names), -1)))  # domains of equal nodes need to be looked at once
-    unlike = np.unique(keys, axis=0, return_index=True)[1]
+    keys = np.column_stack((edge, table.reshape(len(names), -1)))
+    unlike = group_by_key(key.tobytes() for key in keys)[1]  # domains of equal nodes need to be looked at once
     table, edge = table[unlike], edge[unlike]
     best = np.full((len(table), bundles + 1), FAR, dtype=np.int64)
     best[:, 0] = 0

@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.search.incremental_solution import Guide
+from placeopt.heuristics.search.insertion_order import largest_domain
 from placeopt.problem import UNLIMITED, IntArray
 from placeopt.problem.growth import grown_paths
 
@@ -20,9 +21,16 @@ DOMAINS = 4
 """Domains of a higher level tried, the tightest first."""
 
 
+MOST_SIZES = 4
+"""Sizes of bundles for which room is kept together, the largest."""
+
+
 class GangPlacer:
     """
-    Chooses nodes by their cost for a job whose GPUs all communicate alike, and by the guide's rent.
+    Chooses nodes by cost, rent and lost room for a job whose GPUs all communicate alike; rents are the guide's.
+
+    A node with 8 idle GPUs that takes bundles of 4 loses room for a bundle of 8, if the round has such. For jobs that
+    fill half of a domain each GPU of that counts as a pair of GPUs over the longest path.
 
     With k of the job's K GPUs below an edge, the edge costs its weight x k (K - k): so the cost of j bundles on a node
     depends on j alone, and the best nodes of a domain are found by dynamic programming over them, for every number of
@@ -40,6 +48,11 @@ class GangPlacer:
         for m, table in enumerate(topology.distance):
             self._inside[m, : len(table) + 1] = inside[id(table)]
         root = np.array([int(root.min(initial=UNLIMITED)) for root in topology.root], dtype=np.int64)
+        options = self._problem.options
+        whole = (options.bundle_gpus > 1) & (options.milli == 1000)
+        self._sizes = np.unique(options.bundle_gpus[whole])[::-1][:MOST_SIZES].tolist()
+        self._domain_gpus = largest_domain(self._problem)
+        self._pair = weight * topology.max_distance
         self._leave = root[topology.node_machine] + topology.node_uplink  # (N,)
 
     def nodes(self, option: int) -> list[int] | None:
@@ -71,12 +84,25 @@ class GangPlacer:
         price = weight * (self._leave[nodes][:, None] * (k * (total - k)) + inside)  # (n, j)
         if self._guide is not None:
             price = price + self._guide.rent(gpus, nodes)[:, None] * np.arange(len(k))
+        if options.milli[option] == 1000 and 2 * total >= self._domain_gpus:  # narrow ones fill what is left
+            price = price + self._pair * self._broken(nodes, gpus, k)
         labels, row = np.unique(domain, return_inverse=True)
         uplink = np.where(labels >= 0, topology.domain_uplink[labels], 0) if len(topology.domain_uplink) else 0 * labels
         order = np.lexsort((-rooms, row))
         table = _Domains(labels, nodes[order], rooms[order], price[order], row[order], bundles)
         table.cross(weight * uplink, gpus)
         return table
+
+    def _broken(self, nodes: IntArray, gpus: int, k: IntArray) -> IntArray:
+        """Shape (n, j): GPUs of the room for larger bundles that j bundles of ``gpus``, ``k`` GPUs in all, break up."""
+        problem = self._problem
+        free = self.candidates.state.gpu_jobs == 0
+        idle = np.bincount(problem.gpu_node[free], minlength=problem.num_nodes)[nodes][:, None]
+        left, j = np.maximum(idle - k, 0), np.arange(len(k))
+        out = np.zeros(left.shape, dtype=np.int64)
+        for size in self._sizes:
+            out += size * np.maximum(idle // size - left // size - j * (gpus // size), 0)
+        return out
 
     def _anywhere(self, domains: _Domains, bundles: int) -> list[int] | None:
         alone = domains.whole()

@@ -58,8 +58,9 @@ class InsertionOrder:
 
     Most value per GPU share comes first, always. Among equals, least cost beyond that comes first, by the guide, or by
     the traffic of a job whose GPUs are as close as possible; a knapsack chooses the jobs that fill the free share. They
-    are placed the hardest first: most demand within one domain, then the largest bundles, so that small ones fill the
-    remaining gaps, then most traffic. All others follow, as far as they find room.
+    are placed the hardest first: those that fill half of a domain or more, first the ones that a split keeps inside
+    domains, then by most traffic; the others by demand within one domain, then the largest bundles, so that small ones
+    fill the remaining gaps, then most traffic. All others follow, as far as they find room.
 
     - ``able``, (J,): Jobs that have a way to run and do not run now.
     - ``density``, (J,): Value per thousandth of a GPU, in the most valuable option.
@@ -94,6 +95,7 @@ class InsertionOrder:
         self._cost_per_share: np.ndarray = (self._path_cost if guide is None else of_jobs(guide.surplus)) / share
         self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
         parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
+        self._half = 500 * largest_domain(problem)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
 
     def queue(
@@ -127,7 +129,11 @@ class InsertionOrder:
             taken = np.isin(ranked, chosen)
         at, rest = ranked[taken], ranked[~taken]
         hard = np.maximum(self._bundle[at], self._together[at])
-        hardest = at[np.lexsort((at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard))]
+        together = np.where(self._together[at] >= self._half, self._together[at], 0)
+        wide = (self._milli[at] >= self._half) & (self._milli[at] > self._bundle[at])
+        first_by_path = np.where(wide, self._path_cost[at], 0)
+        keys = (-self._milli[at], -self._path_cost[at], -self._bundle[at], -hard, -first_by_path, -together)
+        hardest = at[np.lexsort((at, *keys))]
         leading = np.array([] if first is None else [first], dtype=np.int64)
         return np.concatenate([leading, hardest, rest])
 
@@ -140,3 +146,10 @@ class InsertionOrder:
         position = np.arange(len(by_class)) - np.searchsorted(classes, classes)
         kept = (position * self.least[by_class] < free) | (by_class == first)
         return np.sort(by_class[kept])
+
+
+def largest_domain(problem: Problem) -> int:
+    """Return the GPUs of the largest domain that holds nodes; without domains more than there are."""
+    domain, gpus = problem.topology.node_domain, np.diff(problem.node_gpu_start)
+    inside = domain >= 0
+    return int(np.bincount(domain[inside], gpus[inside]).max()) if inside.any() else 2 * problem.num_gpus + 1

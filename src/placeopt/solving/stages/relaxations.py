@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from placeopt.errors import OutOfTime, PlaceoptError, Unsupported
 from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
-from placeopt.formulations.cost_relaxation import CostRelaxation, WholeJobs, build_cost_relaxation, with_whole_jobs
+from placeopt.formulations.cost_relaxation import (
+    CostRelaxation,
+    WholeJobs,
+    build_cost_relaxation,
+    make_roster_model,
+    with_whole_jobs,
+)
 from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
 from placeopt.problem.free_capacity import only_shares_bind
@@ -147,19 +153,22 @@ class CostRelaxationBound:
 
 def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]) -> WholeJobs | None:
     """
-    Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain.
+    Take in what the same prices prove of whole jobs and of sets of them, then better ones, while there is gain.
 
-    Returns the last prices; None where there was no time for any.
+    Returns the last prices of whole jobs; None where there was no time for any.
     """
-    began, whole, budget = time.monotonic(), None, context.budget
+    began, priced, budget = time.monotonic(), None, context.budget
     for _ in range(MOST_PRICES):
         before = context.bounds.cost or 0
         try:
-            whole = with_whole_jobs(relaxation, duals, budget.deadline)
+            whole = priced = with_whole_jobs(relaxation, duals, budget.deadline)
+            bound = dual_bound(whole.model, whole.multipliers)
+            context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
+            relaxation, whole = _with_roster(context, relaxation, whole)
         except OutOfTime:
             budget.stopped()
             break
-        bound = dual_bound(whole.model, whole.multipliers)
+        bound = max(bound, dual_bound(whole.model, whole.multipliers))
         context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
         late = budget.is_past(began + SHARPEN_SHARE * budget.left_s)
         if bound < before + max(1, before // WORTH_IT) or late or budget.stopped():
@@ -168,7 +177,28 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
         if solution.duals is None:
             break
         duals = solution.duals
-    return whole
+    return priced
+
+
+ROSTER_SHARE, ROSTER_WORK = 0.1, 2.0
+"""Part of the time left that the cheapest set of jobs at given prices may take, and deterministic work."""
+
+
+def _with_roster(
+    context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs
+) -> tuple[CostRelaxation, WholeJobs]:
+    """Return both with what the cheapest set of jobs costs at the prices; as they are where that is not known."""
+    capacity, budget = context.handover.capacity_plan, context.budget
+    if capacity is None or not relaxation.value_rows:
+        return relaxation, whole
+    least = context.incumbent.value - value(context.problem, context.open.allocation())
+    try:
+        roster = make_roster_model(relaxation, whole, capacity.relaxation, least, budget.deadline)
+    except Unsupported:  # numbers too large to be exact
+        return relaxation, whole
+    options = budget.options(ROSTER_WORK, ROSTER_SHARE * budget.left_s)
+    solution = context.solvers.solve(budget.integer_solver, roster.model, options)
+    return (relaxation, whole) if solution.bound is None else roster.bound_with(relaxation, solution.bound)
 
 
 SIMPLEX_WORK = 20.0
@@ -239,7 +269,7 @@ def relaxation_options(context: SolveContext) -> SolveOptions:
 
 def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> Guide:
     """Return what jobs cost beyond what they are worth, and rents of nodes by their classes."""
-    model, prices = relaxation.model, whole.multipliers
+    model, prices = whole.model, whole.multipliers
     reduced = model.objective.astype(np.float64)
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(context.problem.options), dtype=np.float64)
