@@ -8,7 +8,6 @@ up a worker, and where the workers of a job are; communication, spread and uplin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -192,23 +191,33 @@ def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | N
     """
     All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
 
-    Returns shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
+    Returns shape (GPU patterns, len(sizes)): how many of each size, descending; None if there are more than ``most``.
+    They are counted first, then made size by size: whatever larger sizes leave is filled up by the smallest one, so
+    there are never more beginnings than patterns.
     """
-    out: list[tuple[int, ...]] = []
-    for gpu_pattern, _ in _fill(share, sizes.tolist()):
-        out.append(gpu_pattern)
-        if len(out) > most:
-            return None
-    return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
+    if _num_maximal(share, sizes, most) > most:
+        return None
+    left = np.array([share], dtype=np.int64)
+    columns: list[IntArray] = []
+    for size in sizes[:-1].tolist():
+        choices = left // size + 1
+        row = np.repeat(np.arange(len(left)), choices)
+        number = np.cumsum(choices)[row] - 1 - np.arange(len(row))  # from as many as fit down to none
+        columns = [column[row] for column in columns]
+        columns.append(number)
+        left = left[row] - size * number
+    return np.column_stack((*columns, left // sizes[-1]))
 
 
-def _fill(share: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the maximal GPU patterns and what each leaves of ``share``."""
-    size, rest = sizes[0], sizes[1:]
-    if not rest:
-        yield (share // size,), share % size
-        return
-    for number in range(share // size, -1, -1):
-        for tail, left in _fill(share - number * size, rest):
-            if left < size:
-                yield (number, *tail), left
+def _num_maximal(share: int, sizes: IntArray, most: int) -> int:
+    """Return how many multisets of ``sizes`` leave less of ``share`` than the smallest one; counts end at most + 1."""
+    unit = int(np.gcd.reduce(sizes))
+    room, smallest = share // unit, int(sizes[-1]) // unit
+    ways = np.zeros(room + 1, dtype=np.int64)  # multisets by their sum
+    ways[0] = 1
+    for size in (sizes // unit).tolist():
+        rows = -(-(room + 1) // size)
+        table = np.zeros(rows * size, dtype=np.int64)
+        table[: room + 1] = ways
+        ways = np.minimum(table.reshape(rows, size).cumsum(axis=0).ravel()[: room + 1], most + 1)
+    return int(ways[max(0, room + 1 - smallest) :].sum())

@@ -33,10 +33,15 @@ JOIN_S = 2.0
 class Worker(Runner):
     """A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve."""
 
+    stays_warm = False
+    """Whether a child that was killed is replaced at once, for callers that soon solve again."""
+
     def __init__(self, preload: Sequence[str] = ()) -> None:
         super().__init__()
         self._preload = tuple(preload)
         self._child: _Child | None = None
+        self._replacing = threading.Lock()
+        self._closings = 0
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # half made, or the interpreter is going down
@@ -53,7 +58,7 @@ class Worker(Runner):
             self._living_child()
 
     def _solve(self, request: Request, supervision: Supervision) -> Solution:
-        answered = False
+        answered, closings = False, self._closings
         try:
             child = self._living_child()
             child.send(request)
@@ -66,10 +71,16 @@ class Worker(Runner):
         finally:
             if not answered and self._child is not None:
                 self._child.kill()
+                if self.stays_warm:
+                    with self._replacing:
+                        if closings == self._closings:  # a solve that lost a race may end after its runner was closed
+                            self.start()
 
     def close(self) -> None:
         """Kill the child and wait for its end."""
-        child, self._child = self._child, None
+        with self._replacing:
+            child, self._child = self._child, None
+            self._closings += 1
         if child is not None:
             child.kill()
             child.join()
