@@ -52,6 +52,8 @@ FAMILIES = (
     ("elastic", 3000, 100, 8, 21),
     ("fractions", 10_000, 1000, 4, 21),
 )
+PAUSE_S = 0.5
+"""Seconds between two solves, for solver processes that the deadline ended to load again, as between two rounds."""
 MOST_JOBS = 12_000
 """Waiting and running jobs of the largest rounds taken."""
 
@@ -179,6 +181,7 @@ def measure(engine: Engine, instance: Instance, limits: tuple[float, ...], known
     if missing:
         engine.solve(instance.model_copy(), time_limit_s=0.1)
     for limit in missing:
+        time.sleep(PAUSE_S)
         copy = instance.model_copy()
         began = time.monotonic()
         plan = engine.solve(copy, time_limit_s=limit)
