@@ -52,7 +52,7 @@ ROOT_SHARE = 0.15
 QUICK_SHARE, QUICK_GAP = 0.3, 0.0003
 """Share of the time left, and relative gap, at which the search for a good plan among known columns ends."""
 
-WORK_PER_SECOND = 0.1
+WORK_PER_SECOND = 1.0
 """Deterministic work per second of the time limit for an integer model, so that work, not the clock, ends it."""
 
 LEAST_STEPS, STEPS_PER_SECOND = 60, 100
