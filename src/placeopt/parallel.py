@@ -101,6 +101,7 @@ def run_parallel(
     *,
     prefer: Literal["threads", "processes"] = "processes",
     cancelled: Callable[[], bool] | None = None,
+    ahead: bool = False,
 ) -> Iterator[R]:
     """
     Yield the results in the order of completion.
@@ -117,6 +118,8 @@ def run_parallel(
         `workers` does that for dask and ray.
     cancelled
         Checked between results; true ends the iteration. Started tasks are waited for, and their results are dropped.
+    ahead
+        Whether each process is sent its next task while it works on one, for tasks that take long to pack.
     """
     if jobs == 1 or len(items) < 2:
         for item in items:
@@ -125,7 +128,7 @@ def run_parallel(
             yield task(item)
         return
     try:
-        yield from _side_by_side(task, items, jobs, prefer, cancelled)
+        yield from _side_by_side(task, items, jobs, prefer, cancelled, ahead)
     except (Exception, KeyboardInterrupt):  # Ctrl-C ends the other processes too: no news, if it was cancelled
         if cancelled is None or not cancelled():
             raise
@@ -147,6 +150,7 @@ def _side_by_side(
     jobs: int | None,
     prefer: Literal["threads", "processes"],
     cancelled: Callable[[], bool] | None,
+    ahead: bool,
 ) -> Iterator[R]:
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
@@ -161,7 +165,11 @@ def _side_by_side(
             yield from Parallel(n_jobs=jobs, prefer=prefer)(calls)
         return
     parallel = Parallel(
-        n_jobs=jobs, prefer=prefer, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
+        n_jobs=jobs,
+        prefer=prefer,
+        batch_size=1,
+        pre_dispatch="2*n_jobs" if ahead else "n_jobs",
+        return_as="generator_unordered",
     )
     # Processes that start now inherit it; otherwise a Ctrl-C ends in what each of them is just importing.
     with _uninterruptible() if prefer == "processes" else nullcontext():

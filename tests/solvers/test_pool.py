@@ -159,6 +159,33 @@ def test_child_that_hangs_is_killed_at_the_deadline() -> None:
         assert eventually(lambda: not alive(child[0]))
 
 
+def test_worker_that_stays_warm_replaces_a_killed_child_at_once() -> None:
+    """The next round finds a solver that is loaded; after the last one nothing is left."""
+    with Worker() as worker:
+        worker.stays_warm = True
+        killed: list[int] = []
+        solve_and_hit(worker, lambda pid: (killed.append(pid), os.kill(pid, signal.SIGKILL)))
+        fresh = worker.pid
+        assert fresh not in (None, killed[0])
+        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert worker.pid == fresh, "the child that was started ahead"
+    assert eventually(lambda: not alive(fresh))
+
+
+def test_closing_a_worker_that_stays_warm_during_a_solve_leaves_nothing() -> None:
+    """A solve that lost a race may still be at work when its runner is closed."""
+    worker = Worker()
+    worker.stays_warm = True
+    worker.solve("highs", knapsack(), LONG, deadline=within(20))
+    os.kill(worker.pid, signal.SIGSTOP)
+    solve = threading.Thread(target=lambda: worker.solve("highs", hard(), LONG, deadline=within(20)))
+    solve.start()
+    time.sleep(0.2)
+    worker.close()
+    solve.join(20)
+    assert worker.pid is None
+
+
 def test_child_that_dies_while_idle_is_replaced() -> None:
     """Between two rounds the memory killer may come by."""
     with Worker() as worker:

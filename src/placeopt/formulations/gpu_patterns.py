@@ -197,7 +197,9 @@ def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | N
     """
     All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
 
-    Returns shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
+    Returns shape (GPU patterns, len(sizes)): how many of each size, descending; None if there are more than ``most``.
+    They are made size by size: the smallest one fills up whatever the larger ones leave, so every beginning ends in at
+    least one pattern.
     """
     counts = np.zeros((1, len(sizes)), dtype=np.int64)
     left = np.array([share])

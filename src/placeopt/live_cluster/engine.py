@@ -88,8 +88,9 @@ class Engine:
     policy
         Overrides the policies of instances; None: each instance's own.
     isolation
-        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, where none can
-        be started; a solver that ignores its deadline is then left behind.
+        ``process``: solvers run in a child that is killed at the deadline, and replaced at once, since the next round
+        comes soon. ``thread``: in this process, where none can be started; a solver that ignores its deadline is then
+        left behind.
 
     Raises
     ------
@@ -105,7 +106,7 @@ class Engine:
     """
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
-        self._solver = Solver(policy, isolation=isolation)
+        self._solver = Solver(policy, isolation=isolation, stays_warm=True)
         self._cluster: LiveCluster | None = None
         self._calls: dict[str, list[str]] = {}
 

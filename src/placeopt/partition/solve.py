@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from placeopt.arguments import INSTANCE, checked, expect
 from placeopt.environment import usable_cores
@@ -21,9 +21,11 @@ from placeopt.partition.split import Part, Way, check_split, deal_parts, part_in
 from placeopt.partition.transfer import NO_PLACES, PackedRound, Places, joined, places_of
 from placeopt.problem import Problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver
+from placeopt.solving.budget import Budget
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
 
+Input = TypeVar("Input", bound=RoundInput)
 MEND_SHARE = 0.4
 """Part of the time that is kept for the whole: putting together, filling up, the bound, the check."""
 WORK_SHARE = 0.5
@@ -52,7 +54,7 @@ class _Task:
     """Part of the time limit that stands for work in deterministic mode, however many processes there are."""
 
     def __reduce__(self) -> tuple[Callable[..., _Task], tuple[Any, ...]]:
-        """Pack the round only when it is sent, so that no more rounds are packed than there are processes."""
+        """Pack the round only when it is sent, so that no more than two are packed for each process."""
         _, _, *rest = vars(self).values()
         return _unpacked, (self.number, PackedRound.of(self.instance), *rest)
 
@@ -141,7 +143,7 @@ def solve_in_parts(
     tasks = _tasks(problem, dealt, method, params, started, width)
     try:
         with gc_paused() if width > 1 else nullcontext():  # records are packed here, and parts solved elsewhere
-            for one in run_parallel(_solve_part, tasks, width):
+            for one in run_parallel(_solve_part, tasks, width, ahead=True):
                 done[one.number] = one
                 _ = instance.digest  # the plan states it; now others are at work
     except KeyboardInterrupt:
@@ -164,7 +166,7 @@ def solve_in_parts(
     return plan
 
 
-def _on_work(given: RoundInput, params: SolveParams, due: float, share: float) -> tuple[RoundInput, SolveParams]:
+def _on_work(given: Input, params: SolveParams, due: float, share: float) -> tuple[Input, SolveParams]:
     """Return a round that may use ``share`` of the time limit as work, and is due on ``time.monotonic`` at ``due``."""
     params = replace(params, time_limit_s=share * params.time_limit_s)
     return replace(given, started=due - params.time_limit_s), params
@@ -184,9 +186,25 @@ def _tasks(
     ]
 
 
+class _PartBudget(Budget):
+    """A budget of which nothing is reserved for the end: placements of a part become a plan only in the whole."""
+
+    def reserve(self, seconds: float) -> None:
+        """Reserve nothing."""
+
+
+class _PartInput(RoundInput):
+    """A part, as a round."""
+
+    def budget(self, params: SolveParams, reserve_s: float = 0.0) -> Budget:
+        """Return the budget of the part."""
+        del reserve_s
+        return _PartBudget(**vars(super().budget(params)))
+
+
 def _solve_part(task: _Task) -> _Done:
     """Solve one part, without a plan: what is placed is checked as a whole."""
-    given, params = RoundInput(time.monotonic()), task.params
+    given, params = _PartInput(time.monotonic()), task.params
     left = max(task.ends_at - time.time(), LEAST_S)
     if params.deterministic:
         given, params = _on_work(given, params, given.started + left, task.share)

@@ -40,11 +40,16 @@ class Worker(Runner):
     for programs that start it before they have threads.
     """
 
+    stays_warm = False
+    """Whether a child that was killed is replaced at once, for callers that soon solve again."""
+
     def __init__(self, preload: Sequence[str] = (), *, copied: bool = False) -> None:
         super().__init__()
         self._preload = tuple(preload)
         self._copied = copied
         self._child: _Child | None = None
+        self._replacing = threading.Lock()
+        self._closings = 0
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # half made, or the interpreter is going down
@@ -61,7 +66,7 @@ class Worker(Runner):
             self._living_child()
 
     def _solve(self, request: Request, supervision: Supervision) -> Solution:
-        answered = False
+        answered, closings = False, self._closings
         try:
             child = self._living_child()
             child.send(request)
@@ -74,6 +79,10 @@ class Worker(Runner):
         finally:
             if not answered and self._child is not None:
                 self._child.kill()
+                if self.stays_warm:
+                    with self._replacing:
+                        if closings == self._closings:  # a solve that lost a race may end after its runner was closed
+                            self.start()
 
     def kill(self) -> None:
         """Kill the child without waiting for its end."""
@@ -82,7 +91,9 @@ class Worker(Runner):
 
     def close(self) -> None:
         """Kill the child and wait for its end."""
-        child, self._child = self._child, None
+        with self._replacing:
+            child, self._child = self._child, None
+            self._closings += 1
         if child is not None:
             child.kill()
             child.join()

@@ -119,6 +119,8 @@ class Solver:
         be started; a solver that ignores its deadline is then left behind.
     worker
         A solver process that is there already, to be used before any other; closed with the rest.
+    stays_warm
+        Whether a solver process that was ended at a deadline is replaced at once, for the next round.
 
     Raises
     ------
@@ -132,6 +134,7 @@ class Solver:
         *,
         isolation: Literal["process", "thread"] = "process",
         worker: Worker | None = None,
+        stays_warm: bool = False,
     ) -> None:
         if policy is not None:
             expect("policy", policy, Policy, "a Policy, or None")
@@ -141,7 +144,10 @@ class Solver:
         self._runners: tuple[Worker | InProcess, Worker | InProcess] = (InProcess(), InProcess())
         if isolation == "process":
             first, second = RACERS
-            self._runners = (worker or Worker((first,)), Worker((second,)))
+            workers = (worker or Worker((first,)), Worker((second,)))
+            for one in workers:
+                one.stays_warm = stays_warm
+            self._runners = workers
 
     def __enter__(self) -> Self:
         return self

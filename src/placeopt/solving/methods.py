@@ -17,6 +17,7 @@ from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
+from placeopt.solving.stages.multi_start import MultiStart
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
 from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
@@ -169,6 +170,7 @@ METHODS: dict[str, Method] = {
             *PORTFOLIO,
             TrivialProof(),
             Bound(),
+            MultiStart(),
             GpuPatternPlans(before_exact="counts"),
             NodePatterns(before_exact=True, before_cost=True),
             BranchAndPrice(share=0.7, root_share=0.5),

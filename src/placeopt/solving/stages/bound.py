@@ -53,6 +53,8 @@ class BeginBound:
             return "no thread is free for it"
         if sizes.product(context) < BESIDE_PRODUCT:
             return "the round is small"
+        if context.handover.start is not None:  # placements of parts need no greedy, and building is the shorter part
+            return budget.stop_reason()
         return "too little time is left" if budget.left_s < BESIDE_RESERVES * budget.reserve_s else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:

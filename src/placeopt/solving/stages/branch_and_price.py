@@ -52,8 +52,16 @@ ROOT_SHARE = 0.15
 QUICK_SHARE, QUICK_GAP = 0.3, 0.0003
 """Share of the time left, and relative gap, at which the search for a good plan among known columns ends."""
 
-WORK_PER_SECOND = 0.1
+WORK_PER_SECOND = 1.0
 """Deterministic work per second of the time limit for an integer model, so that work, not the clock, ends it."""
+
+LEAST_STEPS, STEPS_PER_SECOND = 60, 100
+"""
+Relaxations in deterministic mode, in any case and per second of the time limit. The root of the library's rounds takes
+20 to 45; the number of nodes is bounded by nothing else.
+"""
+STEPS_OF_INTEGER = 10
+"""Relaxations that an integer model counts as."""
 
 NO_PRESOLVE = (("presolve", "off"),)
 """On some ten thousand columns in thirty rows presolve takes HiGHS ten seconds, the search without it one to three."""
@@ -137,6 +145,7 @@ class _Tree:
         self._penalty = self._first_penalty()
         self._nodes = 0
         self._models = 0
+        self._steps, self._most_steps = 0, LEAST_STEPS + int(context.budget.work(STEPS_PER_SECOND))
         self._tried, self._past_half = 0, False  # columns of the last search for a plan; whether half time has come
         self._cut = ""
 
@@ -325,15 +334,20 @@ class _Tree:
     ) -> Solution:
         self._check()
         budget = self._context.budget
+        self._steps += 1 if relax else STEPS_OF_INTEGER
+        if budget.params.deterministic and self._steps > self._most_steps:
+            budget.note_limit("work")
+            raise OutOfTime("no work left for another model")
+        solver = "highs" if relax else budget.integer_solver
         options = replace(
             budget.options(RELAXED_WORK if relax else budget.work(WORK_PER_SECOND), seconds, self._deadline),
             threads=1 if relax else budget.threads,
             gap=gap,
             relax=relax,
             hint=hint,
-            extra=() if relax else NO_PRESOLVE,
+            extra=NO_PRESOLVE if solver == "highs" and not relax else (),
         )
-        solution = self._context.solvers.solve("highs", model, options)
+        solution = self._context.solvers.solve(solver, model, options)
         if solution.limit == "user":
             budget.note_limit("user")
         return solution

@@ -86,6 +86,8 @@ class GpuPatternPlans:
             return "greedy takes less time" if left_s < FIRST_BUILDS * begun.build_s else None
         if context.handover.gpu_patterns is None or not has_many_fractions(context.problem):
             return "the round has no relaxation over many fractions"
+        if not len(context.handover.gpu_patterns.gpu_pattern):
+            return "the relaxation only sums shares up"
         if context.value_proven or context.is_closed:
             return "the value is proven, or within the gap"
         return "patterns are not what binds" if self.only_near_bound and context.is_far else None

@@ -32,6 +32,9 @@ from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value, weight_of
 
+LEAST_S = 0.05
+"""Seconds that the capacity relaxation gets in any case: without jobs from it no plan is made of the relaxations."""
+
 
 @dataclass(frozen=True)
 class CapacityRelaxationBound:
@@ -40,7 +43,7 @@ class CapacityRelaxationBound:
     name: ClassVar[str] = "roster"
     uses_solver: ClassVar[bool] = True
     share: float = 0.05
-    """Part of the time left that it may take."""
+    """Part of the time left that it may take, but for `LEAST_S`."""
     work: float = 2.0
     """Deterministic work."""
     first: bool = False
@@ -64,7 +67,7 @@ class CapacityRelaxationBound:
         relaxation = build_capacity_relaxation(context.relaxed)
         try:
             model = relaxation.model(deadline=budget.deadline)
-            options = budget.options(self.work, self.share * budget.left_s)
+            options = budget.options(self.work, max(self.share * budget.left_s, LEAST_S))
             solution = context.solvers.solve(budget.integer_solver, model, options)
         except PlaceoptError as error:
             budget.stopped()
@@ -85,6 +88,10 @@ FIRST_PRODUCT = 20_000
 """Waiting jobs x GPUs from which the first plan may be made of the roster; smaller rounds are proven from greedy's."""
 FIRST_PER_S = 30_000
 """Waiting jobs for each second of the whole call left up to which it is: 10,000 take 0.3 s, 100,000 take 4."""
+ONE_THREAD = 3
+"""How much longer it is expected to take on one thread: parts of a round share cores with each other."""
+BUNDLES = 2
+"""Every further bundle of a job counts as so many jobs: gangs on 1,000 nodes take 40 microseconds a bundle."""
 
 
 def greedy_comes_first(context: SolveContext) -> str | None:
@@ -94,8 +101,17 @@ def greedy_comes_first(context: SolveContext) -> str | None:
         return "the first plan is greedy's where paths cost nothing, or more than GPU shares binds"
     if waiting * context.problem.num_gpus < FIRST_PRODUCT:
         return "the round is small"
-    in_time = budget.steps(FIRST_PER_S) >= waiting and not budget.is_past(budget.ends - waiting / FIRST_PER_S)
+    work = waiting + BUNDLES * _further_bundles(context)
+    seconds = (ONE_THREAD if budget.threads == 1 else 1) * work / FIRST_PER_S
+    in_time = budget.steps(FIRST_PER_S) >= work and not budget.is_past(budget.ends - seconds)
     return None if in_time else "too little time is left to choose jobs first"
+
+
+def _further_bundles(context: SolveContext) -> int:
+    """Return the bundles of waiting jobs beyond one a job, in the option with most of them."""
+    problem = context.problem
+    jobs = context.greedy.jobs(problem)
+    return int((problem.most_of_class(problem.options.bundles)[problem.job_class[jobs]] - 1).sum())
 
 
 MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
