@@ -209,7 +209,7 @@ class TestSameBytes:
         """Collected backwards."""
         forwards = self.bytes_of(jobs=1)
         monkeypatch.setattr(
-            "placeopt.partition.solve.run_parallel", lambda task, items, width: [task(item) for item in items[::-1]]
+            "placeopt.partition.solve.run_parallel", lambda task, items, width, ahead: [task(item) for item in items[::-1]]
         )
         assert self.bytes_of(jobs=4) == forwards
 
@@ -217,7 +217,7 @@ class TestSameBytes:
         """Nor on how much of the time is left."""
         seen: list[set[float]] = []
 
-        def look(task: object, items: list[object], width: int) -> list[object]:
+        def look(task: object, items: list[object], width: int, *, ahead: bool) -> list[object]:
             seen.append({item.share * item.params.time_limit_s for item in items})  # type: ignore[attr-defined]
             return [task(item) for item in items]  # type: ignore[operator]
 
@@ -242,7 +242,7 @@ class TestCtrlC:
     def test_the_parts_that_have_ended_are_joined(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ctrl-C after the first of two."""
 
-        def one_only(task: object, items: list[object], width: int) -> Iterator[object]:
+        def one_only(task: object, items: list[object], width: int, *, ahead: bool) -> Iterator[object]:
             yield task(items[0])  # type: ignore[operator]
             raise KeyboardInterrupt
 

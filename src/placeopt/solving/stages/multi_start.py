@@ -23,7 +23,7 @@ SCORES = ("stranding", "best_fit", "first_fit")
 SPREADS = (0.05, 0.1, 0.2)
 """Standard deviations by which jobs leave their place in the order, in parts of its length, in turns."""
 PASSES = 12
-"""Passes of greedy; most of what 30 gain on the hard rounds of the library is found by the 12th."""
+"""Passes of greedy at most."""
 MOST_PRODUCT = 150_000
 """Waiting jobs x GPUs up to which it runs: larger rounds lose more time by a pass than they gain."""
 
@@ -47,6 +47,8 @@ class MultiStart:
         """Only in small rounds whose plan is far from the bound, after a whole pass of greedy by value."""
         if reason := context.budget.stop_reason():
             return reason
+        if context.is_closed:
+            return "the round is proven, or within the gap"
         if not context.is_far:
             return "the plan is close to the bound"
         if context.handover.first_pass is None or context.greedy.shape != "value" or context.greedy.strict:
