@@ -209,7 +209,8 @@ class TestSameBytes:
         """Collected backwards."""
         forwards = self.bytes_of(jobs=1)
         monkeypatch.setattr(
-            "placeopt.partition.solve.run_parallel", lambda task, items, width, ahead: [task(item) for item in items[::-1]]
+            "placeopt.partition.solve.run_parallel",
+            lambda task, items, width, *, ahead: [task(item) for item in items[::-1]],
         )
         assert self.bytes_of(jobs=4) == forwards
 
