@@ -241,6 +241,18 @@ class MoreServiceLeft(LongerRunTimeLeft):
         return run_time_ms * requested_amounts(option, option.workers)[0]
 
 
+class InferenceThenService(MoreServiceLeft):
+    """Inference stops training and CPU jobs, last submitted first; other jobs those with more GPU time left."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        return job.kind, super().key(job, now_ms)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        if request.job.kind == "inference":
+            return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
+        return super().stoppable(request, candidates)
+
+
 class BeyondPart(PreemptionRule):
     """A job that stays within the part of its array stops what other arrays hold beyond theirs (SODA V-C)."""
 
@@ -307,6 +319,7 @@ PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
         "las": HigherServiceLevel,
         "srtf": LongerRunTimeLeft,
         "srsf": MoreServiceLeft,
+        "priced": InferenceThenService,
         "capacity": BeyondPart,
         "arrays": InferenceThenParts,
     },
