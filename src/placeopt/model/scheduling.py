@@ -78,14 +78,15 @@ attained service, by levels; ``inference_first``: inference before all others, e
 the array that holds least of its part.
 """
 
-Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "priced", "capacity", "arrays"]
+Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "priced", "host", "capacity", "arrays"]
 """
 What lets a waiting job that finds no room stop running ones, and which of them first.
 
 ``inference``: inference stops training and CPU jobs, last submitted first (SODA V-D); ``priority``: those of lower
 priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
 ``srtf``: those with more predicted run time left, the most first; ``srsf``: the same with GPU time, where that pays for
-a restart; ``priced``: inference as by ``inference``, other jobs as by ``srsf``; ``capacity``: an array within its part
+a restart; ``priced``: inference as by ``inference``, other jobs as by ``srsf``; ``host``: inference as by
+``inference``, other jobs with GPUs stop jobs without, last submitted first; ``capacity``: an array within its part
 stops what others hold beyond theirs (SODA V-C), last submitted first (the order of V-D); ``arrays``: both ``inference``
 and ``capacity`` (SODA V).
 """

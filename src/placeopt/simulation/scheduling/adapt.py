@@ -43,7 +43,7 @@ def adapted(scheduling: Scheduling, scenario: Scenario) -> Scheduling:
         update={
             "share_mode": share_mode,
             "jobs_per_gpu_max": jobs_max,
-            "postpone": policy.postpone.model_copy(update={"rule": rule}),
+            "postpone": policy.postpone.model_copy(update={"rule": rule, "delays": "jobs"}),
         }
     )
     if looks_ahead:
@@ -72,7 +72,7 @@ def preemption_for(scenario: Scenario) -> Preempts:
         return "never"
     if scenario.physics.restart_ms:
         return "priced"
-    return "inference" if scenario.endpoints else "never"
+    return "host" if scenario.endpoints else "never"
 
 
 def resizing_for(scenario: Scenario) -> Elastic:

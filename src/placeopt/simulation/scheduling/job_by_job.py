@@ -14,12 +14,12 @@ from placeopt.problem.classes import class_key
 from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
+from placeopt.simulation.scheduling.evictions import PreemptionPolicy
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
 from placeopt.simulation.scheduling.preemption_policy import (
     PREEMPTION_RULES,
     Candidate,
     PreemptionContext,
-    PreemptionPolicy,
     Request,
 )
 from placeopt.simulation.scheduling.queue_state import QueueState
@@ -205,10 +205,12 @@ class JobByJob(QueueState):
         return self._shares.requested(plan.placements[0])
 
     def _too_far_apart(self, placement: Placement) -> bool:
-        """Return whether the GPUs are so far apart that the job waits instead."""
+        """Return whether the GPUs are so far apart that the job waits instead; not on nodes that are idle otherwise."""
         most = self._scheduling.apart_max_thousandths
         if most is None or self._performance is None:
             return False
+        if all(self._resources.is_idle(assignment.node) for assignment in placement.assignments):
+            return False  # no end brings GPUs that are closer
         return self._performance.held(placement).apart_thousandths > most
 
     def _place_smaller(self, job: str) -> Placement | None:
