@@ -145,7 +145,10 @@ class Goals(Record):
     in_time: Weight = 1
     """Jobs that end by their expected completion time or deadline: a job counts 1 as long as it still can."""
     makespan: Weight = 1
-    """Last end: a job that is expected to end last counts as many as wait."""
+    """
+    Last end: a job that takes t times as long as all work that is left would on all GPUs, t >= 1, counts t^2 times as
+    many as wait, once no more arrivals are expected.
+    """
     fairness: Weight = 0
     """Mean slowdown with waiting: a job counts mean run time / its own."""
 

@@ -152,7 +152,8 @@ class UrgencyQueue(JobQueue):
         if entry.due_ms is not None and self._now_ms + entry.shortest_ms <= entry.due_ms:
             urgency += goals.in_time
         if entry.work_run_ms >= self._drain_ms:
-            urgency += goals.makespan * len(self._waiting)
+            longer = entry.work_run_ms / max(1.0, self._drain_ms)  # squared: over GPU time, the longest comes first
+            urgency += goals.makespan * len(self._waiting) * longer**2
         if goals.fairness:
             urgency += goals.fairness * self._run_sum_ms / (max(1, len(self._seen)) * entry.work_run_ms)
         return urgency
