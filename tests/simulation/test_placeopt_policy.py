@@ -9,12 +9,14 @@ import pytest
 
 from helpers.builders import job, option
 from helpers.scenarios import random_scenario, scenario, timed
+from placeopt import solve
+from placeopt.check import violations
 from placeopt.model import Slowdown
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.job import Demand
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Goals, Scheduling
-from placeopt.simulation import History, named_policy, simulate, summarise
+from placeopt.simulation import History, named_policy, round_at, simulate, summarise
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
 
@@ -187,6 +189,16 @@ def test_jobs_share_a_gpu_where_it_gets_more_done() -> None:
         jobs = [timed(f"j{i}", 0, 10_000, gpu_utilisation_percent=percent) for i in range(5)]
         history = simulate(scenario(jobs, physics={"interference": "curve"}), PLACEOPT)
         assert sum(done.start_ms != 0 for done in history.jobs) == waits
+
+
+def test_a_moment_with_shared_gpus_is_a_valid_round() -> None:
+    """The round that stands then allows what the policy did."""
+    jobs = [timed(f"j{i}", 0, 10_000, gpu_utilisation_percent=30) for i in range(5)]
+    standing = round_at(simulate(scenario(jobs, physics={"interference": "curve"}), PLACEOPT), 1)
+    assert standing.policy.share_mode == "overcommit"
+    assert len(standing.running) == 5
+    plan = solve(standing)
+    assert violations(standing, plan) == []
 
 
 @pytest.mark.parametrize(("restart_ms", "stops"), [(0, 0), (1_000, 1), (100_000, 0)])

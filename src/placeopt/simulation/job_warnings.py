@@ -140,7 +140,8 @@ class _Reasons:
     """Why single jobs never start; jobs of one class share the answer."""
 
     def __init__(self, history: History) -> None:
-        scenario, self._scheduling = history.scenario, history.scheduling
+        scenario = history.scenario
+        self._scheduling = adapted(history.scheduling, scenario)
         self._cluster = scenario.cluster
         self._estimator = ResourceEstimator(scenario, self._scheduling)
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}

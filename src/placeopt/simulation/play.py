@@ -92,8 +92,8 @@ def simulate(
     params = SolveParams(time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     params.check()
     check_call(cancel=cancel, on_progress=on_progress)
-    given, scheduling = scheduling, adapted(scheduling, scenario)
     scenario = with_replicas(scenario, scheduling)
+    given, scheduling = scheduling, adapted(scheduling, scenario)
     journal = EventLog(log, resume=resume)
     with Engine() as engine:
         simulation = _Simulation(scenario, given, scheduling, engine, journal, params, cancel)
