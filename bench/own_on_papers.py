@@ -19,6 +19,7 @@ from statistics import fmean
 from placeopt.environment import usable_cores, versions
 from placeopt.metrics import paired_interval
 from placeopt_papers.campaign import run_cases
+from placeopt_papers.catalogue import SETTINGS
 from placeopt_papers.journal import read_results
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.records import PaperCase, PaperRow
@@ -39,33 +40,47 @@ class Match:
 
 MATCHES = (
     Match(
+        ("sc17-table-1", "sc17-workloads-5", "sc17-100x5", "sc17-10kx1k", "sc17-10kx1k-90"),
+        "topo-aware-p",
+        ("fcfs", "topo-aware"),
+        ("placeopt", "placeopt-queue"),
+        ("last_end_s", "wait_s", "completion_s", "slowed"),
+    ),
+    Match(
+        ("sc17-artifact-5", "sc17-artifact-100"),
+        "sc17-topo-aware-p",
+        (),
+        ("placeopt", "placeopt-queue"),
+        ("last_end_s", "wait_s", "completion_s", "slowed"),
+    ),
+    Match(
         ("horus-w-small", "horus-w-large"),
         "horus",
-        ("fcfs", "pab", "obp"),
-        ("placeopt-queue",),
+        ("fcfs", "obp"),
+        ("placeopt", "placeopt-queue"),
         ("makespan_min", "wait_min", "completion_s"),
     ),
-    Match(("horus-trace",), "horus-f", ("fcfs", "obp", "horus"), ("placeopt-queue",), ("wait_min", "makespan_h")),
+    Match(("horus-trace",), "horus-f", ("fcfs",), ("placeopt",), ("wait_min", "makespan_h")),
     Match(
         ("dynamoml-12", "dynamoml-16"),
         "dynamoml",
         ("k8s-scaling",),
-        ("placeopt-elastic", "placeopt-queue"),
-        ("makespan_min", "training_min", "late_percent"),
+        ("placeopt", "placeopt-queue"),
+        ("makespan_min", "training_min", "completion_s", "late_percent"),
     ),
     Match(
         ("soda-month",),
         "soda",
-        ("kelp-drf", "coda"),
-        ("placeopt-queue",),
+        ("coda",),
+        ("placeopt",),
         ("utilisation_of_active_percent", "active_percent", "gpu_at_once_percent", "wait_s", "late_percent"),
     ),
     Match(
         ("genie-5", "genie-10", "genie-20"),
         "genie",
-        ("capacity", "tetris-cer"),
-        ("placeopt-jct", "placeopt-queue"),
-        ("in_time_percent", "makespan_h"),
+        ("tetris-cer", "min-min"),
+        ("placeopt",),
+        ("in_time_percent", "makespan_h", "normalised"),
     ),
 )
 
@@ -97,7 +112,8 @@ def table(match: Match, setting: str, rows: Sequence[PaperRow], seeds: int) -> l
                 cell += f" ({apart.mean:+,.1f} ± {apart.high - apart.mean:,.1f}, {word})"
             cells.append(cell)
         name = f"**{policy}**" if policy == match.system else policy
-        name += f" ({len(mine)} seed{'s' * (len(mine) > 1)} so far)" if len(mine) < seeds else ""
+        fewer = len(mine) < (len(SETTINGS[setting].seeds) or seeds)
+        name += f" ({len(mine)} seed{'s' * (len(mine) > 1)} so far)" * fewer
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -128,7 +144,7 @@ def main() -> int:
             cases = [
                 PaperCase(setting=setting, policy=policy, seed=seed)
                 for policy in (match.system, *match.ours, *match.others)
-                for seed in range(asked.seeds)
+                for seed in SETTINGS[setting].seeds or range(asked.seeds)
             ]
             if asked.report:
                 there = read_results(asked.rows)[1]

@@ -37,7 +37,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.simulation import named_policy, policy_names, simulate, summarise
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
-OWN = ("placeopt-queue", "placeopt-preemptive")
+OWN = ("placeopt", "placeopt-queue", "placeopt-preemptive")
 """Ours for whole traces, which the others are compared with, figure by figure with the better one."""
 FIGURES = ("completion, s", "slowed", "delayed", "wait, s", "stopped, s", "stops", "last end, s")
 JUDGED = FIGURES[:3]

@@ -21,7 +21,7 @@ from placeopt.simulation import (
 
 READ = {
     *("srtf", "srtf-preemptive", "placeopt", "placeopt-jct", "placeopt-queue", "placeopt-preemptive"),
-    *("min-min", "weighted-fair", "genie", "capacity", "coda", "soda"),
+    *("placeopt-rounds", "min-min", "weighted-fair", "genie", "capacity", "coda", "soda"),
 }
 """Policies that come with placeopt and decide by run times; "genie" by the latency that they stand in for."""
 

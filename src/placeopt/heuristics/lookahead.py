@@ -58,10 +58,10 @@ def look_ahead(
 
     The first ``SCHEDULED`` jobs are scheduled one after the other, each at its best start, now or later, beside what
     runs and those before it (``Timeline``). Orders of them are tried: the given one, the shortest job first, then one
-    job moved at a time as long as that helps. The schedule counts in which the ends, weighted by value per GPU, come
-    earliest. All other jobs follow in their order: they start now, or wait if they could and end earlier by that, and
-    never hold a GPU longer than until a job before them needs it. Where running jobs may be changed, no job without
-    room now is given a later start: room may be made for it.
+    job moved at a time as long as that helps. The schedule counts in which the ends, weighted by value per GPU or
+    alike (``postpone.delays``), come earliest. All other jobs follow in their order: they start now, or wait if they
+    could and end earlier by that, and never hold a GPU longer than until a job before them needs it. Where running
+    jobs may be changed, no job without room now is given a later start: room may be made for it.
     """
 
     def stopped() -> bool:
@@ -135,7 +135,9 @@ def _schedule(line: Timeline, jobs: Sequence[int], least: int | None = None) -> 
 
 
 def _weight(problem: Problem, job: int) -> int:
-    """Return the value of a GPU of the job, at least 1."""
+    """Return the value of a GPU of the job, at least 1; by the policy the same for every job."""
+    if problem.policy.postpone.delays == "jobs":
+        return 1
     options, rows = problem.options, list(problem.options_of(job))
     return max((SCALE * int(options.value[o]) // max(1000, int(options.total_milli[o])) for o in rows), default=0) or 1
 

@@ -230,6 +230,8 @@ class Postpone(Record):
     """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.costs.utility``."""
     window_ms: Milliseconds = 600_000
     """How far ahead of now ``lookahead`` considers a start."""
+    delays: Literal["value", "jobs"] = "value"
+    """What a later end costs in schedules of ``lookahead``: the job's value per GPU, or the same for every job."""
     spread_slowdown_thousandths: Thousandths = 300
     """
     Excess run time of a job whose GPUs are as far apart as a machine allows, unless the job states its own (SC'17:

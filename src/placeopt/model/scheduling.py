@@ -56,6 +56,7 @@ JobOrder = Literal[
     "priority",
     "srtf",
     "srsf",
+    "urgency",
     "min_min",
     "arrival_ect",
     "swaf",
@@ -68,7 +69,8 @@ JobOrder = Literal[
 """
 Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``.
 
-``srtf``: shortest predicted run time; ``srsf``: least predicted GPU time; ``min_min``: earliest expected completion
+``srtf``: shortest predicted run time; ``srsf``: least predicted GPU time; ``urgency``: services, then the
+highest urgency by ``goals`` over GPU time; ``min_min``: earliest expected completion
 time; ``arrival_ect``: the mean of arrival and expected completion time; ``swaf``: shortest waiting allowance,
 expected completion time less the latency of the option that ``choice`` settles on, else of the first; ``drf``: the
 user with the least dominant share; ``clusters``: weighted fair queuing over clusters of alike jobs; ``las``: least
@@ -76,18 +78,20 @@ attained service, by levels; ``inference_first``: inference before all others, e
 the array that holds least of its part.
 """
 
-Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "capacity", "arrays"]
+Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "priced", "host", "capacity", "arrays"]
 """
 What lets a waiting job that finds no room stop running ones, and which of them first.
 
 ``inference``: inference stops training and CPU jobs, last submitted first (SODA V-D); ``priority``: those of lower
 priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
 ``srtf``: those with more predicted run time left, the most first; ``srsf``: the same with GPU time, where that pays for
-a restart; ``capacity``: an array within its part stops what others hold beyond theirs (SODA
-V-C), last submitted first (the order of V-D); ``arrays``: both ``inference`` and ``capacity`` (SODA V).
+a restart; ``priced``: inference as by ``inference``, other jobs as by ``srsf``; ``host``: inference as by
+``inference``, other jobs with GPUs stop jobs without, last submitted first; ``capacity``: an array within its part
+stops what others hold beyond theirs (SODA V-C), last submitted first (the order of V-D); ``arrays``: both ``inference``
+and ``capacity`` (SODA V).
 """
 
-OptionChoice = Literal["any", "rate", "cer"]
+OptionChoice = Literal["any", "urgency", "rate", "cer"]
 Elastic = Literal["asked", "pods", "load"]
 
 ORDER_NAMES = RuleNames("order", JobOrder)
@@ -125,6 +129,30 @@ class Arrays(Record):
     """Idle resources that an array may borrow, in percent of its own part."""
 
 
+Weight = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Goals(Record):
+    """
+    The objective of the order ``urgency``: the weights of its goals.
+
+    A goal is measured in jobs that end a second later, so weights of 1 count alike. What a second of delay of a job
+    costs is the job's urgency, the sum over the goals.
+    """
+
+    completion: Weight = 1
+    """Mean completion time: every job counts 1."""
+    in_time: Weight = 1
+    """Jobs that end by their expected completion time or deadline: a job counts 1 as long as it still can."""
+    makespan: Weight = 1
+    """
+    Last end: a job that takes t times as long as all work that is left would on all GPUs, t >= 1, counts t^2 times as
+    many as wait, once no more arrivals are expected.
+    """
+    fairness: Weight = 0
+    """Mean slowdown with waiting: a job counts mean run time / its own."""
+
+
 class Watch(Record):
     """
     When newcomers that slow others are queued again (Horus's baseline PAB).
@@ -154,6 +182,13 @@ class Scheduling(Record):
     """Version of the file format."""
     name: Id
     """Name of the policy."""
+    adapts: bool = False
+    """
+    Whether ``rounds``, ``preempts``, ``elastic`` and ``policy.share_mode`` are set by what the scenario states
+    (`placeopt.simulation.scheduling.adapt`); what the policy says of them is not read.
+    """
+    goals: Goals = Goals()
+    """The objective; read by the order ``urgency``."""
     about: Annotated[str, Field(max_length=1000)] = ""
     """One sentence about the policy."""
     source: Source | None = None
@@ -166,7 +201,8 @@ class Scheduling(Record):
     """With ``each``, ``fcfs`` if left out."""
     choice: Annotated[str, CHOICE_NAMES] = "any"
     """
-    In which of its options a job may run: any; the one of highest rate; that of highest rate over cost (GENIE eq. 11).
+    In which of its options a job may run: any; the one of highest rate; that of highest rate over cost (GENIE eq. 11);
+    ``urgency``: in any, tried in the order of what they cost the goals of the order ``urgency``.
     """
     cores: Literal["asked", "best_fit"] = "asked"
     """
@@ -233,6 +269,8 @@ class Scheduling(Record):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.adapts:
+            return self  # what it becomes is checked
         if self.rounds == "whole" and (self.order is not None or self.strict):
             raise ValueError("order, strict: go with rounds 'each'; whole rounds go by method and policy.order")
         stated = self.clusters is not None, self.batch is not None
@@ -242,6 +280,8 @@ class Scheduling(Record):
             raise ValueError(
                 f"strict: {self.order!r} weighs queues against each other; there is no first job to wait for"
             )
+        if self.choice == "urgency" and self.order != "urgency":
+            raise ValueError("choice: 'urgency' goes with the order 'urgency', whose goals it reads")
         self._check_changes()
         return self
 

@@ -11,6 +11,7 @@ from placeopt.model.policy import Interference
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.grants import granted
+from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 
 
@@ -182,7 +183,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
 
 
 def _policy(history: History) -> Policy:
-    placed_by, physics = history.scheduling.policy, history.scenario.physics
+    placed_by, physics = adapted(history.scheduling, history.scenario).policy, history.scenario.physics
     if placed_by.share_mode != "overcommit":
         return Policy()
     return Policy(

@@ -17,6 +17,7 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.simulation.history import History, JobHistory
+from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision
 from placeopt.simulation.scheduling.preemption_policy import PREEMPTION_RULES
 from placeopt.simulation.scheduling.queue_orders import queue_order
@@ -54,7 +55,7 @@ def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEsti
     An estimate is ``run_time_ms`` of a job's options. An expected completion time replaces it where the policy reads
     that alone, and ``latency_ms`` where it reads latencies (GENIE). Services have no run time.
     """
-    parts = _reading_parts(scheduling)
+    parts = _reading_parts(adapted(scheduling, scenario))
     jobs: dict[str, None] = {}
     read_by: dict[str, None] = {}
     for arrival in scenario.arrivals if parts else ():
@@ -139,7 +140,8 @@ class _Reasons:
     """Why single jobs never start; jobs of one class share the answer."""
 
     def __init__(self, history: History) -> None:
-        scenario, self._scheduling = history.scenario, history.scheduling
+        scenario = history.scenario
+        self._scheduling = adapted(history.scheduling, scenario)
         self._cluster = scenario.cluster
         self._estimator = ResourceEstimator(scenario, self._scheduling)
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}

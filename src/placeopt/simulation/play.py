@@ -19,6 +19,7 @@ from placeopt.simulation.history import History, Rounds
 from placeopt.simulation.job_state import JobState
 from placeopt.simulation.journal import EventLog
 from placeopt.simulation.running_jobs import RunningJobs
+from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob
 from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
@@ -92,9 +93,10 @@ def simulate(
     params.check()
     check_call(cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
+    given, scheduling = scheduling, adapted(scheduling, scenario)
     journal = EventLog(log, resume=resume)
     with Engine() as engine:
-        simulation = _Simulation(scenario, scheduling, engine, journal, params, cancel)
+        simulation = _Simulation(scenario, given, scheduling, engine, journal, params, cancel)
         with journal:  # after the policy was accepted: else an existing log stays as it is
             finished = simulation.play(on_progress)
         return simulation.history(finished=finished)
@@ -106,17 +108,18 @@ class _Simulation:
     def __init__(
         self,
         scenario: Scenario,
+        given: Scheduling,
         scheduling: Scheduling,
         engine: Engine,
         journal: EventLog,
         params: SolveParams,
         cancel: threading.Event | None,
     ) -> None:
-        self.scenario, self.scheduling = scenario, scheduling
+        self.scenario, self.scheduling = scenario, given
         self.now = 0
         self._journal, self._params, self._cancel = journal, params, cancel
         self._states = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
-        self._events = EventQueue(scenario.physics.step_ms, scheduling.interval_ms)
+        self._events = EventQueue(scenario.physics.step_ms, given.interval_ms)
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario, scheduling)

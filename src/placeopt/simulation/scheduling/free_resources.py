@@ -37,6 +37,7 @@ class FreeResources:
         self._exclusive = policy.share_mode == "exclusive"
         self._jobs_max = 1 if self._exclusive else policy.jobs_per_gpu_max
         self._shares_bind = policy.share_mode == "fraction"
+        self._overcommits = policy.share_mode == "overcommit"
         self._admitting: dict[tuple[object, ...], list[str]] = {}
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
@@ -60,11 +61,11 @@ class FreeResources:
         if after is not None:
             self.take(after, demand)
 
-    def fits(self, job: Job, option: Option, workers: int) -> bool:
-        """Return whether a number of workers of an option fits."""
+    def fits(self, job: Job, option: Option, workers: int, *, idle: bool = False) -> bool:
+        """Return whether a number of workers of an option fits; with ``idle``, overcommitted GPUs must be idle."""
         fitting = 0
         for node in self.admitting(job):
-            here = self.workers_on(node, option, workers)
+            here = self.workers_on(node, option, workers, idle=idle)
             fitting = here if option.single_node else fitting + here
             if fitting >= workers:
                 return True
@@ -100,8 +101,12 @@ class FreeResources:
         """Return how many GPUs of a node no job holds."""
         return sum(not jobs for jobs in self._num_jobs[node])
 
-    def workers_on(self, node: str, option: Option, most: int) -> int:
-        """Return how many workers of an option fit on a node, at most ``most``."""
+    def is_idle(self, node: str) -> bool:
+        """Return whether no job holds a GPU of a node."""
+        return not any(self._num_jobs[node])
+
+    def workers_on(self, node: str, option: Option, most: int, *, idle: bool = False) -> int:
+        """Return how many workers of an option fit on a node, at most ``most``; ``idle`` as in ``fits``."""
         demand = option.demand
         here = most if option.workers_per_node_max is None else min(most, option.workers_per_node_max)
         if demand.cpu_millicores:
@@ -109,17 +114,18 @@ class FreeResources:
         if demand.memory_mib:
             here = min(here, self._memory_mib[node] // demand.memory_mib)
         if demand.gpus and here > 0:  # last, as it takes longest
-            here = min(here, len(self._usable(node, demand)) // demand.gpus)
+            here = min(here, len(self._usable(node, demand, idle=idle)) // demand.gpus)
         return max(0, here)
 
-    def _usable(self, node: str, demand: Demand) -> list[int]:
-        """Return the GPUs of a node that can take a worker's share."""
+    def _usable(self, node: str, demand: Demand, *, idle: bool = False) -> list[int]:
+        """Return the GPUs of a node that can take a worker's share; ``idle`` as in ``fits``."""
+        jobs_max = 1 if idle and self._overcommits else self._jobs_max
         milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
         return [
             index
             for index, gpu in enumerate(self._gpus[node])
             if (not self._shares_bind or milli[index] >= demand.gpu_milli)
-            and (self._jobs_max is None or jobs[index] < self._jobs_max)
+            and (jobs_max is None or jobs[index] < jobs_max)
             and memory[index] + demand.gpu_memory_mib <= gpu.memory_mib
             and (not demand.gpu_models or gpu.model in demand.gpu_models)
         ]

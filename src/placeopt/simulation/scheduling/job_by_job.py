@@ -14,16 +14,17 @@ from placeopt.problem.classes import class_key
 from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
+from placeopt.simulation.scheduling.evictions import PreemptionPolicy
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
 from placeopt.simulation.scheduling.preemption_policy import (
     PREEMPTION_RULES,
     Candidate,
     PreemptionContext,
-    PreemptionPolicy,
     Request,
 )
 from placeopt.simulation.scheduling.queue_state import QueueState
 from placeopt.simulation.scheduling.scheduler import Stopped
+from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
 from placeopt.solving.params import SolveParams
 
 
@@ -53,6 +54,8 @@ class JobByJob(QueueState):
         self._num_stops: Counter[str] = Counter()
         self._least_milli: dict[Hashable, int] = {}
         """GPU-milli that jobs of a shape need at least."""
+        queue = self._queue
+        self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
 
     @property
@@ -172,6 +175,8 @@ class JobByJob(QueueState):
                     break
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
+        if self._by_urgency is not None and len(self._engine_jobs[job].options) > 1:
+            return self._place_by_urgency(job, self._by_urgency)
         full = not self._overcommits and self._least_milli[shape] > self._resources.gpu_milli
         if shape in self._retry_filter.closed or full or self._retry_filter.cannot_fit(shape):
             return self._place_smaller(job)
@@ -179,6 +184,18 @@ class JobByJob(QueueState):
         if placement is None:
             self._retry_filter.failed(shape)
         return placement or self._place_smaller(job)
+
+    def _place_by_urgency(self, job: str, queue: UrgencyQueue) -> Placement | None:
+        """Place a job in the option that costs the goals least, of those that find room."""
+        record = self._engine_jobs[job]
+        options = {option.id: option for option in record.options}
+        for name in queue.options_in_order(self._jobs[job]):
+            option = options[name]
+            if self._resources.fits(record, option, option.workers):
+                placement = self._try_as(job, record.model_copy(update={"options": (option,)}))
+                if placement is not None:
+                    return placement
+        return None
 
     def _try(self, job: str) -> Placement | None:
         plan = self._engine.place([job], method=self._scheduling.method, explain=False)
@@ -188,10 +205,12 @@ class JobByJob(QueueState):
         return self._shares.requested(plan.placements[0])
 
     def _too_far_apart(self, placement: Placement) -> bool:
-        """Return whether the GPUs are so far apart that the job waits instead."""
+        """Return whether the GPUs are so far apart that the job waits instead; not on nodes that are idle otherwise."""
         most = self._scheduling.apart_max_thousandths
         if most is None or self._performance is None:
             return False
+        if all(self._resources.is_idle(assignment.node) for assignment in placement.assignments):
+            return False  # no end brings GPUs that are closer
         return self._performance.held(placement).apart_thousandths > most
 
     def _place_smaller(self, job: str) -> Placement | None:

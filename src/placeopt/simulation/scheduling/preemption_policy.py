@@ -1,4 +1,4 @@
-"""Which running jobs a waiting job may stop (the field ``preempts`` of a policy), and evictions that make it fit."""
+"""Which running jobs a waiting job may stop: the field ``preempts`` of a policy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import PREEMPTION_NAMES
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
-from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
     gpu_milli_of,
     requested_amounts,
-    without_last_worker,
-    workers_of,
 )
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, LacksEstimate, lacks_run_time
@@ -172,9 +169,7 @@ class InferenceFirst(PreemptionRule):
         return key == "inference"
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        if request.job.kind != "inference":
-            return []
-        return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
+        return _stopped_by_inference(candidates) if request.job.kind == "inference" else []
 
 
 class LowerPriority(PreemptionRule):
@@ -241,6 +236,32 @@ class MoreServiceLeft(LongerRunTimeLeft):
         return run_time_ms * requested_amounts(option, option.workers)[0]
 
 
+class GpuJobsFirst(InferenceFirst):
+    """Inference stops training and CPU jobs, and jobs with GPUs stop CPU jobs; last submitted first."""
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        return key != "cpu"
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        if request.job.kind == "inference":
+            return _stopped_by_inference(candidates)
+        if not request.option.demand.gpus:
+            return []
+        return [candidate for candidate in candidates if not candidate.demand.gpus]
+
+
+class InferenceThenService(MoreServiceLeft):
+    """Inference stops training and CPU jobs, last submitted first; other jobs those with more GPU time left."""
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        return job.kind, super().key(job, now_ms)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        if request.job.kind == "inference":
+            return _stopped_by_inference(candidates)
+        return super().stoppable(request, candidates)
+
+
 class BeyondPart(PreemptionRule):
     """A job that stays within the part of its array stops what other arrays hold beyond theirs (SODA V-C)."""
 
@@ -292,6 +313,11 @@ class InferenceThenParts(BeyondPart):
         yield from inference or super().stoppable(request, candidates)
 
 
+def _stopped_by_inference(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates that inference stops."""
+    return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
+
+
 def _with_more(candidates: list[Candidate], amount: Callable[[Candidate], int], least: int) -> list[Candidate]:
     """Return the candidates that have more of something than ``least``, the most first."""
     amounts = [(amount(candidate), candidate) for candidate in candidates]
@@ -307,89 +333,10 @@ PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
         "las": HigherServiceLevel,
         "srtf": LongerRunTimeLeft,
         "srsf": MoreServiceLeft,
+        "priced": InferenceThenService,
+        "host": GpuJobsFirst,
         "capacity": BeyondPart,
         "arrays": InferenceThenParts,
     },
 )
 """Name -> class of the rule."""
-
-
-@dataclass(frozen=True)
-class Eviction:
-    """A running job, and the placement that it keeps; None: it is stopped."""
-
-    job: str
-    kept: Placement | None
-
-
-class PreemptionPolicy:
-    """
-    The choice of evictions for waiting jobs.
-
-    ``rule`` says which jobs may be stopped. With ``takes_workers`` elastic jobs lose workers before any job is stopped.
-    ``resources`` are changed while evictions are tried, and restored.
-    """
-
-    def __init__(self, rule: PreemptionRule, resources: FreeResources, *, takes_workers: bool) -> None:
-        self._rule, self._resources, self._takes_workers = rule, resources, takes_workers
-
-    def key(self, job: Job, now_ms: int) -> Hashable:
-        """Return what the choice depends on in a waiting job, beside its demand."""
-        return self._rule.key(job, now_ms)
-
-    def may_evict_for(self, key: Hashable) -> bool:
-        """Return whether a job of this key might make another leave."""
-        return self._takes_workers or self._rule.may_stop_for(key)
-
-    def may_claim(self, job: Job, option: Option) -> bool:
-        """Return whether a job might make another leave in an option, whatever runs where."""
-        return self._takes_workers or self._rule.may_claim(job, option)
-
-    def choose(self, request: Request, candidates: Iterable[Candidate]) -> list[Eviction] | None:
-        """
-        Return the evictions that make a job fit in one of its options; None where all that are allowed do not.
-
-        Evictions are made in the order of the rule until the job fits; then each that is not needed is undone, the
-        first one first.
-        """
-        job, option, free = request.job, request.option, self._resources
-        known = {candidate.job.id: candidate for candidate in candidates}
-        evicted: dict[str, Eviction] = {}
-        fits = False
-        for eviction in self._in_order(request, list(known.values())):
-            candidate = known[eviction.job]
-            before = evicted[eviction.job].kept if eviction.job in evicted else candidate.placement
-            free.exchange(before, eviction.kept, candidate.demand)
-            evicted[eviction.job] = eviction
-            fits = free.fits(job, option, option.workers)
-            if fits:
-                break
-        for name in list(evicted):
-            candidate, kept = known[name], evicted[name].kept
-            free.exchange(kept, candidate.placement, candidate.demand)  # as if it stayed
-            if fits and not free.fits(job, option, option.workers):
-                free.exchange(candidate.placement, kept, candidate.demand)
-            else:
-                del evicted[name]
-        for name, eviction in evicted.items():
-            free.exchange(eviction.kept, known[name].placement, known[name].demand)
-        return list(evicted.values()) if fits and evicted else None
-
-    def _in_order(self, request: Request, candidates: list[Candidate]) -> Iterator[Eviction]:
-        """Yield evictions, the first to be made first; a later one of a job replaces an earlier one."""
-        last_first = sorted(candidates, key=lambda candidate: candidate.job.arrival_ms, reverse=True)
-        if self._takes_workers:
-            for candidate in last_first:
-                yield from _fewer_workers(candidate)
-        for victim in self._rule.stoppable(request, [candidate for candidate in last_first if candidate.may_stop]):
-            yield Eviction(victim.job.id, None)
-
-
-def _fewer_workers(candidate: Candidate) -> Iterator[Eviction]:
-    """Yield a job with one worker fewer, then two, down to its fewest."""
-    if candidate.option.workers_min is None:
-        return
-    kept = candidate.placement
-    for _ in range(workers_of(kept) - candidate.option.workers_min):
-        kept = without_last_worker(kept, candidate.demand)
-        yield Eviction(candidate.job.id, kept)

@@ -10,6 +10,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import ORDER_NAMES, Scheduling
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision, DrfQueue, JobArrayQueue
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
 from placeopt.simulation.scheduling.waiting_queue import (
     JobQueue,
     Key,
@@ -92,6 +93,7 @@ QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry(
         "priority": QueueOrder(lambda context: SortedQueue(by_aged_priority(context.scheduling.aging_ms))),
         "srtf": sorted_by(by_run_time, lacks_run_time),
         "srsf": sorted_by(by_service, lacks_run_time),
+        "urgency": QueueOrder(lambda context: UrgencyQueue(context.scenario, context.scheduling.goals), lacks_run_time),
         "min_min": sorted_by(by_completion, lacks_completion_time),
         "arrival_ect": sorted_by(by_arrival_and_completion, lacks_completion_time),
         "swaf": sorted_by(by_allowance, lacks_latency),

@@ -111,7 +111,7 @@ def by_rate_over_cost(cluster: Cluster) -> OptionScore:
 
 
 OPTION_CHOICES: RuleRegistry[Callable[[Cluster], OptionScore] | None] = RuleRegistry(
-    CHOICE_NAMES, {"any": None, "rate": by_rate, "cer": by_rate_over_cost}
+    CHOICE_NAMES, {"any": None, "urgency": None, "rate": by_rate, "cer": by_rate_over_cost}
 )
 """Name -> score of options on a cluster, the highest is kept; None: all options are kept."""
 

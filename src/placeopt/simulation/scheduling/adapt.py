@@ -1,0 +1,98 @@
+"""What a policy that adapts does in a scenario: share mode, changes of running jobs, and rounds job by job or whole."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from typing import Literal
+
+from placeopt.model.policy import ShareMode
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Elastic, Preempts, Scheduling
+
+LOOKAHEAD_GPUS = 32
+"""GPUs of a cluster up to which rounds are solved whole: a round of five Minskys takes 0.1 s, one of 94 nodes 1 s."""
+JOBS_PER_GPU_MAX = 4
+"""Jobs that may share a GPU, as under Horus's policies."""
+LEAST_THROUGHPUT = 1.5
+"""Least throughput of a shared GPU, in jobs at full speed, for sharing to pay: that of ``least-slowdown``."""
+
+
+def adapted(scheduling: Scheduling, scenario: Scenario) -> Scheduling:
+    """
+    Return what a policy does in a scenario; the same policy unless it ``adapts``.
+
+    Each mechanism is used where the scenario states what it costs. Jobs share GPUs by the fractions that they ask for
+    or, if all ask for whole GPUs, where utilisations or slowdowns by neighbours are stated under which a shared GPU
+    gets more done. Running jobs are resized where jobs are elastic, and stopped where a restart has a stated price;
+    inference stops others where there are endpoints. Small clusters in which neighbours slow each other, and in which
+    no job is shared, resized or stopped, are solved in whole rounds with look-ahead; all others job by job.
+    """
+    if not scheduling.adapts:
+        return scheduling
+    share_mode, preempts, elastic = share_mode_for(scenario), preemption_for(scenario), resizing_for(scenario)
+    kept = {name: getattr(scheduling, name) for name in Scheduling.model_fields}
+    policy = scheduling.policy
+    looks_ahead = (
+        bool(scenario.slowdowns)
+        and (share_mode, preempts, elastic) == ("exclusive", "never", "asked")
+        and _num_gpus(scenario) <= LOOKAHEAD_GPUS
+    )
+    rule: Literal["lookahead", "none"] = "lookahead" if looks_ahead else "none"
+    jobs_max = JOBS_PER_GPU_MAX if share_mode == "overcommit" else None
+    kept["policy"] = policy.model_copy(
+        update={
+            "share_mode": share_mode,
+            "jobs_per_gpu_max": jobs_max,
+            "postpone": policy.postpone.model_copy(update={"rule": rule, "delays": "jobs"}),
+        }
+    )
+    if looks_ahead:
+        kept |= {"rounds": "whole", "method": "auto", "order": None, "choice": "any", "worth": "rate"}
+        kept |= {"preempts": "never", "elastic": "asked", "apart_max_thousandths": None}
+    else:
+        kept |= {"rounds": "each", "preempts": preempts, "elastic": elastic}
+    if kept["preempts"] == "never":
+        kept["restarts_max_thousandths"] = None
+    return Scheduling.model_validate({**kept, "adapts": False})
+
+
+def share_mode_for(scenario: Scenario) -> ShareMode:
+    """Return how jobs share GPUs: by fractions, by slowdowns, or not at all."""
+    demands = {option.demand for arrival in scenario.arrivals for option in arrival.job.options if option.demand.gpus}
+    if any(demand.gpu_milli < 1000 for demand in demands):
+        return "fraction"
+    if any(demand.gpu_utilisation_percent for demand in demands) or _pairs_gain(scenario):
+        return "overcommit"
+    return "exclusive"
+
+
+def preemption_for(scenario: Scenario) -> Preempts:
+    """Return which jobs stop others."""
+    if scenario.physics.rule != "rate":
+        return "never"
+    if scenario.physics.restart_ms:
+        return "priced"
+    return "host" if scenario.endpoints else "never"
+
+
+def resizing_for(scenario: Scenario) -> Elastic:
+    """Return how many workers elastic jobs get."""
+    options = (option for arrival in scenario.arrivals for option in arrival.job.options)
+    elastic = any(option.workers_min is not None for option in options)
+    return "load" if elastic and scenario.physics.rule == "rate" else "asked"
+
+
+def _pairs_gain(scenario: Scenario) -> bool:
+    """Return whether two jobs of some stated profiles get more done on one GPU than one after the other."""
+    excess = {(pair.profile, pair.beside): pair.gpu_thousandths for pair in scenario.slowdowns}
+    profiles = sorted({profile for profile, _ in excess})
+    for one, other in combinations_with_replacement(profiles, 2):
+        slower = excess.get((one, other), 0), excess.get((other, one), 0)
+        if all(slower) and sum(1000 / (1000 + each) for each in slower) >= LEAST_THROUGHPUT:
+            return True
+    return False
+
+
+def _num_gpus(scenario: Scenario) -> int:
+    machines = {machine.id: machine for machine in scenario.cluster.machines}
+    return sum(len(machines[node.machine].gpus) for node in scenario.cluster.nodes)

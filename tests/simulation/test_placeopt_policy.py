@@ -1,0 +1,253 @@
+"""The policy ``placeopt``: each of its mechanisms decides a scenario worked by hand; its logs replay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.builders import job, option
+from helpers.scenarios import random_scenario, scenario, timed
+from placeopt import solve
+from placeopt.check import violations
+from placeopt.model import Slowdown
+from placeopt.model.endpoint import Endpoint, LoadStep, Replica
+from placeopt.model.job import Demand
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Goals, Scheduling
+from placeopt.simulation import History, named_policy, round_at, simulate, summarise
+from placeopt.simulation.scheduling.adapt import adapted
+from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
+
+PLACEOPT = named_policy("placeopt")
+MINUTE = 60_000
+
+
+def with_goals(**weights: int) -> Scheduling:
+    """Return ``placeopt`` with these goals alone."""
+    none = {"completion": 0, "in_time": 0, "makespan": 0, "fairness": 0}
+    return PLACEOPT.model_copy(update={"goals": Goals(**{**none, **weights})})
+
+
+def starts(history: History) -> dict[str, int | None]:
+    """Return when each job started, in ms."""
+    return {done.job: done.start_ms for done in history.jobs}
+
+
+def endpoint() -> Endpoint:
+    """Return a service that always wants one replica of one GPU."""
+    gpu = Replica(demand=Demand(), rate_milli=1000, latency_ms=10)
+    return Endpoint(id="e", gpu=gpu, latency_target_ms=100, load=(LoadStep(from_ms=0, rate_milli=1),), until_ms=MINUTE)
+
+
+def pair(excess: int) -> Slowdown:
+    """Return the slowdown of two jobs of profile "a" on one GPU, in thousandths."""
+    return Slowdown(profile="a", beside="a", gpu_thousandths=excess)
+
+
+WHOLE_GPUS = [timed("j", 0, 1000, gpus=1, profile="a")]
+ELASTIC = [job("j", workers=2, workers_min=1, run_time_ms=1000)]
+STATED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"share": "exclusive", "preempts": "never", "elastic": "asked", "rounds": "each"}),
+    ({"jobs": [timed("j", 0, 1000, gpu_milli=500)]}, {"share": "fraction"}),
+    ({"jobs": [timed("j", 0, 1000, gpu_utilisation_percent=30)]}, {"share": "overcommit"}),
+    ({"slowdowns": (pair(100),)}, {"share": "overcommit"}),
+    ({"slowdowns": (pair(1000),)}, {"share": "exclusive", "rounds": "whole", "preempts": "never"}),
+    ({"slowdowns": (pair(1000),), "nodes": 9}, {"rounds": "each"}),
+    ({"physics": {"restart_ms": 1}}, {"preempts": "priced", "rounds": "each"}),
+    ({"physics": {"rule": "sc17"}, "jobs": ELASTIC}, {"preempts": "never", "elastic": "asked"}),
+    ({"endpoints": (endpoint(),)}, {"preempts": "host"}),
+    ({"jobs": ELASTIC}, {"elastic": "load"}),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), STATED, ids=range(len(STATED)))
+def test_mechanisms_follow_what_the_scenario_states(fields: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Without a statement none is used; each statement switches on its own."""
+    made = scenario(fields.pop("jobs", WHOLE_GPUS), **fields)
+    found = adapted(PLACEOPT, made)
+    known = {
+        "share": found.policy.share_mode,
+        "preempts": found.preempts,
+        "elastic": found.elastic,
+        "rounds": found.rounds,
+    }
+    assert {name: known[name] for name in expected} == expected
+    assert not found.adapts
+    assert adapted(found, made) is found
+
+
+def test_policies_that_do_not_adapt_stay() -> None:
+    """A paper's policy does what its file says, whatever the scenario states."""
+    paper = named_policy("dynamoml")
+    assert adapted(paper, scenario(WHOLE_GPUS, physics={"restart_ms": 1})) is paper
+
+
+def order_of(made: Scenario, goals: Goals, now_ms: int = 0) -> list[str]:
+    """Return the order of all jobs of a scenario at a moment."""
+    queue = UrgencyQueue(made, goals)
+    for arrival in made.arrivals:
+        queue.add(arrival.job, arrival.job.id)
+    return [name for name, _ in queue.in_order(set(), now_ms)]
+
+
+def test_the_least_gpu_time_comes_first_by_completion() -> None:
+    """40 s on one GPU, 15 s on two, 5 s on four: 40, 30 and 20 GPU-seconds."""
+    jobs = [timed("one", 0, 40_000), timed("two", 0, 15_000, gpus=2), timed("four", 0, 5_000, gpus=4)]
+    assert order_of(scenario(jobs, nodes=9), Goals(makespan=0)) == ["four", "two", "one"]
+
+
+def test_cpu_jobs_count_as_the_gpus_that_go_with_their_cores() -> None:
+    """All cores of a node of four GPUs for 10 s are 40 GPU-seconds: after 30 s of one GPU, before 50 s."""
+    cores = scenario([]).cluster.machines[0].cpu_millicores
+    cpu = timed("cpu", 0, 10_000, gpus=0, cpu_millicores=cores, kind="cpu")
+    jobs = [timed("longer", 0, 50_000), cpu, timed("shorter", 0, 30_000)]
+    assert order_of(scenario(jobs), Goals(makespan=0)) == ["shorter", "cpu", "longer"]
+
+
+def test_who_can_still_end_in_time_comes_before_who_cannot() -> None:
+    """30 s that would end in time count twice, so as 15 s: before the 20 s that are late. At 31 s both are late."""
+    jobs = [timed("late", 0, 20_000, deadline_ms=1), timed("in_time", 0, 30_000, deadline_ms=MINUTE)]
+    assert order_of(scenario(jobs), Goals(makespan=0)) == ["in_time", "late"]
+    assert order_of(scenario(jobs), Goals(makespan=0), 31_000) == ["late", "in_time"]
+    assert order_of(scenario(jobs), Goals(makespan=0, in_time=0)) == ["late", "in_time"]
+
+
+def test_fairness_favours_short_jobs_over_small_ones() -> None:
+    """10 s on four GPUs and 30 s on one: by slowdown 1 / (40 x 10) against 1 / (30 x 30)."""
+    jobs = [timed("small", 0, 30_000), timed("short", 0, 10_000, gpus=4)]
+    assert order_of(scenario(jobs), Goals(completion=0, in_time=0, makespan=0, fairness=1)) == ["short", "small"]
+    assert order_of(scenario(jobs), Goals(makespan=0)) == ["small", "short"]
+
+
+def test_the_job_that_ends_last_starts_before_it_is_too_late() -> None:
+    """
+    Four GPUs, seven jobs of 10 s and one of 30 s, all there from the beginning: 100 GPU-seconds, 25 s on all GPUs.
+
+    The long one takes longer than all, so it starts at once and ends last, after 30 s; by completion alone it starts
+    with the second wave and ends after 40 s.
+    """
+    jobs = [*(timed(f"s{i}", 0, 10_000) for i in range(7)), timed("long", 0, 30_000)]
+    assert summarise(simulate(scenario(jobs), PLACEOPT)).last_end_s == 30
+    assert summarise(simulate(scenario(jobs), with_goals(completion=1))).last_end_s == 40
+
+
+def test_nothing_ends_last_while_jobs_arrive() -> None:
+    """A job every second: after 2 s without one more are expected, after 20 s none are, and the long one is urgent."""
+    jobs = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(5)), timed("long", 5000, MINUTE)]
+    assert order_of(scenario(jobs), Goals(makespan=10), 7_000)[-1] == "long"
+    assert order_of(scenario(jobs), Goals(makespan=10), 25_000)[0] == "long"
+
+
+def test_services_come_before_all_others() -> None:
+    """A notebook without a run time starts before a job of a second."""
+    jobs = [timed("short", 0, 1000, gpus=4), job("notebook", gpus=4, kind="modelling")]
+    made = scenario(jobs[:1]).model_copy(
+        update={"arrivals": (Arrival(job=jobs[0]), Arrival(job=jobs[1], service=True, leaves_ms=5000))}
+    )
+    assert starts(simulate(made, PLACEOPT)) == {"short": 5000, "notebook": 0}
+
+
+def shapes(name: str, **fields: Any) -> Any:
+    """Build a job of 40 s on one GPU, 24 s on two and 16 s on four."""
+    timed_options = tuple(
+        option(id=f"x{gpus}", gpus=gpus, run_time_ms=run, value=100 * gpus)
+        for gpus, run in ((1, 40_000), (2, 24_000), (4, 16_000))
+    )
+    return job(name, options=timed_options, **fields)
+
+
+def held_gpus(history: History) -> list[int]:
+    """Return the number of GPUs that each job got."""
+    return [sum(len(assignment.gpus) for assignment in done.spans[0].placement.assignments) for done in history.jobs]
+
+
+def test_a_job_alone_takes_its_fastest_option() -> None:
+    """Nobody waits for what it takes."""
+    assert held_gpus(simulate(scenario([shapes("a")]), PLACEOPT)) == [4]
+
+
+def test_many_jobs_take_the_options_of_least_gpu_time() -> None:
+    """Sixteen at once on four GPUs: 40 s and 15 x 40 / 4 s for the others, against 24 s and 15 x 48 / 4 s."""
+    history = simulate(scenario([shapes(f"j{i}") for i in range(16)]), with_goals(completion=1))
+    assert held_gpus(history)[:4] == [1, 1, 1, 1]
+
+
+def test_a_deadline_calls_for_a_faster_option() -> None:
+    """With 20 s left only four GPUs are fast enough, although others wait."""
+    jobs = [shapes("due", deadline_ms=20_000), *(shapes(f"j{i}") for i in range(15))]
+    history = simulate(scenario(jobs), with_goals(completion=1, in_time=100))
+    assert held_gpus(history)[0] == 4
+    assert history.jobs[0].end_ms == 16_000
+    assert held_gpus(simulate(scenario(jobs), with_goals(completion=1)))[0] == 1
+
+
+def test_jobs_share_a_gpu_where_it_gets_more_done() -> None:
+    """Five jobs of 30 % each on four GPUs: all start at once. Of 100 % each, the fifth waits."""
+    for percent, waits in ((30, 0), (100, 1)):
+        jobs = [timed(f"j{i}", 0, 10_000, gpu_utilisation_percent=percent) for i in range(5)]
+        history = simulate(scenario(jobs, physics={"interference": "curve"}), PLACEOPT)
+        assert sum(done.start_ms != 0 for done in history.jobs) == waits
+
+
+def test_a_moment_with_shared_gpus_is_a_valid_round() -> None:
+    """The round that stands then allows what the policy did."""
+    jobs = [timed(f"j{i}", 0, 10_000, gpu_utilisation_percent=30) for i in range(5)]
+    standing = round_at(simulate(scenario(jobs, physics={"interference": "curve"}), PLACEOPT), 1)
+    assert standing.policy.share_mode == "overcommit"
+    assert len(standing.running) == 5
+    plan = solve(standing)
+    assert violations(standing, plan) == []
+
+
+@pytest.mark.parametrize(("restart_ms", "stops"), [(0, 0), (1_000, 1), (100_000, 0)])
+def test_a_restart_has_its_price(restart_ms: int, stops: int) -> None:
+    """A minute against ten: stopped for a restart of a second, not for one of 100 s, nor where no price is stated."""
+    jobs = [timed("long", 0, 10 * MINUTE, gpus=4), timed("short", 1, MINUTE, gpus=4)]
+    history = simulate(scenario(jobs, physics={"restart_ms": restart_ms}), PLACEOPT)
+    assert [done.stops for done in history.jobs] == [stops, 0]
+
+
+def test_a_job_stops_another_where_it_cannot_share_its_gpu() -> None:
+    """Full utilisation: two on a GPU get no more done, so the short job stops one of the long ones."""
+    jobs = [timed(f"long-{i}", 0, 10 * MINUTE, gpu_utilisation_percent=100) for i in range(4)]
+    jobs.append(timed("short", 1, MINUTE, gpu_utilisation_percent=100))
+    history = simulate(scenario(jobs, physics={"restart_ms": 1000, "interference": "curve"}), PLACEOPT)
+    assert starts(history)["short"] == 1
+    assert sum(done.stops for done in history.jobs) == 1
+
+
+def test_jobs_with_gpus_stop_cpu_jobs_but_not_the_other_way_round() -> None:
+    """Where there are endpoints: GPUs do not stand idle for the want of cores."""
+    cores = scenario([]).cluster.machines[0].cpu_millicores
+    for kinds in (("cpu", "training"), ("training", "cpu")):
+        gpus = {"cpu": 0, "training": 3}
+        jobs = [
+            timed(kind, i, MINUTE, gpus=gpus[kind], cpu_millicores=cores, kind=kind) for i, kind in enumerate(kinds)
+        ]
+        history = simulate(scenario(jobs, endpoints=(endpoint(),)), PLACEOPT)
+        stops = {done.job: done.stops for done in history.jobs if done.job in kinds}
+        assert stops == {"cpu": int(kinds[0] == "cpu"), "training": 0}
+
+
+def test_a_job_whose_gpus_are_always_apart_runs_on_idle_nodes() -> None:
+    """Cores make a gang use two nodes, which costs more than the limit: it waits until both are idle, and runs."""
+    half = scenario([]).cluster.machines[0].cpu_millicores // 2
+    gang = timed("gang", 1, 10_000, workers=3, cpu_millicores=half, spread=900)
+    assert starts(simulate(scenario([gang], nodes=2), PLACEOPT)) == {"gang": 1}
+    jobs = [*(timed(f"before-{i}", 0, 10_000, gpus=1) for i in range(5)), gang]
+    assert starts(simulate(scenario(jobs, nodes=2), PLACEOPT))["gang"] == 10_000
+
+
+@pytest.mark.parametrize("physics", [{}, {"restart_ms": 500}], ids=["whole", "each"])
+def test_logs_replay_and_runs_repeat(tmp_path: Path, physics: dict[str, Any]) -> None:
+    """The same bytes twice, and the same history from the log."""
+    made = random_scenario(3, **physics)
+    several = tuple(Arrival(job=shapes(f"shapes-{i}", arrival_ms=100 * i)) for i in range(4))
+    made = made.model_copy(update={"arrivals": (*made.arrivals, *several)})
+    histories = [simulate(made, PLACEOPT, log=tmp_path / f"{i}.jsonl") for i in range(2)]
+    assert (tmp_path / "0.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()
+    again = simulate(made, PLACEOPT, log=tmp_path / "0.jsonl", resume=True)
+    assert again.jobs == histories[0].jobs
+    assert all(done.end_ms is not None for done in again.jobs)
