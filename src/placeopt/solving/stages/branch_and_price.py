@@ -145,7 +145,7 @@ class _Tree:
         self._penalty = self._first_penalty()
         self._nodes = 0
         self._models = 0
-        self._steps, self._most_steps = 0, LEAST_STEPS + int(context.budget.work(STEPS_PER_SECOND))
+        self._steps, self._most_steps = 0, LEAST_STEPS + context.budget.work(STEPS_PER_SECOND)
         self._tried, self._past_half = 0, False  # columns of the last search for a plan; whether half time has come
         self._cut = ""
 
