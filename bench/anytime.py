@@ -278,12 +278,13 @@ def text(found: dict[str, list[Point]]) -> str:
     """Return the page of a table."""
     shown = curves(found)
     names = [f"{point.limit_s:g} s" for point in shown[0].points]
+    limits = " ".join(f"{point.limit_s:g}" for point in shown[0].points)
     last = ("proven", "optimal from s", "integral s", "proven s", "cost s", "promise")
     kept = sum(not curve.broken() for curve in shown)
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         "# Value, cost and gap against the time limit\n\n"
-        f"`python bench/anytime.py --points bench/anytime.csv --out bench/anytime.md`, {usable_cores()} cores, Python "
+        f"`python bench/anytime.py --points FILE --limits {limits} --out bench/anytime.md`, {usable_cores()} cores, Python "
         f"{platform.python_version()}, {known}; load of the machine at the end {os.getloadavg()[2]:.1f}.\n\n"
         f"{kept} of {len(shown)} rounds keep the promise: {100 * PROMISE:g} % of the value at {AT_S:g} s from "
         f"{FROM_S:g} s on, no empty plan, and never less than greedy alone. Columns of limits: per cent below the best "
