@@ -284,8 +284,8 @@ def text(found: dict[str, list[Point]]) -> str:
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         "# Value, cost and gap against the time limit\n\n"
-        f"`python bench/anytime.py --points FILE --limits {limits} --out bench/anytime.md`, {usable_cores()} cores, Python "
-        f"{platform.python_version()}, {known}; load of the machine at the end {os.getloadavg()[2]:.1f}.\n\n"
+        f"`python bench/anytime.py --points FILE --limits {limits} --out bench/anytime.md`, {usable_cores()} cores, "
+        f"Python {platform.python_version()}, {known}; load of the machine at the end {os.getloadavg()[2]:.1f}.\n\n"
         f"{kept} of {len(shown)} rounds keep the promise: {100 * PROMISE:g} % of the value at {AT_S:g} s from "
         f"{FROM_S:g} s on, no empty plan, and never less than greedy alone. Columns of limits: per cent below the best "
         "value of all limits. proven: gap to the bound at the longest limit, in per cent. optimal: the shortest limit "
