@@ -42,7 +42,7 @@ def main() -> None:
                     print(f"{instance.name:32} {method:14} {error}")
                     continue
                 level = plan.levels[0]
-                known = read_solu(args.solu)  # somebody else may have written meanwhile
+                known = read_solu(args.solu)  # another run may have written meanwhile
                 known[instance.name] = known.get(instance.name, Known()).improved(
                     level.objective, level.bound, by=f"{method}, {args.time_limit:g} s, {date.today()}"
                 )

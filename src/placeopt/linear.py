@@ -326,7 +326,7 @@ class _Block(NamedTuple):
 
 
 class _Growing:
-    """An int64 array that grows by pieces; the pieces are joined only when somebody looks."""
+    """An int64 array that grows by pieces; the pieces are joined only when it is read."""
 
     def __init__(self) -> None:
         self._pieces: list[IntArray] = []

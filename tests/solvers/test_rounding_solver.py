@@ -19,13 +19,12 @@ def packing(seed: int) -> LinearModel:
     return builder.build()
 
 
-def rounding(model: LinearModel, **fields: object) -> Rounding:
+def rounding(model: LinearModel, least: int | None = None) -> Rounding:
     """Begin with every tenth column, and price the first half."""
     objective = 1000 * model.objective
     objective[:30] -= 40
     columns = np.arange(model.num_variables)
-    start = {"optional": columns, "first": columns[::10], "objective": objective, "upper": model.upper}
-    return Rounding(**{**start, "groups": (columns[:30], columns[30:]), **fields})  # type: ignore[arg-type]
+    return Rounding(columns, columns[::10], objective, model.upper, (columns[:30], columns[30:]), least)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -17,7 +17,7 @@ _of_demand = itemgetter(*Demand.model_fields)
 
 
 def share_options(instance: Instance) -> None:
-    """Let jobs with equal options hold the same tuple of them; for an instance that nobody else holds yet."""
+    """Let jobs with equal options hold the same tuple of them; for an instance that no other code holds yet."""
     known: dict[object, tuple[Option, ...]] = {}
     for job in instance.jobs:
         fields = job.__dict__  # jobs are frozen, but equal options are as good

@@ -1,8 +1,8 @@
 """
 A solver process that is a copy of this one: what is loaded here need not be loaded there again.
 
-A copy takes the locks that other threads hold along, and nobody releases them in it. So only a process of one thread is
-copied, counting those of native libraries, and only on Linux, which lists them; elsewhere the caller starts a new
+A copy takes the locks that other threads hold along, and no thread releases them in it. So only a process of one thread
+is copied, counting those of native libraries, and only on Linux, which lists them; elsewhere the caller starts a new
 interpreter. Importing this module loads the standard library only.
 """
 
@@ -70,7 +70,7 @@ class ForkedProcess:
         while self.returncode is None:
             try:
                 pid, status = os.waitpid(self.pid, 0 if latest is None else os.WNOHANG)
-            except ChildProcessError:  # somebody else has waited for it
+            except ChildProcessError:  # another caller has waited for it
                 pid, status = self.pid, 0
             if pid == self.pid:
                 self.returncode = os.waitstatus_to_exitcode(status)

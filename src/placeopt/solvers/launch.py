@@ -1,5 +1,5 @@
 """
-A program of somebody else's that solves for us, and never outlives us.
+A solver program from elsewhere that solves for us, and never outlives us.
 
 It stands in our process group, so whoever kills the group kills it too; the kernel kills it when the thread that
 waits for it ends, however that happens; and it is killed before `run` returns. (A package's own way of calling its
