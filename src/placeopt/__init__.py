@@ -10,6 +10,7 @@ import sys
 TYPE_CHECKING = False  # type checkers take it for typing's; that module takes ten times as long as this one
 
 if TYPE_CHECKING:
+    from placeopt.actions import plan_actions
     from placeopt.errors import (
         BadInput,
         EngineInUse,
@@ -57,6 +58,7 @@ _HOME = {
     "cluster_from_columns": "placeopt.formats.columns",
     "generate": "placeopt.generators",
     "instance_from_columns": "placeopt.formats.columns",
+    "plan_actions": "placeopt.actions",
     "read_instance": "placeopt.formats.documents",
     "read_plan": "placeopt.formats.documents",
     "read_scenario": "placeopt.formats.documents",
@@ -87,6 +89,7 @@ __all__ = [
     "cluster_from_columns",
     "generate",
     "instance_from_columns",
+    "plan_actions",
     "read_instance",
     "read_plan",
     "read_scenario",

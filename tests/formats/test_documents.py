@@ -52,6 +52,7 @@ class TestGolden:
         """Read and written again, a file is the same to the byte."""
         for kind, name in (
             (Instance, "instance-1.json"),
+            (Instance, "instance-1-origin.json"),
             (Plan, "plan-1.json"),
             (Plan, "plan-1-some-jobs.json"),
             (Plan, "plan-1-standing.json"),
@@ -77,7 +78,7 @@ class TestGolden:
     @pytest.mark.parametrize(
         ("kind", "files"),
         [
-            (Instance, ["instance-1-defaults.json"]),
+            (Instance, ["instance-1-defaults.json", "instance-1-origin.json"]),
             (Plan, ["plan-1.json", "plan-1-some-jobs.json", "plan-1-standing.json"]),
         ],
     )
@@ -86,9 +87,9 @@ class TestGolden:
         assert missing_fields(kind, [json.loads((GOLDEN / name).read_bytes()) for name in files]) == []
 
     def test_fields_are_not_at_their_defaults(self) -> None:
-        """The short file has each field that can differ from its default at least once with another value."""
-        text = json.loads((GOLDEN / "instance-1.json").read_bytes())
-        assert missing_fields(Instance, [text]) == []
+        """The short files have each field that can differ from its default at least once with another value."""
+        texts = [json.loads((GOLDEN / name).read_bytes()) for name in ("instance-1.json", "instance-1-origin.json")]
+        assert missing_fields(Instance, texts) == []
 
     def test_a_curve_of_ones_own(self) -> None:
         """What the golden policy has by name may be stated; read and written again it is the same."""

@@ -17,7 +17,20 @@ from pydantic import ValidationError
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record, validation_fault
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.model import Assignment, Cluster, Demand, Instance, Job, Option, Policy, Running, WorkerGpus
+from placeopt.model import (
+    Assignment,
+    Cluster,
+    Demand,
+    Instance,
+    Job,
+    JobOrigin,
+    Option,
+    Origin,
+    Policy,
+    Running,
+    WorkerGpus,
+)
+from placeopt.model.base import one_line
 from placeopt.model.policy import Fragmentation, Weights
 
 WHOLE_GPU_MILLI = 1000
@@ -50,6 +63,12 @@ class ObservedJob:
     priority: int = 0
     where: str = ""
     unreadable_reason: str | None = None
+
+
+def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
+    """Return what a job, and its workers by (name, id), are called where they were read."""
+    known = tuple(Origin(name=one_line(worker), id=uid) for worker, uid in workers)
+    return JobOrigin(name=one_line(name), id=own_id, workers=known)
 
 
 def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:

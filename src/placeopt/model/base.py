@@ -6,6 +6,7 @@ coerced types and values out of range, and cannot be changed once made. The uppe
 enough for any machine of today and narrow enough that sums over a cluster stay below 2^53.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -67,6 +68,15 @@ Id = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^[^{_UNSEEN}]+$")]
 """Free text of one line: a label's value, a GPU model, a user."""
+
+LongName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=rf"^[^{_UNSEEN}]+$")]
+"""A name of another system, such as ``NAMESPACE/NAME`` of a pod; one line."""
+
+
+def one_line(text: str) -> str:
+    """Return a text as names may be: without control characters and marks that end lines."""
+    return re.sub(f"[{_UNSEEN}]", " ", text)
+
 
 Labels = Annotated[dict[Id, Name], AfterValidator(lambda labels: dict(sorted(labels.items())))]
 """Labels by key; kept in order of the keys, so that the order they were written in does not reach a digest."""

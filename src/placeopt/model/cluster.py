@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, Record, Weight, refuse_repeats
 from placeopt.model.machine import Machine
+from placeopt.model.origin import Origin
 
 
 class Domain(Record):
@@ -40,6 +41,8 @@ class Node(Record):
     """Takes no new work; what runs there may stay."""
     price_milli_per_hour: Annotated[int, Field(ge=0, le=1_000_000_000)] = 1000
     """Price of the node, in thousandths of a currency unit an hour; ``whatif add`` minimises it."""
+    origin: Origin | None = None
+    """The node in the system that it comes from."""
 
 
 class Cluster(Record):

@@ -21,6 +21,7 @@ from placeopt.model.base import (
     Value,
     Weight,
 )
+from placeopt.model.origin import JobOrigin
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
 MAX_WORKERS = 100_000
@@ -194,6 +195,8 @@ class Job(Record):
     """Nodes on which it may run; null: all nodes."""
     tolerations: tuple[Id, ...] = ()
     """Taints that the job tolerates."""
+    origin: JobOrigin | None = None
+    """The job in the system that it comes from."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -16,8 +16,8 @@ from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, t
 from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
-from placeopt.formats.observed_round import ObservedJob, ObservedWorker
-from placeopt.model import Demand, Job, Option
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
+from placeopt.model import Demand, Job, JobOrigin, Option
 
 PLAIN = ("pods", "ephemeral-storage")
 """Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
@@ -136,6 +136,7 @@ class JobBuilder:
             node_selector=selector,
             nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
             tolerations=tolerated_taints(spec, self._taints),
+            origin=_origin(draft),
         )
         workers = tuple(
             ObservedWorker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None
@@ -167,6 +168,14 @@ class JobBuilder:
     def _is_bound(self, pod: Pod) -> bool:
         odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key
         return bool(odd) or pod.id in self.rules.bound or any(resource not in PLAIN for resource in pod.other_resources)
+
+
+def _origin(draft: JobDraft) -> JobOrigin:
+    """Return the name of the pod or of the group, and the pods by rank."""
+    first, pods = draft.first, [(pod.id, pod.uid) for pod in draft.pods]
+    if first.group is None or len(pods) == 1:
+        return origin_of(first.id, first.uid, pods)
+    return origin_of(first.group.id, None, pods)
 
 
 def build_jobs(

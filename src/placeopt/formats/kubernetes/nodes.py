@@ -15,7 +15,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
 from placeopt.formats.kubernetes.pods import unreadable_field
 from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
-from placeopt.model import Cluster, Domain, Gpu, Machine, Node
+from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
 from placeopt.model.cluster import RESERVED_LEVELS
 
 LEVEL_LABELS = (
@@ -56,6 +56,7 @@ class NodeCapacity:
     """Resource -> allocatable amount."""
     taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
     """CPU and memory of daemons, plus the rounding loss of other running pods."""
+    uid: str | None = None
 
 
 def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapacity:
@@ -103,6 +104,7 @@ def _read_node(entry: JsonEntry, name: str, resource: str) -> NodeCapacity:
         tuple(dict.fromkeys(filter(None, taints))),
         cordoned or ready != "True" or "deletionTimestamp" in metadata,
         counters,
+        uid=metadata.text("uid", "") or None,
     )
 
 
@@ -152,6 +154,7 @@ def make_cluster(
                 labels={key: value or EMPTY for key, value in node.labels.items()},
                 taints=node.taints,
                 drained=node.drained,
+                origin=None if node.uid is None else Origin(name=node.name, id=node.uid),
             )
         )
     cluster = make_record(

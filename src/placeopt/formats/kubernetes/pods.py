@@ -39,6 +39,7 @@ class Pod:
 
     entry: JsonEntry
     id: str
+    uid: str | None
     namespace: str
     labels: Mapping[str, str]
     node: str | None
@@ -98,6 +99,7 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
     return Pod(
         entry=entry,
         id=f"{namespace}/{name}",
+        uid=metadata.text("uid", "") or None,
         namespace=namespace,
         labels=labels,
         node=node,

@@ -10,7 +10,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.observed_round import ObservedJob, ObservedWorker
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.formats.slurm.eligibility import EligibleNodes, expand_node_list
 from placeopt.formats.slurm.fields import (
     SHARES_OF_GPUS,
@@ -280,7 +280,7 @@ def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]
 
 
 def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:
-    """Make the job of an entry."""
+    """Make the job of an entry; parts of a job that are jobs of their own, ``ID+1``, have its origin."""
     return make_record(
         Job,
         entry.where,
@@ -290,5 +290,6 @@ def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Ma
         queue=entry.text("partition", "").split(",")[0] or None,
         arrival_ms=milliseconds(entry, "submit_time", 1000) or 0,
         options=options,
+        origin=origin_of(entry.text("name", "") or name, name.partition("+")[0]),
         **where,
     )

@@ -12,7 +12,7 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.files import read_bytes
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
-from placeopt.formats.observed_round import ObservedJob, observed_instance, snapshot_policy
+from placeopt.formats.observed_round import ObservedJob, observed_instance, origin_of, snapshot_policy
 from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
 from placeopt.formats.slurm.fields import is_mig, parse_tasks
 from placeopt.formats.slurm.job_requests import (
@@ -89,12 +89,11 @@ class JobListReader:
             return
         for task_name in over:
             self._notes.leave_out("tasks of an array over its limit of tasks at once", task_name)
+        called = entry.text("name", "") or name
         for task_name in names[: len(names) - len(over)]:
-            yield ObservedJob(
-                job.job if task_name == name else job.job.model_copy(update={"id": task_name}),
-                priority=job.priority,
-                where=entry.where,
-            )
+            own = {"id": task_name, "origin": origin_of(called, task_name)}
+            task_job = job.job if task_name == name else job.job.model_copy(update=own)
+            yield ObservedJob(task_job, priority=job.priority, where=entry.where)
 
     def _tasks(self, entry: JsonEntry, name: str, array: int, task: int | None) -> tuple[list[str], list[str]]:
         """Return the names of the tasks that an entry stands for, and the last of them, over the array's limit."""
