@@ -46,6 +46,7 @@ class Group(NamedTuple):
 COMMANDS = (
     Command("solve", "solve", "placeopt solve round.json --time-limit 30 --out plan.json"),
     Command("check", "review", "placeopt check round.json plan.json"),
+    Command("actions", "actions", "placeopt actions round.json plan.json --as scontrol"),
     Command("audit", "review", "placeopt import slurm ... --out now.json, then placeopt audit now.json --moves 10"),
     Command("explain", "review", "placeopt explain round.json plan.json --job train-7"),
     Command("show", "show", "placeopt show plan.json --instance round.json"),

@@ -48,18 +48,27 @@ class ExplainCase:
         return _state(self.problem, self.placed, self.number)
 
 
+def job_named(instance: Instance, name: str) -> Job:
+    """Return the job with that id or, if none has it, the only one whose origin has that name; raises ``BadInput``."""
+    found = [job for job in instance.jobs if job.id == name]
+    found = found or [job for job in instance.jobs if job.origin is not None and name in job.origin.names]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(repr(job.id) for job in found[:5])
+        raise BadInput(f"job: {len(found)} jobs of {instance.name!r} are called {name!r}; choose one by its id: {ids}")
+    such = f"; its ids look like {instance.jobs[0].id!r}" if instance.jobs else ""
+    raise BadInput(f"job: no job {name!r} in {instance.name!r}{such}")
+
+
 def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     """
-    Compile what an explanation of ``job_id`` needs.
+    Compile what an explanation of ``job_id``, or of the job that has this name where it comes from, needs.
 
-    Raises ``BadInput`` if there is no such job, or the plan is not of this round or breaks its rules.
+    Raises ``BadInput`` if there is no such job or several, or the plan is not of this round or breaks its rules.
     """
-    jobs = {job.id: job for job in instance.jobs}
-    if job_id not in jobs:
-        such = next(iter(jobs), None)
-        raise BadInput(
-            f"job: no job {job_id!r} in {instance.name!r}" + (f"; its ids look like {such!r}" if such else "")
-        )
+    asked = job_named(instance, job_id)
+    job_id = asked.id
     if plan.asked is not None:
         raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     if broken := violations(instance, plan):
@@ -84,7 +93,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     )
     may = may_change(instance.model_copy(update={"jobs": held}), policy, jobs_at)
     changeable = frozenset[int]().union(*may.values())
-    return ExplainCase(jobs[job_id], jobs_at[job_id], problem, running, placed, changeable)
+    return ExplainCase(asked, jobs_at[job_id], problem, running, placed, changeable)
 
 
 def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:

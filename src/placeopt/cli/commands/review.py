@@ -151,7 +151,9 @@ def _read(path: str, instance: Instance) -> Plan:
 def explain(
     instance: RoundFile,
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan of it: .json, .json.gz or -.")],
-    job: Annotated[str, typer.Option(metavar="ID", help="The job.")],
+    job: Annotated[
+        str, typer.Option(metavar="ID", help="The job, by its id or by its name where the round was imported from.")
+    ],
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Time limit in seconds; parts that are not answered by then are marked.")
     ] = 5.0,
