@@ -11,7 +11,6 @@ Resource = tuple[str, ...]
 """Kind of the resource, then of what: node, GPU, domain or queue."""
 
 WHOLE_GPU_MILLI = 1000
-OF_NODES = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
 OF_QUEUES = ("gpu_milli", "cpu_millicores", "memory_mib")
 
 
