@@ -189,22 +189,26 @@ class _Sequence:
         return PlacedJob(job, option, placement)
 
 
+def kept_ranks(before: Placement, now: Placement) -> list[int]:
+    """Return, of a job that shrank, the former rank of each worker that it keeps, in the order of their ranks now."""
+    ranks: list[int] = []
+    rest = deque(_workers(now))
+    for worker in _workers(before):  # what is kept is a subsequence of what was, see the referee's `compare`
+        if rest and rest[0][1:] == worker[1:]:
+            rest.popleft()
+            ranks.append(worker[0])
+    return ranks
+
+
 def _parts(
     job: Job, before: Placement | None, now: Placement | None, *, shrinks: bool
 ) -> tuple[tuple[ActionPart, ...], tuple[ActionPart, ...]]:
     """Return the workers after an action and those that it stops; of a shrink each keeps the origin that it had."""
     then, kept = _workers(before), _workers(now)
-    if not shrinks:
+    if before is None or now is None or not shrinks:
         return _named(job, kept), _named(job, then)
-    stopped, matched = [], []
-    rest = deque(kept)
-    for worker in then:  # the kept ones are a subsequence of the former ones, see the referee's `compare`
-        if rest and rest[0][1:] == worker[1:]:
-            rest.popleft()
-            matched.append(worker[0])
-        else:
-            stopped.append(worker)
-    return _named(job, kept, matched), _named(job, stopped)
+    ranks = kept_ranks(before, now)
+    return _named(job, kept, ranks), _named(job, [worker for worker in then if worker[0] not in ranks])
 
 
 Worker = tuple[int, str, tuple[int, ...]]

@@ -38,6 +38,8 @@ class RecordChange:
     text: str
     jobs: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    started: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
 
 
 class ClusterRecord:
@@ -78,11 +80,53 @@ class ClusterRecord:
         """What runs, by id of the job."""
         return self.ledger.directory.running
 
-    def note(self, text: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
-        """Begin the next revision."""
+    def note(
+        self,
+        text: str,
+        jobs: Iterable[str] = (),
+        nodes: Iterable[str] = (),
+        started: Iterable[str] = (),
+        stopped: Iterable[str] = (),
+    ) -> None:
+        """Begin the next revision; ``jobs`` are those that changed in another way than to start or stop."""
+        begun, ended = tuple(started), tuple(stopped)
+        changed = (*begun, *jobs, *ended)
         self.revision += 1
-        self._changes.append(RecordChange(self.revision, text, tuple(jobs), tuple(nodes)))
+        self._changes.append(RecordChange(self.revision, text, changed, tuple(nodes), begun, ended))
         self._snapshot = None
+
+    def rename_workers(self, job_id: str, ranks: Sequence[int]) -> None:
+        """Let the workers of these former ranks be the first of a job that shrank, in this order, for their origins."""
+        job = self.jobs[job_id]
+        if job.origin is not None and job.origin.workers:
+            there = job.origin.workers
+            kept = [there[rank] for rank in ranks if rank < len(there)]
+            gone = [worker for rank, worker in enumerate(there) if rank not in ranks]
+            origin = job.origin.model_copy(update={"workers": (*kept, *gone)})
+            self.jobs[job_id] = job.model_copy(update={"origin": origin})
+
+    def runs_since(self, planned: int) -> tuple[set[str], set[str]]:
+        """Return the jobs that were started, and those that were stopped or ended, since a revision of this cluster."""
+        self.refuse_foreign(planned)
+        if self._changes and self._changes[0].revision > planned + 1:
+            raise StaleSnapshot(
+                planned,
+                self.revision,
+                (),
+                (),
+                f"more than {MOST_CHANGES_KEPT} changes, so it is not known what ran then",
+            )
+        since = [change for change in self._changes if change.revision > planned]
+        started = {job for change in since for job in change.started}
+        return started, {job for change in since for job in change.stopped}
+
+    def refuse_foreign(self, planned: int) -> None:
+        """Raise ``BadInput`` if this cluster has never been at revision ``planned``."""
+        if not self._loaded.revision <= planned <= self.revision:
+            raise BadInput(
+                f"plan: instance.revision: {planned}; this cluster was loaded at {self._loaded.revision} and is at "
+                f"{self.revision}, so the plan is of another"
+            )
 
     def expect(self, ends: Mapping[str, int]) -> None:
         """Replace the times at which running jobs are expected to end."""
@@ -142,19 +186,19 @@ class ClusterRecord:
         others = dict.fromkeys(job for node in nodes for job in self.ledger.on_node(node))
         return granted(placements, self.jobs, self._policy, [self.running[job] for job in others])
 
+    def granted_anew(self, placements: Sequence[PlacementRecord]) -> Sequence[PlacementRecord]:
+        """Return placements of all jobs that run or start, with the shares granted beside each other."""
+        return granted(placements, self.jobs, self._policy) if self.has_limits else placements
+
     def refuse_stale(self, planned: int) -> None:
         """
         Raise ``StaleSnapshot``, which names what changed since, unless ``planned`` is the present revision.
 
         Raises ``BadInput`` if there has been no such revision.
         """
+        self.refuse_foreign(planned)
         if planned == self.revision:
             return
-        if not self._loaded.revision <= planned < self.revision:
-            raise BadInput(
-                f"plan: instance.revision: {planned}; this cluster was loaded at {self._loaded.revision} and is at "
-                f"{self.revision}, so the plan is of another"
-            )
         since = [change for change in self._changes if change.revision > planned]
         forgotten = self.revision - planned - len(since)
         texts = [change.text for change in since[-MOST_CHANGES_LISTED:]]

@@ -15,6 +15,7 @@ from placeopt.errors import BadInput, EngineInUse, only_documented
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.cluster_record import Ids, NodeChange
 from placeopt.live_cluster.live_cluster import LiveCluster
+from placeopt.live_cluster.rebase import Committed
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.bounds import Progress
@@ -297,7 +298,15 @@ class Engine:
 
     @exclusive
     @only_documented
-    def commit(self, plan: Plan, *, movable: Ids = False, shrinkable: Ids = False, preemptible: Ids = False) -> None:
+    def commit(
+        self,
+        plan: Plan,
+        *,
+        movable: Ids = False,
+        shrinkable: Ids = False,
+        preemptible: Ids = False,
+        rebase: bool = False,
+    ) -> Committed:
         """
         Make what a plan says so: its jobs run, and running ones are where it moved them, shrunk, or wait again.
 
@@ -308,17 +317,27 @@ class Engine:
             returned are judged by the referee first.
         movable, shrinkable, preemptible
             What may be done later to the jobs that start now: true for all of them, or the ids of some.
+        rebase
+            Whether a plan of an earlier revision is carried out as far as it still holds: a round is solved while
+            single decisions go on. Starts go in one by one, in the order of the plan; what it does to running jobs goes
+            in as a whole or not at all.
+
+        Returns
+        -------
+        Committed
+            The jobs that were started or changed; with ``rebase`` also those that were refused, and why.
 
         Raises
         ------
         StaleSnapshot
-            If the cluster has changed since the plan was made; names the jobs and nodes. Nothing is committed.
+            Without ``rebase`` if the cluster has changed since the plan was made; names the jobs and nodes. With it, if
+            it has changed so often that what ran then is not known. Nothing is committed.
         BadInput
             If the plan is of another cluster or policy, or breaks a rule.
         """
         cluster = self._loaded()
         expect("plan", plan, Plan, "a Plan that place() gave")
-        cluster.commit(plan, movable, shrinkable, preemptible)
+        return cluster.commit(plan, movable, shrinkable, preemptible, rebased=rebase)
 
     @exclusive
     @only_documented

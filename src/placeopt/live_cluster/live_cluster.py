@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.check import violations
+from placeopt.actions import kept_ranks
+from placeopt.check import Violation, violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.gc_pause import gc_paused
@@ -27,6 +28,7 @@ from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlac
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.rebase import Committed, Refused, rebase
 from placeopt.live_cluster.waiting_problem import waiting_problem
 from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
@@ -237,20 +239,22 @@ class LiveCluster:
         waiting = self._parts.table.waiting
         return plan is not None and any(placement.job in waiting for placement in plan.placements)
 
-    def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids) -> None:
+    def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids, *, rebased: bool) -> Committed:
         """Make what a plan says the state of the cluster; one revision, unless the plan changes nothing."""
         record = self.record
         if plan.instance.name != record.name:
             raise BadInput(f"plan: is of {plan.instance.name!r}, this cluster is {record.name!r}")
-        record.refuse_stale(plan.instance.revision)
+        if not rebased:
+            record.refuse_stale(plan.instance.revision)
         if plan.policy.values.digest != self.policy.digest:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.policy.name!r}")
-        if plan.asked is not None:
-            broken = record.ledger.violations(record, plan)
-        else:
-            broken = [] if plan is self._issued else violations(self.snapshot, plan)
-        if broken:
-            raise BadInput(f"plan: {broken[0]}")
+        refused: tuple[Refused, ...] = ()
+        if plan.instance.revision != record.revision:
+            plan, refused = rebase(record, self.policy, plan, lambda: self.snapshot)
+        elif plan.asked is not None:
+            self._refuse(record.ledger.violations(record, plan))
+        elif plan is not self._issued:
+            self._refuse(violations(self.snapshot, plan))
         moved = {entry.job for entry in plan.moved}
         changed = [*(entry.job for entry in plan.moved), *(entry.job for entry in plan.shrunk)]
         starting = [p for p in plan.placements if p.job not in record.running]
@@ -259,6 +263,8 @@ class LiveCluster:
         for job_id in stopped:
             self._stop(job_id)
         new = {placement.job: placement for placement in plan.placements if placement.job in keep}
+        for shrink in plan.shrunk:
+            record.rename_workers(shrink.job, kept_ranks(keep[shrink.job], new[shrink.job]))
         for job_id, held in keep.items():
             flags = (held.movable, held.shrinkable, held.preemptible)
             self._start(running_record(new[job_id], record.now_ms if job_id in moved else held.started_ms, flags))
@@ -272,7 +278,13 @@ class LiveCluster:
                 for jobs, did in ((begun, "started"), (changed, "changed place"), (stopped, "stopped"))
                 if jobs
             ]
-            record.note(" and ".join(changes), [*begun, *changed, *stopped])
+            record.note(" and ".join(changes), changed, started=begun, stopped=stopped)
+        return Committed(committed=(*(placement.job for placement in starting), *changed, *stopped), refused=refused)
+
+    @staticmethod
+    def _refuse(broken: list[Violation]) -> None:
+        if broken:
+            raise BadInput(f"plan: {broken[0]}")
 
     def release(self, job_id: str) -> Job:
         """Remove a running job, done or failed, and return its record."""
@@ -281,7 +293,7 @@ class LiveCluster:
         self._stop(job_id)
         self._parts.table.remove(job_id)
         job = self.record.jobs.pop(job_id)
-        self.record.note(f"job {job_id!r} ended", [job_id])
+        self.record.note(f"job {job_id!r} ended", stopped=[job_id])
         return job
 
     def _start(self, running: Running) -> None:

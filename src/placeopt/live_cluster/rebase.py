@@ -1,0 +1,165 @@
+"""A plan of an earlier revision, carried over to the present one: what still fits goes in, the rest is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from placeopt.actions import plan_actions
+from placeopt.check import violations
+from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
+from placeopt.live_cluster.partial_plan import plan_fields
+from placeopt.model import Instance, Placement, Plan, Policy
+from placeopt.model.base import Id, Record, trusted
+from placeopt.model.plan import InstanceRef, Unplaced
+
+FIXED = (False, False, False)
+
+
+class Refused(Record):
+    """A job of a plan for which the plan no longer holds."""
+
+    job: Id
+    """Name of the job."""
+    why: str
+    """What changed, or which limit its place would break now."""
+
+
+class Committed(Record):
+    """What came of a plan: the jobs that it started or changed, and those for which it came too late."""
+
+    committed: tuple[Id, ...] = ()
+    """Jobs that were started, moved, shrunk or stopped."""
+    refused: tuple[Refused, ...] = ()
+    """Jobs that stay as they are, and why."""
+
+
+def rebase(
+    record: ClusterRecord, policy: Policy, plan: Plan, snapshot: Callable[[], Instance]
+) -> tuple[Plan, tuple[Refused, ...]]:
+    """
+    Return what of a plan can be carried out now, as a plan of the present revision that is judged, and what cannot.
+
+    Starts are judged in the order of the plan, each beside those before it. What the plan does to running jobs goes in
+    as a whole, with the starts, if the referee accepts it, or not at all. Where a start is refused, so are stops whose
+    room nothing that is left needs.
+    """
+    refused: list[Refused] = []
+    starts = _starts(record, plan, refused)
+    changed = _changed(plan)
+    if changed:
+        whole, why = _with_changes(record, plan, starts, changed, snapshot(), sparing=bool(refused))
+        if whole is not None:
+            kept = set(_changed(whole))
+            refused += [
+                Refused(job=job, why="nothing that is left needs its room") for job in changed if job not in kept
+            ]
+            return whole, tuple(refused)
+        refused += [Refused(job=job, why=why) for job in changed]
+    fitting = _fitting(record, policy, starts, refused)
+    return _plan_of(record, policy, fitting), tuple(refused)
+
+
+def _changed(plan: Plan) -> list[str]:
+    """Return the running jobs to which a plan does something."""
+    return [*(e.job for e in plan.moved), *(e.job for e in plan.shrunk), *(e.job for e in plan.preempted)]
+
+
+def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[Placement]:
+    """Return the placements of jobs that the plan starts and that still wait."""
+    started, stopped = record.runs_since(plan.instance.revision)
+    starts = []
+    for placement in plan.placements:
+        job = placement.job
+        if job in started:
+            refused.append(Refused(job=job, why="it was started meanwhile"))
+        elif job in stopped or job in record.running:
+            continue  # it ran already
+        elif job in record.jobs:
+            starts.append(placement)
+        else:
+            refused.append(Refused(job=job, why="the cluster has it no more"))
+    return starts
+
+
+def _plan_of(record: ClusterRecord, policy: Policy, starts: Sequence[Placement]) -> Plan:
+    """Return the plan that starts these jobs, with the shares that they are granted now."""
+    asked = tuple(placement.job for placement in starts)
+    return trusted(Plan, plan_fields(record, policy, 0, None, asked=asked, placements=tuple(record.granted(starts))))
+
+
+def _fitting(
+    record: ClusterRecord, policy: Policy, starts: Sequence[Placement], refused: list[Refused]
+) -> list[Placement]:
+    """Return the starts that the ledger accepts, each beside those before it; the ledger is left as it was."""
+    fitting: list[Placement] = []
+    held: list[Placement] = []
+    parts = [starts]
+    try:
+        while parts:
+            part = parts.pop()
+            broken = record.ledger.violations(record, _plan_of(record, policy, part))
+            if not broken:
+                fitting += part
+                for placement in part if parts else ():  # beside which others are judged
+                    record.ledger.start(running_record(placement, record.now_ms, FIXED))
+                    held.append(placement)
+            elif len(part) == 1:
+                refused.append(Refused(job=part[0].job, why=str(broken[0])))
+            else:  # few do not fit: halves without them go in at once
+                parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+    finally:
+        for placement in held:
+            record.ledger.stop(placement.job)
+    return fitting
+
+
+def _with_changes(
+    record: ClusterRecord,
+    plan: Plan,
+    starts: Sequence[Placement],
+    changed: Sequence[str],
+    now: Instance,
+    *,
+    sparing: bool,
+) -> tuple[Plan | None, str]:
+    """Return the plan with all that it does to running jobs, or None and why; ``sparing``: less needless stops."""
+    gone = [job for job in changed if job not in record.running]
+    if gone:
+        return None, f"job {gone[0]!r}, which the plan changes too, runs no more"
+    whole = _whole(record, plan, starts, set(changed), now)
+    broken = violations(now, whole)
+    if broken:
+        return None, str(broken[0])
+    if sparing:
+        actions = plan_actions(now, whole)
+        needed = {number for action in actions for number in action.after}
+        needless = {a.job for n, a in enumerate(actions) if a.do in ("shrink", "preempt") and n not in needed}
+        less = _whole(record, plan, starts, set(changed) - needless, now)
+        if not violations(now, less):
+            whole = less
+    return whole, ""
+
+
+def _whole(record: ClusterRecord, plan: Plan, starts: Sequence[Placement], changed: set[str], now: Instance) -> Plan:
+    """Return the whole plan in which these starts and changes happen and all else stays as it is."""
+    new = [placement for placement in plan.placements if placement.job in changed]
+    stay = [held for job, held in record.running.items() if job not in changed]
+    placements = record.granted_anew([*new, *stay, *starts])
+    placed = {placement.job for placement in placements}
+    waiting = tuple(
+        Unplaced(job=job, reason="not_reached", detail="not placed by a plan that was made before")
+        for job in record.jobs
+        if job not in placed
+    )
+    return plan.model_copy(
+        update={
+            "instance": InstanceRef(name=now.name, digest=now.digest, revision=now.revision),
+            "asked": None,
+            "placements": tuple(placements),
+            "unplaced": waiting,
+            "moved": tuple(entry for entry in plan.moved if entry.job in changed),
+            "shrunk": tuple(entry for entry in plan.shrunk if entry.job in changed),
+            "preempted": tuple(entry for entry in plan.preempted if entry.job in changed),
+            "standing": (),
+        }
+    )
