@@ -15,6 +15,7 @@ from placeopt.errors import BadInput, EngineInUse, only_documented
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.cluster_record import Ids, NodeChange
 from placeopt.live_cluster.live_cluster import LiveCluster
+from placeopt.live_cluster.ranking import Ranking
 from placeopt.live_cluster.rebase import Committed
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.solving.api import RoundInput, Solver
@@ -295,6 +296,38 @@ class Engine:
         given = RoundInput(started, cancel=cancel, on_progress=on_progress)
         how = {"warm": warm, "prove": prove, "explain": explain, "brief": brief, "waiting_only": waiting_only}
         return cluster.place_all(self._solver, params, given, **how)
+
+    @exclusive
+    @only_documented
+    def rank(self, job: str, nodes: Iterable[str] | None = None, *, method: str = "stranding") -> Ranking:
+        """
+        Return the nodes that have room for a worker of a waiting job, best first, and why each other node has none.
+
+        For schedulers that choose themselves, such as the extenders of Kubernetes: it decides nothing.
+
+        Parameters
+        ----------
+        job
+            Id of the job.
+        nodes
+            Ids of the nodes in question; None: all.
+        method
+            A method of greedy that scores single nodes: ``stranding``, ``best-fit``, ``fcfs``.
+
+        Returns
+        -------
+        Ranking
+            Room is what the running jobs leave now. Uplinks, splits and the number of nodes that a gang needs are rules
+            about several nodes: ``place([job])`` decides by them.
+
+        Raises
+        ------
+        BadInput
+            If no such job waits, or there is no such node.
+        Unsupported
+            If the method does not score single nodes.
+        """
+        return self._loaded().rank(job, nodes, method)
 
     @exclusive
     @only_documented

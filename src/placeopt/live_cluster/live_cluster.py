@@ -28,6 +28,7 @@ from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlac
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebase
 from placeopt.live_cluster.waiting_problem import waiting_problem
 from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
@@ -183,6 +184,20 @@ class LiveCluster:
             placer = FullPlacer(self.problem())
             numbers = dict(zip(numbers, self._parts.table.positions(numbers), strict=True))
         return plan_for(self.record, placer, self.policy, numbers, chosen.greedy, explain=explain)
+
+    def rank(self, job_id: str, nodes: Iterable[str] | None, method: str) -> Ranking:
+        """Return the nodes on which a waiting job could have a worker, best first; see ``ranking.rank``."""
+        chosen = method_of(method)
+        if places_rounds(chosen):
+            raise Unsupported(f"method: {method!r} does not score single nodes; take 'stranding', 'best-fit' or 'fcfs'")
+        if job_id not in self.record.jobs or job_id in self.record.running:
+            raise BadInput(f"job: no job {job_id!r} waits")
+        asked = None if nodes is None else list(nodes)
+        for name in asked or ():
+            if name not in self._node_number:
+                raise BadInput(f"nodes: no node {name!r}")
+        number = self._parts.table.number(job_id)
+        return rank(self._placer, number, self.record.jobs[job_id], chosen.greedy.score, self.record.revision, asked)
 
     def place_all(
         self,

@@ -1,0 +1,137 @@
+"""On which nodes a waiting job could have a worker now, best first, and what keeps it off each of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
+from placeopt.feasibility.requirement import RESOURCE_GROUPS, Requirement, requirements_of
+from placeopt.live_cluster.incremental_placer import IncrementalPlacer
+from placeopt.model import Job
+from placeopt.problem import BoolArray, IntArray
+
+BARRIER_WORDS = {
+    "drained": "the node is drained and takes no new work",
+    "taints": "the job does not tolerate the taints of the node",
+    "nodes_allowed": "the node is not among those that the job allows",
+    "node_selector": "the node lacks a label that the job asks for",
+}
+RESOURCE_WORDS = {
+    "cpu": "millicores of CPU",
+    "memory": "MiB of memory",
+    "memory_bandwidth": "MB/s of memory bandwidth",
+    "pcie_bandwidth": "MB/s of PCIe bandwidth",
+}
+
+
+class RankedNode(NamedTuple):
+    """A node that has room."""
+
+    node: str
+    option: str
+    """Most valuable option of the job of which the node could take a worker."""
+    workers: int
+    """Most workers of it that the node could take."""
+    score: float | None
+    """Score of the method, the less the better; None where a whole bundle of the option does not fit."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The nodes of a cluster for one job."""
+
+    job: str
+    revision: int
+    nodes: tuple[RankedNode, ...]
+    """Nodes with room for a worker, best first: by value of the option, then by score, then in their order."""
+    refused: dict[str, str]
+    """Every other node, and the first reason in the order of the checks."""
+
+
+def rank(
+    placer: IncrementalPlacer, number: int, job: Job, score: str, revision: int, nodes: Iterable[str] | None
+) -> Ranking:
+    """Return the ranking of ``nodes``, None: of all; ``number``: class of the job. Node names are known."""
+    problem, free = placer.problem, free_capacity_of(placer.state, job)
+    asked = np.arange(problem.num_nodes)
+    if nodes is not None:
+        numbers = {name: n for n, name in enumerate(problem.node_ids)}
+        asked = np.array([numbers[name] for name in dict.fromkeys(nodes)], dtype=np.int64)
+    left = np.zeros(problem.num_nodes, dtype=bool)
+    left[asked] = True
+    ranked: list[RankedNode] = []
+    requirements = requirements_of(problem, job)
+    for requirement in requirements:
+        room = _room(free, requirement)
+        here = np.flatnonzero(left & (room > 0))
+        left[here] = False
+        scores = _scores(placer, number, requirement.option, score)[here]
+        best = np.argsort(scores, kind="stable")
+        fits = int(np.isfinite(scores).sum())  # the others come last
+        told = [*scores[best[:fits]].tolist(), *[None] * (len(best) - fits)]
+        rows = zip(here[best].tolist(), room[here[best]].tolist(), told, strict=True)
+        ranked += [RankedNode(problem.node_ids[node], requirement.option, k, value) for node, k, value in rows]
+    why = _reasons(free, requirements[0], asked[left[asked]])
+    refused = {problem.node_ids[node]: text for node, text in why.items()}
+    return Ranking(job=job.id, revision=revision, nodes=tuple(ranked), refused=refused)
+
+
+def _scores(placer: IncrementalPlacer, number: int, option: str, score: str) -> NDArray[np.float64]:
+    """Shape (N,): the score of a bundle of the option, of the largest size that fits on the node; infinite without."""
+    options, candidates = placer.problem.options, placer.candidates(score)
+    sizes = [o for o in placer.problem.options_of(number) if options.name[o] == option]
+    scores = np.full(placer.problem.num_nodes, np.inf)
+    for size in sorted(sizes, key=lambda o: -int(options.total_milli[o])):
+        scores = np.where(np.isfinite(scores), scores, candidates.scores(size))
+    return scores
+
+
+def _room(free: FreeCapacity, requirement: Requirement) -> IntArray:
+    """Shape (N,): workers that each node could take; 0 below all of them where they must share a node."""
+    if not requirement.useful or free.queue_takes(requirement) < requirement.fewest:
+        return np.zeros(free.problem.num_nodes, dtype=np.int64)
+    workers = free.workers(requirement)
+    return np.where(workers >= (requirement.fewest if requirement.single_node else 1), workers, 0)
+
+
+def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray) -> dict[int, str]:
+    """Return the first reason for each of these nodes, which have no room for the requirement."""
+    problem = free.problem
+    out: dict[int, str] = {}
+
+    def refuse(closed: BoolArray, words: Callable[[int], str]) -> None:
+        for node in nodes[closed[nodes]].tolist():
+            if node not in out:
+                out[node] = words(node)
+
+    everywhere = np.ones(problem.num_nodes, dtype=bool)
+    if not requirement.useful:
+        refuse(everywhere, lambda _: "the option's utility is below the minimum of the job")
+    if free.queue_takes(requirement) < requirement.fewest:
+        refuse(everywhere, lambda _: "the queue of the job has no room for it")
+    for barrier in requirement.barriers:
+        refuse(~free.open[barrier], lambda _, barrier=barrier: BARRIER_WORDS[barrier])  # type: ignore[misc]
+    together = requirement.fewest if requirement.single_node else 1
+    need = requirement.gpus * together
+    if need:
+        of_node = problem.gpu_node
+        suitable = np.bincount(of_node[free.gpu_suits(requirement)], minlength=problem.num_nodes)
+        refuse(suitable < need, lambda n: f"{suitable[n]} of {need} GPUs are of a model and size that the job can use")
+        usable = np.bincount(of_node[free.usable(requirement)], minlength=problem.num_nodes)
+        refuse(usable < need, lambda n: f"{usable[n]} of {need} GPUs have room")
+    for r, group in enumerate(RESOURCE_GROUPS):
+        amount = requirement.demand[r] * together
+        short = free.node_free[:, r] < amount
+        refuse(
+            short if amount else ~everywhere,
+            lambda n, r=r, amount=amount, group=group: (  # type: ignore[misc]
+                f"{max(0, free.node_free[n, r])} of {amount} {RESOURCE_WORDS[group]} are free"
+            ),
+        )
+    refuse(everywhere, lambda _: f"fewer than {together} workers may share the node")
+    return out
