@@ -215,8 +215,11 @@ class Scheduling(Record):
     reserved for inference only, and where a node's jobs use more than it has, jobs of kind ``cpu`` are slowed (SODA
     V-E).
     """
-    replicas: Literal["follow", "peak", "first"] = "follow"
-    """Number of an endpoint's replicas: by the load of the moment, of its peak, or of its first step."""
+    replicas: Literal["follow", "ahead", "peak", "first"] = "follow"
+    """
+    Number of an endpoint's replicas: by the load that the autoscaler measures; by that plus the largest rise measured
+    so far within the time until what is decided answers; by the peak of the load; or by its first step.
+    """
     replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """Largest load of a replica, as a part of its rate; it determines their number, at least one (SODA V-D 1)."""
     cpu_replicas: bool = False
