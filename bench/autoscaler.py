@@ -64,11 +64,12 @@ def main() -> int:
             rows.append(("/".join(map(str, lag_s)), policy, replicas, shown, *others))
     columns = ("period/lag/start, s", "policy", "replicas", "requests late, %", "training, min", "all, min")
     command = shlex.join(["python", "bench/autoscaler.py", "--seeds", arguments.seeds])
+    made_with = ", ".join(f"{name} {version}" for name, version in versions().items())
     text = (
         "# A lagging autoscaler\n\n"
         "DynamoML's mix of 12 training jobs. Late requests with their interval of 95 % over seeds; the mean training\n"
         f"time; the end of the last training job. `{command} --out bench/autoscaler.md`;\n"
-        f"{usable_cores()} cores, Python {platform.python_version()}, {', '.join(f'{name} {version}' for name, version in versions().items())}.\n\n"
+        f"{usable_cores()} cores, Python {platform.python_version()}, {made_with}.\n\n"
         + markdown_table(columns, rows, right=columns[3:], aligned=True)
     )
     if arguments.out is None:

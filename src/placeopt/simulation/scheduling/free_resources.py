@@ -97,6 +97,10 @@ class FreeResources:
                 return node, tuple(free[: demand.gpus])
         return None
 
+    def cpu_millicores(self, node: str) -> int:
+        """Return the free millicores of a node."""
+        return self._cpu_millicores[node]
+
     def idle_gpus(self, node: str) -> int:
         """Return how many GPUs of a node no job holds."""
         return sum(not jobs for jobs in self._num_jobs[node])

@@ -10,6 +10,7 @@ from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import PREEMPTION_NAMES
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
+from placeopt.simulation.scheduling.node_arrays import size_of
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
@@ -313,6 +314,50 @@ class InferenceThenParts(BeyondPart):
         yield from inference or super().stoppable(request, candidates)
 
 
+class InferenceThenNodeArrays(InferenceFirst):
+    """
+    Inference stops training and CPU jobs; jobs with GPUs stop what borrows of their arrays on a node (SODA V-C, V-D).
+
+    That is what CPU jobs hold beyond their part of a node's cores and, for large jobs, small ones on their nodes.
+    """
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        del now_ms
+        return job.kind
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        return key != "cpu"
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether the job has GPUs."""
+        return job.kind == "inference" or option.demand.gpus > 0
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return the jobs by the first rule that applies; CPU jobs before small ones."""
+        if request.job.kind == "inference":
+            return _stopped_by_inference(candidates)
+        queue = self.context.queue
+        if not isinstance(queue, JobArrayQueue) or queue.nodes is None or not request.option.demand.gpus:
+            return []
+        victims, less = [], dict.fromkeys((a.node for c in candidates for a in c.placement.assignments), 0)
+        for candidate in candidates:
+            held = candidate.placement.assignments
+            if size_of(candidate.job) == "none" and any(
+                queue.nodes.beyond_cpu_part(a.node, less[a.node]) for a in held
+            ):
+                victims.append(candidate)
+                for assignment in held:
+                    less[assignment.node] += assignment.cpu_millicores
+        if size_of(request.job) == "large":
+            theirs = set(queue.nodes.nodes_of("large"))
+            victims += [
+                candidate
+                for candidate in candidates
+                if size_of(candidate.job) == "small" and any(a.node in theirs for a in candidate.placement.assignments)
+            ]
+        return victims
+
+
 def _stopped_by_inference(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates that inference stops."""
     return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
@@ -337,6 +382,7 @@ PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
         "host": GpuJobsFirst,
         "capacity": BeyondPart,
         "arrays": InferenceThenParts,
+        "node_arrays": InferenceThenNodeArrays,
     },
 )
 """Name -> class of the rule."""
