@@ -79,7 +79,18 @@ the array that holds least of its part.
 """
 
 Preempts = Literal[
-    "never", "inference", "priority", "las", "srtf", "srsf", "priced", "host", "capacity", "arrays", "node_arrays"
+    "never",
+    "inference",
+    "priority",
+    "las",
+    "srtf",
+    "srsf",
+    "priced",
+    "host",
+    "capacity",
+    "arrays",
+    "node_capacity",
+    "node_arrays",
 ]
 """
 What lets a waiting job that finds no room stop running ones, and which of them first.
@@ -90,8 +101,9 @@ priority, the lowest first, then last submitted; ``las``: those of a higher leve
 a restart; ``priced``: inference as by ``inference``, other jobs as by ``srsf``; ``host``: inference as by
 ``inference``, other jobs with GPUs stop jobs without, last submitted first; ``capacity``: an array within its part
 stops what others hold beyond theirs (SODA V-C), last submitted first (the order of V-D); ``arrays``: both ``inference``
-and ``capacity`` (SODA V); ``node_arrays``: ``inference``, and jobs with GPUs stop what borrows of their arrays on a
-node: CPU jobs beyond their part of its cores and, for large jobs, small ones on the nodes of large ones.
+and ``capacity`` (SODA V); ``node_capacity``: jobs with GPUs stop what borrows of their arrays on a node, CPU jobs
+beyond their part of its cores and, for large jobs, small ones on the nodes of large ones; ``node_arrays``:
+``inference`` and ``node_capacity``.
 """
 
 OptionChoice = Literal["any", "urgency", "rate", "cer"]
@@ -342,10 +354,11 @@ class Scheduling(Record):
             raise ValueError("arrays: the order 'capacity' needs them")
         if self.arrays is not None and self.order not in ("capacity", "drf"):
             raise ValueError("arrays: go with the orders 'capacity' and 'drf'")
-        if self.preempts in ("capacity", "arrays", "node_arrays") and self.arrays is None:
+        by_node = self.preempts in ("node_capacity", "node_arrays")
+        if (by_node or self.preempts in ("capacity", "arrays")) and self.arrays is None:
             raise ValueError(f"preempts: {self.preempts!r} goes with arrays")
-        if self.preempts == "node_arrays" and self.arrays is not None and not self.arrays.per_node:
-            raise ValueError("preempts: 'node_arrays' goes with arrays.per_node")
+        if by_node and self.arrays is not None and not self.arrays.per_node:
+            raise ValueError(f"preempts: {self.preempts!r} goes with arrays.per_node")
         if self.dominant != "largest" and (self.order != "drf" or self.arrays is not None):
             raise ValueError("dominant: goes with the order 'drf' without arrays")
         if self.arrays is not None and self.policy.queues:

@@ -314,9 +314,9 @@ class InferenceThenParts(BeyondPart):
         yield from inference or super().stoppable(request, candidates)
 
 
-class InferenceThenNodeArrays(InferenceFirst):
+class BeyondNodePart(PreemptionRule):
     """
-    Inference stops training and CPU jobs; jobs with GPUs stop what borrows of their arrays on a node (SODA V-C, V-D).
+    Jobs with GPUs stop what borrows of their arrays on a node (SODA V-C), last submitted first.
 
     That is what CPU jobs hold beyond their part of a node's cores and, for large jobs, small ones on their nodes.
     """
@@ -330,32 +330,42 @@ class InferenceThenNodeArrays(InferenceFirst):
 
     def may_claim(self, job: Job, option: Option) -> bool:
         """Return whether the job has GPUs."""
-        return job.kind == "inference" or option.demand.gpus > 0
+        del job
+        return option.demand.gpus > 0
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """Return the jobs by the first rule that applies; CPU jobs before small ones."""
-        if request.job.kind == "inference":
-            return _stopped_by_inference(candidates)
+        """Return CPU jobs beyond their part, then small jobs where they are not at home."""
         queue = self.context.queue
-        if not isinstance(queue, JobArrayQueue) or queue.nodes is None or not request.option.demand.gpus:
+        nodes = queue.nodes if isinstance(queue, JobArrayQueue) else None
+        if nodes is None or not request.option.demand.gpus:
             return []
-        victims, less = [], dict.fromkeys((a.node for c in candidates for a in c.placement.assignments), 0)
+        victims: list[Candidate] = []
+        less = dict.fromkeys((at.node for candidate in candidates for at in candidate.placement.assignments), 0)
         for candidate in candidates:
             held = candidate.placement.assignments
-            if size_of(candidate.job) == "none" and any(
-                queue.nodes.beyond_cpu_part(a.node, less[a.node]) for a in held
-            ):
+            beyond = any(nodes.beyond_cpu_part(at.node, less[at.node]) for at in held)
+            if beyond and size_of(candidate.job) == "none":
                 victims.append(candidate)
-                for assignment in held:
-                    less[assignment.node] += assignment.cpu_millicores
+                for at in held:
+                    less[at.node] += at.cpu_millicores
         if size_of(request.job) == "large":
-            theirs = set(queue.nodes.nodes_of("large"))
-            victims += [
-                candidate
-                for candidate in candidates
-                if size_of(candidate.job) == "small" and any(a.node in theirs for a in candidate.placement.assignments)
-            ]
+            theirs = set(nodes.nodes_of("large"))
+            small = (candidate for candidate in candidates if size_of(candidate.job) == "small")
+            victims += [one for one in small if theirs & {at.node for at in one.placement.assignments}]
         return victims
+
+
+class InferenceThenNodeParts(BeyondNodePart):
+    """Inference stops training and CPU jobs; other jobs with GPUs what borrows of their arrays on a node (SODA V)."""
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether either rule lets the job stop another."""
+        return job.kind == "inference" or super().may_claim(job, option)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        if request.job.kind == "inference":
+            return _stopped_by_inference(candidates)
+        return super().stoppable(request, candidates)
 
 
 def _stopped_by_inference(candidates: list[Candidate]) -> list[Candidate]:
@@ -382,7 +392,8 @@ PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
         "host": GpuJobsFirst,
         "capacity": BeyondPart,
         "arrays": InferenceThenParts,
-        "node_arrays": InferenceThenNodeArrays,
+        "node_capacity": BeyondNodePart,
+        "node_arrays": InferenceThenNodeParts,
     },
 )
 """Name -> class of the rule."""
