@@ -105,6 +105,10 @@ class FreeResources:
         """Return how many GPUs of a node no job holds."""
         return sum(not jobs for jobs in self._num_jobs[node])
 
+    def num_idle_gpus(self) -> dict[str, int]:
+        """Return how many GPUs of each node no job holds."""
+        return {node: self.idle_gpus(node) for node in self._num_jobs}
+
     def is_idle(self, node: str) -> bool:
         """Return whether no job holds a GPU of a node."""
         return not any(self._num_jobs[node])

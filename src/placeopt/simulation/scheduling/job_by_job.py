@@ -46,7 +46,7 @@ class JobByJob(QueueState):
         takes_workers = self._elastic_rule.follows_load
         self._preemption: PreemptionPolicy | None = None
         if rule.stops_jobs or takes_workers:
-            context = PreemptionContext(self._restart_ms, self._service, self._queue)
+            context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
         self._candidates_at: tuple[int, list[Candidate]] = (-1, [])
         """The candidates for eviction, and the version of the state that they are of."""

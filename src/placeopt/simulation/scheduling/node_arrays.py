@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from placeopt.model import Cluster, Job, Placement
+from placeopt.model import Cluster, Job, Option, Placement
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.placement_amounts import Amounts, cluster_amounts
 
@@ -59,6 +59,36 @@ class NodeArrays:
     def beyond_cpu_part(self, node: str, less_millicores: int = 0) -> bool:
         """Return whether CPU jobs hold more than their part of a node, would they hold so much less."""
         return self._cpu_held[node] - less_millicores > self._cpu_part[node]
+
+    def borrowing(
+        self, held: Sequence[tuple[Job, Placement]], job: Job, option: Option, free: FreeResources
+    ) -> list[int]:
+        """
+        Return which of the placements borrow what a job with GPUs may claim, by number: CPU jobs, then small ones.
+
+        CPU jobs as far as they hold more than their part of a node; small jobs on nodes of large ones for a large job.
+        Only on nodes where a worker of the job would find as many GPUs.
+        """
+        gpus, small = free.num_idle_gpus(), []
+        if size_of(job) == "large":
+            theirs = set(self._nodes["large"])
+            small = [
+                number
+                for number, (other, placement) in enumerate(held)
+                if size_of(other) == "small" and theirs & {at.node for at in placement.assignments}
+            ]
+            for number in small:
+                for at in held[number][1].assignments:
+                    gpus[at.node] += len(at.gpus)
+        less = {node: 0 for node, number in gpus.items() if number >= option.demand.gpus}
+        borrowers = []
+        for number, (other, placement) in enumerate(held):
+            there = [at for at in placement.assignments if at.node in less]
+            if any(self.beyond_cpu_part(at.node, less[at.node]) for at in there) and size_of(other) == "none":
+                borrowers.append(number)
+                for at in there:
+                    less[at.node] += at.cpu_millicores
+        return borrowers + [n for n in small if any(at.node in less for at in held[n][1].assignments)]
 
     def home(self, job: Job, free: FreeResources) -> tuple[str, ...]:
         """Return the nodes on which a job is placed within its own array if it finds room there; none: nowhere."""

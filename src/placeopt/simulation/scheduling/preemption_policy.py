@@ -10,7 +10,7 @@ from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import PREEMPTION_NAMES
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
-from placeopt.simulation.scheduling.node_arrays import size_of
+from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
@@ -46,6 +46,7 @@ class PreemptionContext:
     """How long a stopped job takes to start again."""
     service: AttainedService
     queue: JobQueue
+    resources: FreeResources
 
 
 @dataclass(frozen=True)
@@ -336,23 +337,11 @@ class BeyondNodePart(PreemptionRule):
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         """Return CPU jobs beyond their part, then small jobs where they are not at home."""
         queue = self.context.queue
-        nodes = queue.nodes if isinstance(queue, JobArrayQueue) else None
-        if nodes is None or not request.option.demand.gpus:
+        if not isinstance(queue, JobArrayQueue) or queue.nodes is None or not request.option.demand.gpus:
             return []
-        victims: list[Candidate] = []
-        less = dict.fromkeys((at.node for candidate in candidates for at in candidate.placement.assignments), 0)
-        for candidate in candidates:
-            held = candidate.placement.assignments
-            beyond = any(nodes.beyond_cpu_part(at.node, less[at.node]) for at in held)
-            if beyond and size_of(candidate.job) == "none":
-                victims.append(candidate)
-                for at in held:
-                    less[at.node] += at.cpu_millicores
-        if size_of(request.job) == "large":
-            theirs = set(nodes.nodes_of("large"))
-            small = (candidate for candidate in candidates if size_of(candidate.job) == "small")
-            victims += [one for one in small if theirs & {at.node for at in one.placement.assignments}]
-        return victims
+        held = [(candidate.job, candidate.placement) for candidate in candidates]
+        borrowing = queue.nodes.borrowing(held, request.job, request.option, self.context.resources)
+        return [candidates[number] for number in borrowing]
 
 
 class InferenceThenNodeParts(BeyondNodePart):
