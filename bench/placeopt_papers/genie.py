@@ -16,6 +16,7 @@ from placeopt_papers.genie_figures import (
     MORE_DENSITIES,
     NODES,
     OURS,
+    WHOLE,
     figures,
 )
 from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting
@@ -39,9 +40,18 @@ def _tasks(
     folder: Path,
     whole: bool,
     factors: Factors = UNCHANGED,
+    every_placement: bool = False,
 ) -> Scenario:
     del folder, whole
-    return genie_tasks(seed, per_hour=per_hour, hours=hours, nodes=nodes, classes=classes, factors=factors)
+    return genie_tasks(
+        seed,
+        per_hour=per_hour,
+        hours=hours,
+        nodes=nodes,
+        classes=classes,
+        factors=factors,
+        every_placement=every_placement,
+    )
 
 
 def _setting(
@@ -94,6 +104,16 @@ SETTINGS = (
     *(
         _setting(f"genie-gpus-{4 * nodes}", f"7.3: 20 tasks an hour on {4 * nodes} GPUs", 20, 24, nodes, CLASSES)
         for nodes in NODES
+    ),
+    *(
+        PaperSetting(
+            name,
+            f"GENIE 7.2.1: {density} tasks an hour, 16 GPUs, every placement of 1 to 4 nodes and 1 to 4 GPUs of each",
+            partial(_tasks, density, 24, 4, CLASSES, every_placement=True),
+            PLAYED,
+            MEASURES,
+        )
+        for density, name in WHOLE.items()
     ),
 )
 FIGURES = tuple(figures())

@@ -8,7 +8,8 @@ from statistics import fmean
 import numpy as np
 
 from placeopt.simulation import History, JobHistory
-from placeopt.simulation.endpoints import replicas, serving, wanted_replicas
+from placeopt.simulation.autoscaler import wanted_replicas
+from placeopt.simulation.endpoints import replicas, serving
 
 MINUTE_MS = 60_000
 """Milliseconds."""

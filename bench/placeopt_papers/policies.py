@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 
-from placeopt.model.scheduling import Scheduling
+from placeopt.model.scheduling import Scheduling, Throttle
 from placeopt.simulation import named_policy, policy_names
 
 VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "horus-f-k4": ("horus-f", {"clusters": 4}),
     "horus-f-k5": ("horus-f", {"clusters": 5}),
     "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
+    "soda-halved": ("soda", {"throttle": Throttle(by="cores")}),
+    "soda-by-utilisation": ("soda", {"throttle": Throttle(by="cores", noticed_by="utilisation")}),
 }
-"""Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d) and SODA VI-G, without its contention eliminator."""
+"""
+Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); SODA VI-G, without its contention eliminator, and V-E,
+where cores are halved.
+"""
 
 
 @cache

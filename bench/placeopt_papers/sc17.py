@@ -126,7 +126,6 @@ SETTINGS = (
         PLAYED,
         MEASURES,
         reduced=TENTH,
-        seeds_most=3,
     ),
     PaperSetting(
         WHOLE,
@@ -143,7 +142,6 @@ SETTINGS = (
         QUEUES,
         MEASURES,
         reduced=TENTH,
-        seeds_most=3,
     ),
 )
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.builders import job, node, option
-from helpers.scenarios import policy, two_sockets
+from helpers.scenarios import policy, timed, two_sockets
 from placeopt.model import Cluster, Policy
 from placeopt.model.policy import Postpone
 from placeopt.model.scenario import Arrival, Scenario
@@ -13,6 +13,7 @@ from placeopt.model.scheduling import Arrays
 from placeopt.simulation import (
     missing_estimates,
     named_policy,
+    overcommits_unstated,
     policy_names,
     simulate,
     summarise,
@@ -120,3 +121,16 @@ def test_policies_that_read_no_estimates_decide_the_same_without(name: str) -> N
         world = world.model_copy(update={"physics": world.physics.model_copy(update={"rule": "sc17"})})
     one, other = (simulate(w, named_policy(name)) for w in (world, with_actual_estimates(world)))
     assert [job.spans for job in one.jobs] == [job.spans for job in other.jobs]
+
+
+def test_sharing_by_utilisation_and_memory_needs_one_of_them() -> None:
+    """Horus, OBP and PAB where jobs state neither; a policy of whole GPUs needs none, nor jobs without GPUs."""
+    cpu = timed("c", 0, 1, gpus=0, cpu_millicores=1000, kind="cpu")
+    bare = scenario([Arrival(job=timed("a", 0, 1)), Arrival(job=cpu)])
+    for name in ("horus", "horus-f", "obp", "pab"):
+        assert overcommits_unstated(bare, named_policy(name))
+        for stated in ({"gpu_utilisation_percent": 50}, {"gpu_memory_mib": 1024}):
+            world = scenario([Arrival(job=timed("a", 0, 1, **stated))])
+            assert not overcommits_unstated(world, named_policy(name))
+    assert not overcommits_unstated(bare, named_policy("fcfs"))
+    assert not overcommits_unstated(bare, named_policy("placeopt"))

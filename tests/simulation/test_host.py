@@ -8,8 +8,9 @@ from placeopt import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model.endpoint import CoreCurve
 from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Throttle
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.performance_model import MemoryBandwidthUse
+from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 
 CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
@@ -107,15 +108,43 @@ class TestBandwidth:
 
     def test_a_tenth_is_always_left(self) -> None:
         """GPU jobs use all there is; 6 GB/s stay with the CPU job, and 81 of 75 slow all by 1.08."""
-        traffic = MemoryBandwidthUse([75_000], throttle=True)
+        traffic = MemoryBandwidthUse([75_000], throttle=Throttle())
         traffic.start("gpu", {0: 75_000}, throttled=False)
         traffic.start("cpu", {0: 60_000}, throttled=True)
         assert traffic.excess([0], throttled=False) == 80
         assert traffic.excess([0], throttled=True) == 10_800 - 1000
 
+    def test_half_of_the_cores_use_half_of_the_bandwidth(self) -> None:
+        """
+        SODA V-E: 30 of 60 GB/s, beside 30: below 75, so the GPU job loses nothing and the CPU job takes twice as long.
+
+        Beside 60 GB/s it is 90 of 75: both take 1.2 times as long as they would, 2.4 times the CPU job.
+        """
+        halved = policy(bandwidth="throttle", throttle=Throttle(by="cores"))
+        jobs = [timed("gpu", 0, 4000, memory_bandwidth_mbps=30_000), cpu_job("cpu", 1000, mbps=60_000)]
+        assert ends(self.world(jobs), halved) == {"gpu": 4000, "cpu": 2000}
+        traffic = MemoryBandwidthUse([75_000], throttle=Throttle(by="cores"))
+        traffic.start("gpu", {0: 60_000}, throttled=False)
+        traffic.start("cpu", {0: 60_000}, throttled=True)
+        assert (traffic.excess([0], throttled=False), traffic.excess([0], throttled=True)) == (200, 1400)
+
+    @pytest.mark.parametrize(("mbps", "excesses"), [(53_000, (107, 107)), (54_000, (0, 1000))])
+    def test_noticed_by_the_utilisation_of_gpus(self, mbps: int, excesses: tuple[int, int]) -> None:
+        """SODA V-E: 83 and 84 of 75 GB/s leave GPUs at 90.4 and 89.3 % of their utilisation: 10 % is a drop."""
+        traffic = MemoryBandwidthUse([75_000], throttle=Throttle(by="cores", noticed_by="utilisation"))
+        traffic.start("gpu", {0: 30_000}, throttled=False, has_gpus=True)
+        traffic.start("cpu", {0: mbps}, throttled=True)
+        assert (traffic.excess([0], throttled=False), traffic.excess([0], throttled=True)) == excesses
+
+    def test_without_a_gpu_job_no_utilisation_drops(self) -> None:
+        """Nobody is held back: 120 of 75 GB/s."""
+        traffic = MemoryBandwidthUse([75_000], throttle=Throttle(noticed_by="utilisation"))
+        traffic.start("cpu", {0: 120_000}, throttled=True)
+        assert traffic.excess([0], throttled=True) == 600
+
     def test_a_gang_goes_at_the_pace_of_its_worst_node(self) -> None:
         """Only one of its two nodes has a neighbour; unknown bandwidth limits nobody."""
-        traffic = MemoryBandwidthUse([1000, 1000, None], throttle=False)
+        traffic = MemoryBandwidthUse([1000, 1000, None], throttle=None)
         traffic.start("gang", {0: 600, 1: 600}, throttled=False)
         traffic.start("other", {1: 900, 2: 9000}, throttled=False)
         assert traffic.excess([0, 1], throttled=False) == 500

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import random
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -37,7 +38,8 @@ BATCHES = {
 }
 """Models of table 3 and their global batches, of which each is as likely; the paper does not give any."""
 SHAPES = ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4), (4, 1), (4, 2), (4, 4))
-"""Nodes and GPUs of each that a task may run on."""
+"""Nodes and GPUs of each that a task may run on, unless it may in every placement of `placements`."""
+GPUS_PER_NODE = 4
 TRAINING_H = (0.5, 9.5)
 """Hours that a training task takes on one GPU, uniform: then 20 tasks an hour keep 16 GPUs busy for some 100 hours."""
 INFERENCE_SPEED = 3
@@ -96,6 +98,7 @@ def genie_tasks(
     nodes: int = 4,
     classes: tuple[int, int, int] = CLASSES,
     factors: Factors = UNCHANGED,
+    every_placement: bool = False,
 ) -> Scenario:
     """
     Draw tasks that arrive at random on nodes of 4 K80 (7.1, 7.2, 7.3).
@@ -110,6 +113,8 @@ def genie_tasks(
         Percent of urgent, prior and normal users.
     factors
         Factor on ``TRAINING_H``.
+    every_placement
+        Whether tasks have every placement of algorithm 1, line 3, as an option; else those of ``SHAPES``.
 
     Returns
     -------
@@ -125,6 +130,7 @@ def genie_tasks(
     if not 0 < per_hour <= 10_000 or not 0 < hours <= 1_000 or nodes < 1 or sum(classes) != 100 or min(classes) < 0:
         raise BadInput("per_hour, hours: above 0; nodes: 1 or more; classes: three percentages that sum to 100")
     dice = random.Random(seed)
+    shapes = placements(nodes) if every_placement else SHAPES
     clock = dice.expovariate(per_hour)
     arrivals: list[Arrival] = []
     while clock < hours or not arrivals:
@@ -146,7 +152,7 @@ def genie_tasks(
                     priority=priority,
                     arrival_ms=arrival_ms,
                     expected_completion_ms=arrival_ms + (2 - priority) * round(1000 * alone_s),  # eq. 9
-                    options=task_options(genie_models()[model], batch, alone_s, nodes, trains=trains),
+                    options=task_options(genie_models()[model], batch, alone_s, nodes, trains=trains, shapes=shapes),
                     communication=Communication(spread_slowdown_thousandths=0),
                 )
             )
@@ -162,7 +168,7 @@ def genie_tasks(
     )
     mix = "-".join(map(str, classes))
     return Scenario(
-        name=f"genie-{per_hour:g}x{hours:g}h-{4 * nodes}gpus-{mix}-s{seed}",
+        name=f"genie-{per_hour:g}x{hours:g}h-{4 * nodes}gpus-{mix}-s{seed}" + "-placements" * every_placement,
         note=(
             f"After {PAPER}, 7: {per_hour:g} tasks an hour for {hours:g} h, Poisson, on {nodes} nodes of 4 K80; "
             f"urgent, prior, normal {mix} %; six models, half of the tasks training. Rates: fitted to published "
@@ -175,7 +181,20 @@ def genie_tasks(
     )
 
 
-def task_options(model: StepModel, batch: int, alone_s: float, nodes: int, *, trains: bool) -> tuple[Option, ...]:
+def placements(nodes: int) -> tuple[tuple[int, int], ...]:
+    """Return all placements: 1 <= d_node <= N nodes and 1 <= d_g/n <= G GPUs of each (5.3; algorithm 1, line 3)."""
+    return tuple((n, g) for n in range(1, nodes + 1) for g in range(1, GPUS_PER_NODE + 1))
+
+
+def task_options(
+    model: StepModel,
+    batch: int,
+    alone_s: float,
+    nodes: int,
+    *,
+    trains: bool,
+    shapes: Sequence[tuple[int, int]] = SHAPES,
+) -> tuple[Option, ...]:
     """
     Return the shapes in which a task may run, one GPU first.
 
@@ -184,7 +203,7 @@ def task_options(model: StepModel, batch: int, alone_s: float, nodes: int, *, tr
     speed = 1 if trains else INFERENCE_SPEED
     single = model.rate(1, 1, batch) * speed
     options = []
-    for n, g in SHAPES:
+    for n, g in shapes:
         if n > nodes or n * g > batch:
             continue
         rate = speed * model.rate(n, g, batch, synchronises=trains)

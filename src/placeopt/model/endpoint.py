@@ -30,6 +30,24 @@ class Replica(Record):
     """The most requests that it serves a second, in thousandths."""
     latency_ms: Annotated[Milliseconds, Field(ge=1)]
     """Time of an answer without waiting."""
+    start_ms: Milliseconds = 0
+    """
+    Time that it holds its resources before it answers: image, model, warm-up. Replicas that begin with the endpoint's
+    first load step answer at once.
+    """
+
+
+class Autoscaler(Record):
+    """
+    When the number of replicas is decided, and by which load (Kubernetes' horizontal pod autoscaler).
+
+    By default at every change of the load, by the load of that moment.
+    """
+
+    period_ms: Milliseconds = 0
+    """Time between decisions, which are at multiples of it; 0: whenever the measured load changes."""
+    lag_ms: Milliseconds = 0
+    """Age of the load that a decision sees: time to collect and publish the measurement."""
 
 
 class Endpoint(Record):
@@ -54,6 +72,8 @@ class Endpoint(Record):
     """An answer that takes longer is late: the service level is violated."""
     replicas_max: PositiveCount = 1000
     """Largest number of replicas."""
+    autoscaler: Autoscaler = Autoscaler()
+    """How late the number of replicas follows the load."""
     load: Annotated[tuple[LoadStep, ...], Field(min_length=1, max_length=1_000_000)]
     """Request rates over time, ascending by ``from_ms``."""
     until_ms: Milliseconds

@@ -78,7 +78,20 @@ attained service, by levels; ``inference_first``: inference before all others, e
 the array that holds least of its part.
 """
 
-Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "priced", "host", "capacity", "arrays"]
+Preempts = Literal[
+    "never",
+    "inference",
+    "priority",
+    "las",
+    "srtf",
+    "srsf",
+    "priced",
+    "host",
+    "capacity",
+    "arrays",
+    "node_capacity",
+    "node_arrays",
+]
 """
 What lets a waiting job that finds no room stop running ones, and which of them first.
 
@@ -88,7 +101,9 @@ priority, the lowest first, then last submitted; ``las``: those of a higher leve
 a restart; ``priced``: inference as by ``inference``, other jobs as by ``srsf``; ``host``: inference as by
 ``inference``, other jobs with GPUs stop jobs without, last submitted first; ``capacity``: an array within its part
 stops what others hold beyond theirs (SODA V-C), last submitted first (the order of V-D); ``arrays``: both ``inference``
-and ``capacity`` (SODA V).
+and ``capacity`` (SODA V); ``node_capacity``: jobs with GPUs stop what borrows of their arrays on a node, CPU jobs
+beyond their part of its cores and, for large jobs, small ones on the nodes of large ones; ``node_arrays``:
+``inference`` and ``node_capacity``.
 """
 
 OptionChoice = Literal["any", "urgency", "rate", "cer"]
@@ -127,6 +142,17 @@ class Arrays(Record):
     """How large the parts are: all alike, or as the GPU time (CPU time, memory) that the scenario's jobs ask for."""
     borrow_percent: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Idle resources that an array may borrow, in percent of its own part."""
+    per_node: bool = False
+    """
+    With ``size``: nodes belong to the small or the large jobs, by the parts, and of every node's cores CPU jobs have
+    their part (SODA V-C); a job is placed within its own array first. False: parts of the cluster alone.
+    """
+
+    @model_validator(mode="after")
+    def _by_size(self) -> Self:
+        if self.per_node and self.by != "size":
+            raise ValueError(f"per_node: goes with by 'size', not {self.by!r}")
+        return self
 
 
 Weight = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -151,6 +177,23 @@ class Goals(Record):
     """
     fairness: Weight = 0
     """Mean slowdown with waiting: a job counts mean run time / its own."""
+
+
+class Throttle(Record):
+    """How CPU jobs are held back where memory bandwidth runs short, and how that is noticed (SODA V-E)."""
+
+    by: Literal["bandwidth", "cores"] = "bandwidth"
+    """
+    ``bandwidth``: they get what other jobs leave (Intel's Memory Bandwidth Allocation); ``cores``: half of their cores,
+    with which they go at half their pace and use half of their bandwidth.
+    """
+    noticed_by: Literal["bandwidth", "utilisation"] = "bandwidth"
+    """
+    ``bandwidth``: a node's use is measured; ``utilisation``: the GPUs of a job there drop from their utilisation alone
+    by ``drop_percent`` or more.
+    """
+    drop_percent: Annotated[int, Field(ge=1, le=99)] = 10
+    """A drop of utilisation that counts as contention, in percent of that alone; ours, the paper says significantly."""
 
 
 class Watch(Record):
@@ -215,8 +258,13 @@ class Scheduling(Record):
     reserved for inference only, and where a node's jobs use more than it has, jobs of kind ``cpu`` are slowed (SODA
     V-E).
     """
-    replicas: Literal["follow", "peak", "first"] = "follow"
-    """Number of an endpoint's replicas: by the load of the moment, of its peak, or of its first step."""
+    throttle: Throttle = Throttle()
+    """With ``bandwidth`` ``throttle``."""
+    replicas: Literal["follow", "ahead", "peak", "first"] = "follow"
+    """
+    Number of an endpoint's replicas: by the load that the autoscaler measures; by that plus the largest rise measured
+    so far within the time until what is decided answers; by the peak of the load; or by its first step.
+    """
     replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """Largest load of a replica, as a part of its rate; it determines their number, at least one (SODA V-D 1)."""
     cpu_replicas: bool = False
@@ -257,6 +305,11 @@ class Scheduling(Record):
     but one by one as capacity is found, and the first ones hold their GPUs idle until all are placed (Kubernetes).
     ``load``: as many as requested, or fewer where capacity is short; more while no job waits, on the nodes where they
     are; and all workers but the chief make room for waiting jobs (DynamoML).
+    """
+    dominant: Literal["largest", "gpu"] = "largest"
+    """
+    With the order ``drf``: what a user's dominant share is of, the resource of which the user has the largest part, or
+    GPUs alone (SODA's KELP-DRF). Arrays are compared by the largest.
     """
     arrays: Arrays | None = None
     """With the order ``capacity``; or with ``drf``, which then is the order of each array's own jobs."""
@@ -301,8 +354,13 @@ class Scheduling(Record):
             raise ValueError("arrays: the order 'capacity' needs them")
         if self.arrays is not None and self.order not in ("capacity", "drf"):
             raise ValueError("arrays: go with the orders 'capacity' and 'drf'")
-        if self.preempts in ("capacity", "arrays") and self.arrays is None:
+        by_node = self.preempts in ("node_capacity", "node_arrays")
+        if (by_node or self.preempts in ("capacity", "arrays")) and self.arrays is None:
             raise ValueError(f"preempts: {self.preempts!r} goes with arrays")
+        if by_node and self.arrays is not None and not self.arrays.per_node:
+            raise ValueError(f"preempts: {self.preempts!r} goes with arrays.per_node")
+        if self.dominant != "largest" and (self.order != "drf" or self.arrays is not None):
+            raise ValueError("dominant: goes with the order 'drf' without arrays")
         if self.arrays is not None and self.policy.queues:
             raise ValueError("arrays: make the policy's queues; leave policy.queues empty")
         if self.aging_ms is not None and self.order != "priority":

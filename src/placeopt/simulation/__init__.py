@@ -6,6 +6,7 @@ from placeopt.simulation.job_warnings import (
     NeverEnds,
     missing_estimates,
     never_ending,
+    overcommits_unstated,
     with_actual_estimates,
 )
 from placeopt.simulation.play import Tick, simulate
@@ -41,6 +42,7 @@ __all__ = [
     "named_policy",
     "never_ending",
     "occupancy_between",
+    "overcommits_unstated",
     "policy_names",
     "round_at",
     "simulate",

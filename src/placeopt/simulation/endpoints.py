@@ -12,10 +12,7 @@ from placeopt.model import Job, Option
 from placeopt.model.endpoint import Endpoint, Replica
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-
-Wanted = tuple[int, int]
-"""Replicas with GPUs, and on CPU cores alone."""
-
+from placeopt.simulation.autoscaler import wanted_over_time
 
 LATE_SHARE = 0.05
 """Above it the 95th percentile of latency is late by an unknown time."""
@@ -43,7 +40,7 @@ def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
     The last to arrive is the first to leave: replica r is there while r or more are wanted. The utilisation of its GPUs
     is the mean part of its capacity that the load needs, rounded up to ten percent so that few kinds of jobs arise.
     """
-    steps = _wanted_over_time(endpoint, scheduling)
+    steps = wanted_over_time(endpoint, scheduling)
     for kind, replica in enumerate((endpoint.gpu, endpoint.cpu)):
         if replica is None:
             continue
@@ -53,33 +50,6 @@ def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
             for i, (begin, end) in enumerate(stays):
                 used = _used(endpoint, replica, [(at, wanted[kind]) for at, wanted in steps], begin, end)
                 yield _arrival(endpoint, replica, f"{endpoint.id}.{name}{number}.{i}", begin, end, used)
-
-
-def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
-    """
-    Return the replicas that a policy wants under a load.
-
-    At least one, and as many as it takes that none serves more than ``replica_load_percent`` of its capacity. With
-    ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU would suffice (SODA V-D 2).
-    """
-    percent = scheduling.replica_load_percent
-    with_gpus = _number(endpoint.gpu, rate_milli, percent)
-    if scheduling.cpu_replicas and endpoint.cpu is not None and with_gpus == 1:
-        return 0, min(endpoint.replicas_max, _number(endpoint.cpu, rate_milli, percent))
-    return min(endpoint.replicas_max, with_gpus), 0
-
-
-def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[int, Wanted]]:
-    steps = [(step.from_ms, wanted_replicas(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
-    if scheduling.replicas == "follow":
-        return steps
-    if scheduling.replicas == "first":
-        return steps[:1]
-    return [(steps[0][0], max(number for _, number in steps))]
-
-
-def _number(replica: Replica, rate_milli: int, percent: int) -> int:
-    return max(1, -(-rate_milli * 100 // (replica.rate_milli * percent)))
 
 
 def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:
@@ -133,7 +103,7 @@ class Serving:
     Requests are divided among an endpoint's replicas. At load r, a part of its capacity, an answer takes
     ``latency_ms`` and waits before that ``r / (2 (1 - r))`` times the time between two answers at full load: the mean
     of a queue with Poisson arrivals and constant service (M/D/1). Requests beyond the load at which that reaches the
-    target are late; all are where no replica runs.
+    target are late; all are where no replica runs. A replica answers from ``start_ms`` after its start on.
     """
 
     requests: float
@@ -210,7 +180,9 @@ def _spans(
     kinds = [endpoint.gpu] + ([endpoint.cpu] if endpoint.cpu is not None else [])
     for replica, begin, leave in stays:
         kind = kinds.index(replica)
-        changes += [(begin, 1, kind, 1), (leave, 1, kind, -1)]
+        answers = begin if begin == endpoint.load[0].from_ms else begin + replica.start_ms
+        if answers < leave:
+            changes += [(answers, 1, kind, 1), (leave, 1, kind, -1)]
     changes.sort()
     counts, rate, now = [0] * len(kinds), 0, 0
     for at, what, value, sign in [*changes, (end, 2, 0, 0)]:

@@ -68,6 +68,18 @@ def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEsti
     return MissingEstimates(len(jobs), tuple(jobs)[:NAMED], tuple(words for words in parts if words in read_by))
 
 
+def overcommits_unstated(scenario: Scenario, scheduling: Scheduling) -> bool:
+    """
+    Return whether a policy overcommits GPUs by utilisation and memory, and no job states either (Horus, OBP, PAB).
+
+    Every job then counts as using nothing of its GPUs, so the policy decides by no figure at all.
+    """
+    if adapted(scheduling, scenario).policy.share_mode != "overcommit":
+        return False
+    demands = {option.demand for arrival in scenario.arrivals for option in arrival.job.options if option.demand.gpus}
+    return not any(demand.gpu_utilisation_percent or demand.gpu_memory_mib for demand in demands)
+
+
 def with_actual_estimates(scenario: Scenario) -> Scenario:
     """
     Return the scenario with perfect predictions: every option's ``run_time_ms`` is the actual one, stated or not.

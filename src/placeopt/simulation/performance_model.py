@@ -2,84 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from placeopt.model import Instance, Job, Placement
 from placeopt.model.base import Thousandths
 from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Throttle
 from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.running import running_placement
+from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.utility import path_excess
 
-LEAST_PERCENT = 10
-"""A throttled job keeps this part of what it would use; Intel's Memory Bandwidth Allocation sets no less."""
-
-
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
 UNREAD = {"run_time_ms": None, "rate_milli": None, "latency_ms": None, "utility_thousandths": None}
 """Fields of options that do not decide how fast a job runs."""
-
-
-class MemoryBandwidthUse:
-    """
-    Memory bandwidth in use on every node, by jobs that may be throttled and by others.
-
-    Where a node's jobs would use more than ``usable`` (MB/s of every node; None: unknown, which limits no job), each
-    takes longer in proportion: 1.2 times the bandwidth takes 1.2 times as long. With ``throttle``, jobs that may be
-    throttled first get no more than the others leave, but at least ``LEAST_PERCENT``, and take longer in proportion
-    (SODA V-E).
-    """
-
-    def __init__(self, usable: Sequence[int | None], *, throttle: bool) -> None:
-        self._usable = usable
-        self._throttle = throttle
-        self._mbps: list[dict[str, int]] = [{} for _ in usable]
-        self._sums = [[0, 0] for _ in usable]  # of jobs that may not be throttled, and of those that may
-        self._stretch = [(0, 0)] * len(usable)  # excess in thousandths of the two
-        self._changed = [False] * len(usable)
-
-    def start(self, job: str, mbps: Mapping[int, int], *, throttled: bool) -> None:
-        """Let a job use bandwidth on each of its nodes."""
-        for node, amount in mbps.items():
-            self._mbps[node][job] = amount
-            self._change(node, amount, throttled)
-
-    def end(self, job: str, mbps: Mapping[int, int], *, throttled: bool) -> None:
-        """Free the bandwidth of a job."""
-        for node, amount in mbps.items():
-            del self._mbps[node][job]
-            self._change(node, -amount, throttled)
-
-    def jobs_with_new_pace(self, nodes: Iterable[int]) -> dict[str, None]:
-        """Return the jobs on those of the nodes whose latest change made jobs faster or slower."""
-        return {job: None for node in sorted(nodes) if self._changed[node] for job in self._mbps[node]}
-
-    def excess(self, nodes: Iterable[int], *, throttled: bool) -> int:
-        """Return the excess run time in thousandths of a job on these nodes: that of the slowest."""
-        return max((self._stretch[node][throttled] for node in nodes), default=0)
-
-    def _change(self, node: int, amount: int, throttled: bool) -> None:
-        self._sums[node][throttled] += amount
-        before = self._stretch[node]
-        self._stretch[node] = self._excesses(node)
-        self._changed[node] = self._stretch[node] != before
-
-    def _excesses(self, node: int) -> tuple[int, int]:
-        usable = self._usable[node]
-        firm, soft = self._sums[node]
-        if usable is None or firm + soft <= usable:
-            return 0, 0
-        granted = soft
-        if self._throttle and soft:
-            granted = min(soft, max(usable - firm, -(-soft * LEAST_PERCENT // 100)))
-        used = max(usable, firm + granted)
-        soft_excess = -(-1000 * soft * used // (granted * usable)) - 1000 if soft else 0
-        return -(-1000 * (used - usable) // usable), soft_excess
 
 
 Domains = tuple[frozenset[int], ...]
@@ -112,12 +53,12 @@ class PerformanceModel:
     """
     The hardware, which job holds which part of it, and how much each job is slowed there.
 
-    Independent of the engine's state, since decisions are judged by it. With ``throttle``, jobs of kind ``cpu`` are
-    throttled first where memory bandwidth runs short. ``shares``: what jobs may hold under a policy that grants more
-    than their requests; None: shares slow no job.
+    Independent of the engine's state, since decisions are judged by it. ``throttle``: how jobs of kind ``cpu`` are held
+    back where memory bandwidth runs short; None: they are not. ``shares``: what jobs may hold under a policy that
+    grants more than their requests; None: shares slow no job.
     """
 
-    def __init__(self, scenario: Scenario, *, throttle: bool = False, shares: Shares | None = None) -> None:
+    def __init__(self, scenario: Scenario, *, throttle: Throttle | None = None, shares: Shares | None = None) -> None:
         self._physics = scenario.physics
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         self._shape_of, members = _shapes(self._jobs.values())
@@ -197,7 +138,8 @@ class PerformanceModel:
             if self._shares is not None:
                 self._on_gpu[gpu][held.job] = held.bounds
         if self._bandwidth is not None:
-            self._bandwidth.start(held.job, held.mbps, throttled=held.throttled)
+            gpus = bool(held.placement.gpus)
+            self._bandwidth.start(held.job, held.mbps, throttled=held.throttled, has_gpus=gpus)
 
     def end(self, held: HeldResources) -> None:
         """Free the resources of a job."""
@@ -209,7 +151,8 @@ class PerformanceModel:
             if self._shares is not None:
                 del self._on_gpu[gpu][held.job]
         if self._bandwidth is not None:
-            self._bandwidth.end(held.job, held.mbps, throttled=held.throttled)
+            gpus = bool(held.placement.gpus)
+            self._bandwidth.end(held.job, held.mbps, throttled=held.throttled, has_gpus=gpus)
 
     def neighbours(self, held: HeldResources) -> dict[str, None]:
         """Return the jobs whose pace may have changed since a job has just started or ended."""

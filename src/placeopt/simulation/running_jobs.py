@@ -95,7 +95,8 @@ class RunningJobs:
         self._physics, self._assembles = scenario.physics, ELASTIC_RULES[scheduling.elastic].assembles
         self._states, self._events = states, events
         self._shares = Shares(scenario, scheduling.policy.share_mode)
-        self._performance = PerformanceModel(scenario, throttle=scheduling.bandwidth == "throttle", shares=self._shares)
+        throttle = scheduling.throttle if scheduling.bandwidth == "throttle" else None
+        self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares)
         self._rule: ProgressRule = (
             LongestObserved(self._performance)
             if self._physics.rule == "sc17"

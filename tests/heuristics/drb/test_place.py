@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -20,10 +20,11 @@ from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Weights
-from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem import IntArray, Move, Placement, Problem, State, compile_problem
 from placeopt.solving.stages.lookahead import hold_back
 from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.costs.interference import Interference
+from placeopt.topology import gpu_distances
 from placeopt.topology.builders import dgx1, minsky
 
 THIRDS = Policy(weights=Weights(communication=333, interference=333, fragmentation=334))
@@ -149,6 +150,25 @@ def test_machines_are_halved_by_socket_and_a_cube_mesh_into_its_quads() -> None:
     tree = machine_tree(cube.topology.distance[0])
     check_tree(tree, 8)
     assert members(tree, 1) in ({0, 1, 2, 3}, {4, 5, 6, 7})
+
+
+def test_fiduccia_mattheyses_finds_the_quads_of_a_cube_mesh_in_any_order() -> None:
+    """The least of all 35 balanced cuts of a DGX-1, whose GPUs are numbered anew; in that order the cut is larger."""
+    distances = gpu_distances(dgx1())
+    near = distances.max() - distances
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(8)
+        mixed = distances[np.ix_(order, order)]
+        ties = near[np.ix_(order, order)]
+
+        def cut(half: set[int], ties: IntArray = ties) -> int:
+            return int(ties[np.ix_(sorted(half), sorted(set(range(8)) - half))].sum())
+
+        tree = machine_tree(mixed)
+        check_tree(tree, 8)
+        least = min(cut({0, *rest}) for rest in combinations(range(1, 8), 3))
+        assert cut(members(tree, 1)) == least
+        assert cut({0, 1, 2, 3}) > least
 
 
 def test_a_cluster_is_halved_along_its_racks() -> None:

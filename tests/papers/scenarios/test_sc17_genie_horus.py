@@ -8,7 +8,8 @@ from statistics import fmean
 import pytest
 
 from placeopt import BadInput
-from placeopt_papers.scenarios.genie import BATCHES, genie_models, genie_tasks, task_options
+from placeopt.heuristics.job_orders import cost_of
+from placeopt_papers.scenarios.genie import BATCHES, genie_models, genie_tasks, placements, task_options
 from placeopt_papers.scenarios.horus import horus_testbed, horus_trace
 from placeopt_papers.scenarios.sc17 import mixed_jobs, pair, small_jobs, table_1
 from placeopt_papers.scenarios.sc17_times import sc17_times
@@ -108,6 +109,26 @@ def test_tasks_of_genie() -> None:
             assert (option.run_time_ms or 0) * option.value == pytest.approx(1000 * (alone.run_time_ms or 0), rel=0.01)
     with pytest.raises(BadInput, match="per_hour"):
         genie_tasks(0, classes=(50, 50, 1))
+
+
+def test_every_placement_of_genie_s_algorithm_1() -> None:
+    """
+    Line 3: 1 to N nodes of 1 to 4 GPUs, 16 on 4 nodes and 12 on 3; none with more GPUs than the batch has samples.
+
+    Eq. 10 on 4 nodes: <3, 2> costs 6/16 + 0.4 x 3/4 = 0.675.
+    """
+    assert len(placements(4)) == 16
+    assert set(placements(3)) == {(n, g) for n in (1, 2, 3) for g in (1, 2, 3, 4)}
+    made = genie_tasks(0, per_hour=5, hours=2, every_placement=True)
+    few = genie_tasks(0, per_hour=5, hours=2)
+    for arrival, other in zip(made.arrivals, few.arrivals, strict=True):
+        options = {option.id: option for option in arrival.job.options}
+        assert set(options) == {f"{n}x{g}" for n in (1, 2, 3, 4) for g in (1, 2, 3, 4)}
+        assert all(options[option.id] == option for option in other.job.options)
+        assert [options["3x2"].workers, options["3x2"].demand.gpus] == [3, 2]
+        assert cost_of(options["3x2"], 6, 3, 16, 4) == pytest.approx(0.675)
+    tiny = task_options(genie_models()["lstm"], 5, 3600, 4, trains=True, shapes=placements(4))
+    assert {option.id for option in tiny} == {"1x1", "1x2", "1x3", "1x4", "2x1", "2x2", "3x1", "4x1"}
 
 
 def test_rates_of_genie_fit_what_was_measured() -> None:

@@ -9,6 +9,7 @@ from placeopt.model.policy import Queue as QueueRecord
 from placeopt.model.policy import Quota
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays
+from placeopt.simulation.scheduling.node_arrays import NodeArrays, size_of
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
@@ -18,21 +19,20 @@ from placeopt.simulation.scheduling.placement_amounts import (
 )
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
 
-LARGE = 4
-"""GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
-
 
 class DrfQueue(JobQueue):
     """
     A queue of users: at every start, the user with the least dominant share comes next.
 
     A user's jobs come in order of arrival and overtake each other where one does not fit; a user none of whose jobs
-    fits is passed over. Shares are of the cluster's GPUs, CPU and memory. Jobs without a user are one user. Ties go to
-    the user of the earliest job. Ghodsi et al., NSDI'11; a baseline of SODA.
+    fits is passed over. Shares are of the cluster's GPUs, CPU and memory; with ``gpus_alone`` of its GPUs. Jobs without
+    a user are one user. Ties go to the user of the earliest job. Ghodsi et al., NSDI'11; a baseline of SODA, where GPUs
+    are the dominant resource (VI-A).
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, gpus_alone: bool = False) -> None:
         self._total = cluster_amounts(cluster)
+        self._gpus_alone = gpus_alone
         self._queues: dict[str | None, JobQueue] = {}
         self._held: dict[str | None, Amounts] = {}
         self._user_of_job: dict[str, str | None] = {}
@@ -67,7 +67,9 @@ class DrfQueue(JobQueue):
                 yield following
 
     def share(self, user: str | None) -> float:
-        """Return the dominant share: the largest part of any resource that the user's jobs hold."""
+        """Return the dominant share: the largest part of any resource, or of GPUs alone, that the user's jobs hold."""
+        if self._gpus_alone:
+            return self.held(user)[0] / max(1, self._total[0])
         return largest_share(self.held(user), self._total, of_nothing=0.0)
 
     def held(self, user: str | None) -> Amounts:
@@ -91,7 +93,7 @@ class ArrayDivision:
 
     Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs request, weighted by their predicted run
     times. Every array may borrow some percent of its part. ``part``: by array; ``queues``: the arrays as queues of a
-    round's policy.
+    round's policy; ``nodes``: the arrays on every node, None where they are parts of the cluster alone.
     """
 
     def __init__(self, scenario: Scenario, arrays: Arrays) -> None:
@@ -118,14 +120,16 @@ class ArrayDivision:
             for queue, part in self.part.items()
         )
 
+        by_size = {size: self.part[queue] for size, queue in names.items()}
+        self.nodes = NodeArrays(scenario.cluster, by_size) if arrays.per_node else None
+
     def of(self, job: Job) -> str:
         """Return the array of a job, as the id of a queue."""
         return self._names[self._key(job)]
 
     def _key(self, job: Job) -> str:
         if self._by == "size":
-            gpus = max(option.workers * option.demand.gpus for option in job.options)
-            return "none" if not gpus else "small" if gpus < LARGE else "large"
+            return size_of(job)
         named = {"queue": job.queue, "user": job.user, "profile": job.profile}[self._by]
         return "" if named is None else f"={named}"
 
@@ -152,6 +156,11 @@ class JobArrayQueue(DrfQueue):
 
     def user(self, job: Job) -> str | None:
         return self._division.of(job)
+
+    @property
+    def nodes(self) -> NodeArrays | None:
+        """The arrays on every node."""
+        return self._division.nodes
 
     @property
     def arrays(self) -> Iterable[str]:

@@ -97,9 +97,17 @@ class FreeResources:
                 return node, tuple(free[: demand.gpus])
         return None
 
+    def cpu_millicores(self, node: str) -> int:
+        """Return the free millicores of a node."""
+        return self._cpu_millicores[node]
+
     def idle_gpus(self, node: str) -> int:
         """Return how many GPUs of a node no job holds."""
         return sum(not jobs for jobs in self._num_jobs[node])
+
+    def num_idle_gpus(self) -> dict[str, int]:
+        """Return how many GPUs of each node no job holds."""
+        return {node: self.idle_gpus(node) for node in self._num_jobs}
 
     def is_idle(self, node: str) -> bool:
         """Return whether no job holds a GPU of a node."""

@@ -15,6 +15,7 @@ from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.simulation.scheduling.evictions import PreemptionPolicy
+from placeopt.simulation.scheduling.node_arrays import NodeArrays
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
 from placeopt.simulation.scheduling.preemption_policy import (
     PREEMPTION_RULES,
@@ -45,7 +46,7 @@ class JobByJob(QueueState):
         takes_workers = self._elastic_rule.follows_load
         self._preemption: PreemptionPolicy | None = None
         if rule.stops_jobs or takes_workers:
-            context = PreemptionContext(self._restart_ms, self._service, self._queue)
+            context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
         self._candidates_at: tuple[int, list[Candidate]] = (-1, [])
         """The candidates for eviction, and the version of the state that they are of."""
@@ -180,10 +181,22 @@ class JobByJob(QueueState):
         full = not self._overcommits and self._least_milli[shape] > self._resources.gpu_milli
         if shape in self._retry_filter.closed or full or self._retry_filter.cannot_fit(shape):
             return self._place_smaller(job)
-        placement = self._try(job)
+        placement = self._place_at_home(job, self._node_arrays) if self._node_arrays is not None else None
+        placement = placement or self._try(job)
         if placement is None:
             self._retry_filter.failed(shape)
         return placement or self._place_smaller(job)
+
+    def _place_at_home(self, job: str, arrays: NodeArrays) -> Placement | None:
+        """Place a job within its own array, on the nodes that this has."""
+        record = self._engine_jobs[job]
+        nodes = arrays.home(record, self._resources)
+        if not nodes:
+            return None
+        record = record.model_copy(update={"nodes_allowed": nodes})
+        if not any(self._resources.fits(record, option, option.workers) for option in record.options):
+            return None
+        return self._try_as(job, record)
 
     def _place_by_urgency(self, job: str, queue: UrgencyQueue) -> Placement | None:
         """Place a job in the option that costs the goals least, of those that find room."""

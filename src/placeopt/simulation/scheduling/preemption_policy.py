@@ -10,6 +10,7 @@ from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import PREEMPTION_NAMES
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
+from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
@@ -45,6 +46,7 @@ class PreemptionContext:
     """How long a stopped job takes to start again."""
     service: AttainedService
     queue: JobQueue
+    resources: FreeResources
 
 
 @dataclass(frozen=True)
@@ -313,6 +315,48 @@ class InferenceThenParts(BeyondPart):
         yield from inference or super().stoppable(request, candidates)
 
 
+class BeyondNodePart(PreemptionRule):
+    """
+    Jobs with GPUs stop what borrows of their arrays on a node (SODA V-C), last submitted first.
+
+    That is what CPU jobs hold beyond their part of a node's cores and, for large jobs, small ones on their nodes.
+    """
+
+    def key(self, job: Job, now_ms: int) -> Hashable:
+        del now_ms
+        return job.kind
+
+    def may_stop_for(self, key: Hashable) -> bool:
+        return key != "cpu"
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether the job has GPUs."""
+        del job
+        return option.demand.gpus > 0
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        """Return CPU jobs beyond their part, then small jobs where they are not at home."""
+        queue = self.context.queue
+        if not isinstance(queue, JobArrayQueue) or queue.nodes is None or not request.option.demand.gpus:
+            return []
+        held = [(candidate.job, candidate.placement) for candidate in candidates]
+        borrowing = queue.nodes.borrowing(held, request.job, request.option, self.context.resources)
+        return [candidates[number] for number in borrowing]
+
+
+class InferenceThenNodeParts(BeyondNodePart):
+    """Inference stops training and CPU jobs; other jobs with GPUs what borrows of their arrays on a node (SODA V)."""
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Return whether either rule lets the job stop another."""
+        return job.kind == "inference" or super().may_claim(job, option)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+        if request.job.kind == "inference":
+            return _stopped_by_inference(candidates)
+        return super().stoppable(request, candidates)
+
+
 def _stopped_by_inference(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates that inference stops."""
     return [candidate for candidate in candidates if candidate.job.kind in ("training", "cpu")]
@@ -337,6 +381,8 @@ PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
         "host": GpuJobsFirst,
         "capacity": BeyondPart,
         "arrays": InferenceThenParts,
+        "node_capacity": BeyondNodePart,
+        "node_arrays": InferenceThenNodeParts,
     },
 )
 """Name -> class of the rule."""

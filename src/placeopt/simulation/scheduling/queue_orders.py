@@ -77,7 +77,9 @@ def sorted_by(key: Callable[[Job], Key], lacks_estimate: LacksEstimate | None = 
 
 def _by_dominant_share(context: QueueContext) -> JobQueue:
     cluster = context.scenario.cluster
-    return DrfQueue(cluster) if context.arrays is None else JobArrayQueue(cluster, context.arrays, fair=True)
+    if context.arrays is not None:
+        return JobArrayQueue(cluster, context.arrays, fair=True)
+    return DrfQueue(cluster, gpus_alone=context.scheduling.dominant == "gpu")
 
 
 def _by_array(context: QueueContext) -> JobQueue:

@@ -35,6 +35,7 @@ class QueueState(Scheduler):
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         self._arrays = None if scheduling.arrays is None else ArrayDivision(scenario, scheduling.arrays)
+        self._node_arrays = None if self._arrays is None else self._arrays.nodes
         policy = scheduling.policy
         if self._arrays is not None:
             policy = policy.model_copy(update={"queues": self._arrays.queues})
@@ -155,6 +156,8 @@ class QueueState(Scheduler):
         self._queue.update_held(self._jobs[job], placement, 1)
         self._service.start(job, gpu_milli_of(placement), self._now_ms)
         self._resources.take(placement, option.demand)
+        if self._node_arrays is not None:
+            self._node_arrays.hold(self._jobs[job], placement, 1)
         if option.workers_min is not None and self._elastic_rule.resizes:
             self._resizable[job] = None
         if self._monitor is not None:
@@ -166,6 +169,8 @@ class QueueState(Scheduler):
         self._queue.update_held(self._jobs[job], placement, -1)
         self._service.stop(job, self._now_ms)
         self._resources.take(placement, self._option(placement).demand, -1)
+        if self._node_arrays is not None:
+            self._node_arrays.hold(self._jobs[job], placement, -1)
         self._retry_filter.freed(placement)
         self._resizable.pop(job, None)
         if self._monitor is not None:
