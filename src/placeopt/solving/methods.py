@@ -119,8 +119,8 @@ SEARCH = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
     JobColumnBound(),
-    RoundRelaxations(),
     GangDiving(),
+    RoundRelaxations(),
     NeighbourhoodSearch(),
     CostRelaxationBound(after_improvement=True),
 )
@@ -128,8 +128,8 @@ SEARCH_BEFORE_COUNTS = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
     JobColumnBound(),
-    RoundRelaxations(),
     GangDiving(),
+    RoundRelaxations(),
     NeighbourhoodSearch(before_exact="counts"),
     CostRelaxationBound(after_improvement=True),
 )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from placeopt.formulations.cost_relaxation.model import CostRelaxation
 from placeopt.formulations.cost_relaxation.whole_jobs import Arrangement
-from placeopt.linear import IntArray, LinearModel
+from placeopt.linear import NO_LOWER, IntArray, LinearModel
 
 Way = tuple[int, tuple[tuple[int, int], ...]]
 """Number of a bundle group, and bundles by class of nodes: what tells columns apart."""
@@ -84,7 +84,7 @@ class JobMaster:
         """
         Return the linear program of the columns so far.
 
-        - ``chosen``: Shape (Y,): how many jobs run in each option; None: as the relaxation has it.
+        - ``chosen``: Shape (Y,): how many jobs run in each option, whatever they are worth; None: those of least cost.
         - ``fixed``: Shape (columns,): how many jobs lie so at least; None: 0.
         - ``short_price``: Price of a unit of room that is missing; None: none may be.
         """
@@ -111,8 +111,10 @@ class JobMaster:
         upper = np.concatenate([model.upper[kept], short, np.array([column.most for column in columns], dtype=np.int64)])
         cost = np.array([column.arrangement.cost for column in columns], dtype=np.int64)
         objective = np.concatenate([model.objective[kept], np.full(len(room), short_price or 0), cost])
+        row_lower = model.row_lower.copy()
         if chosen is not None:
             lower[: len(chosen)] = upper[: len(chosen)] = chosen
+            row_lower[list(self._relaxation.value_rows)] = NO_LOWER
         if fixed is not None:
             lower[self.first : self.first + len(fixed)] = fixed
         return replace(
@@ -122,6 +124,7 @@ class JobMaster:
             row_start=np.searchsorted(row[order], np.arange(model.num_rows + 1)),
             columns=at[order],
             coefficients=entry[order],
+            row_lower=row_lower,
             objective=objective,
         )
 

@@ -18,7 +18,6 @@ from placeopt.linear import IntArray
 from placeopt.problem import Allocation, State
 from placeopt.solvers.result import Basis
 from placeopt.solving.context import JobColumns, SolveContext
-from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.job_columns import arrangement_of, solve_master
 from placeopt.solving.stages.relaxations import choose_numbers, first_waiting
@@ -35,8 +34,8 @@ SHORT = 3.0
 """Price of room that is missing, in multiples of the dearest there is."""
 WHOLE = 1e-5
 """Fractions below this are none."""
-RANKINGS = ("marginal_cost", "best_fit")
-"""Scores by which nodes for single bundles are ranked, as in ``construct``, one plan each."""
+RANKING = "marginal_cost"
+"""Score by which nodes for single bundles are ranked, as in ``construct``."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +85,17 @@ class GangDiving:
         dive = _Dive(context, columns, numbers, chosen, budget.solver_deadline(SHARE))
         with gc_paused():
             start = dive.run()
-        offer: Offer | None = None
-        for ranking in RANKINGS:
-            if budget.stopped():
-                break
-            with gc_paused():
-                made = construct(
-                    context.problem,
-                    context.weighted,
-                    ranking=ranking,
-                    guide=guide.guide,
-                    chosen=chosen,
-                    start=start,
-                    deadline=budget.heuristic_deadline(),
-                    cancelled=budget.cancelled,
-                )
-            offer = context.incumbent.offer(made.allocation)
+            made = construct(
+                context.problem,
+                context.weighted,
+                ranking=RANKING,
+                guide=guide.guide,
+                chosen=chosen,
+                start=start,
+                deadline=budget.heuristic_deadline(),
+                cancelled=budget.cancelled,
+            )
+        offer = context.incumbent.offer(made.allocation)
         yield StageReport(f"{dive.steps} steps, {dive.placed} gangs", level="cost", offer=offer)
 
 
@@ -139,14 +133,19 @@ class _Dive:
 
     def run(self) -> Allocation:
         """Return the running jobs and the wide gangs."""
-        width = {q: self._relaxation.bundle_columns[q].bundle_group.total for q in self._jobs}
         domain = self._context.problem.topology.node_domain
         gpus = np.diff(self._context.problem.node_gpu_start)
         inside = domain >= 0
         least = int(np.bincount(domain[inside], gpus[inside]).max()) / 2 if inside.any() else 0
+        size: dict[int, tuple[int, int]] = {}
+        for q in self._jobs:
+            group = self._relaxation.bundle_columns[q].bundle_group
+            part = group.total // min((split.domains for split in group.splits), default=group.total + 1)
+            if group.total >= least:
+                size[q] = (part if part >= least else 0, group.total)
         try:
-            for size in sorted({total for total in width.values() if total >= least}, reverse=True):
-                self._place_all({q for q, total in width.items() if total == size})
+            for own in sorted(set(size.values()), reverse=True):
+                self._place_all({q for q, other in size.items() if other == own})
         except OutOfTime:
             self._context.budget.stopped()
         return self._placer.state.allocation()
@@ -159,7 +158,8 @@ class _Dive:
         wanted.sort(key=lambda x: -max(part.bundles for part in self._master.columns[x].arrangement.parts))
         for x in wanted:
             column = self._master.columns[x]
-            self._put(column.group, [part.nodes for part in column.arrangement.parts])
+            if self._jobs[column.group]:
+                self._put(column.group, [part.nodes for part in column.arrangement.parts])
         for q in groups:
             while self._jobs[q]:
                 self._put(q)
@@ -194,7 +194,8 @@ class _Dive:
 
     def _round_up(self, lying: IntArray, parts: NDArray[np.float64], among: IntArray) -> bool:
         """Add one to some columns, the largest fractions first, for which there is room; whether to any."""
-        left, seen = self._master.room_left(self._fixed + lying), set()
+        left = self._master.room_left(self._fixed + lying)
+        seen: set[int] = set()
         for x in among[np.argsort(-parts[among], kind="stable")].tolist():
             column = self._master.columns[x]
             if column.group in seen or (column.coefficients > left[column.rows]).any():
@@ -208,27 +209,27 @@ class _Dive:
 
     def _solved(self, lying: IntArray) -> NDArray[np.float64] | None:
         """Return how many jobs lie by each column, after new ones were priced; None when there is no time."""
+        values = self._program(lying, price=True)
+        return None if values is None else self._program(lying, price=False)
+
+    def _program(self, lying: IntArray, *, price: bool) -> NDArray[np.float64] | None:
+        """Solve the program once; ``price``: whole jobs at its prices become columns."""
         master, budget = self._master, self._context.budget
-        for again in (False, True):
-            if budget.stopped() or time.monotonic() > self._ends:
-                return None
-            self._grow()
-            fixed = self._fixed.copy()
-            fixed[: len(lying)] += lying
-            model = master.model(self._numbers, fixed, self._short)
-            solution, self._basis = solve_master(self._context, model, self._basis)
-            if solution is None or solution.relaxed_values is None or solution.duals is None:
-                return None
-            if again:
-                break
+        if budget.stopped() or time.monotonic() > self._ends:
+            return None
+        self._grow()
+        fixed = self._fixed.copy()
+        fixed[: len(lying)] += lying
+        model = master.model(self._numbers, fixed, self._short)
+        solution, self._basis = solve_master(self._context, model, self._basis)
+        if solution is None or solution.relaxed_values is None or solution.duals is None:
+            return None
+        if price:
             self.steps += 1
             whole = with_whole_jobs(self._relaxation, solution.duals, budget.deadline)
-            fresh = [master.add(q, found)[1] for q, found in whole.arrangements.items()]
-            if not any(fresh):
-                break
-        values = master.jobs(solution.relaxed_values)
-        self._grow()
-        return np.append(values, np.zeros(len(master.columns) - len(values)))
+            for q, found in whole.arrangements.items():
+                master.add(q, found)
+        return master.jobs(solution.relaxed_values)
 
     def _grow(self) -> None:
         """Give every column of the master a number of jobs."""

@@ -289,7 +289,9 @@ def relaxation_options(context: SolveContext) -> SolveOptions:
 
 def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> Guide:
     """Return what jobs cost beyond what they are worth, and rents of nodes by their classes."""
-    model, prices = whole.model, whole.multipliers
+    # Rows of sets of jobs say what jobs cost at prices of before: they would hide what these cost now.
+    model, prices = whole.model, whole.multipliers.copy()
+    prices[list(relaxation.value_rows[1:])] = 0.0
     reduced = model.objective.astype(np.float64)
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(context.problem.options), dtype=np.float64)
