@@ -18,18 +18,18 @@ def test_gangs_are_dived_for(seed: int) -> None:
     of = generate("gangs", jobs=300, nodes=64, gpus=8, seed=seed)
     with Engine() as engine:
         short, long, longest = (engine.solve(of, time_limit_s=s, deterministic=True) for s in (1, 3, 10))
-    assert "columns" not in names(short)
-    assert {"columns", "gangs"} <= set(names(long))
     plans = [short, long, longest]
     for plan in plans:
         assert violations(of, plan) == []
         assert plan.levels[1].bound is not None
         assert plan.levels[1].bound <= plan.levels[1].objective
-    flows, columns = (next(s for s in long.stages if s.name == name) for name in ("flows", "columns"))
-    assert flows.bound is not None
-    assert columns.bound is not None
-    assert columns.bound >= flows.bound
     if "time" not in {plan.limit for plan in plans}:  # a machine that is too slow ends rounds by the clock
+        assert "columns" not in names(short)
+        assert {"columns", "gangs"} <= set(names(long))
+        flows, columns = (next(s for s in long.stages if s.name == name) for name in ("flows", "columns"))
+        assert flows.bound is not None
+        assert columns.bound is not None
+        assert columns.bound > flows.bound
         reached = [(-plan.levels[0].objective, plan.levels[1].objective) for plan in plans]
         assert reached == sorted(reached, reverse=True)
 

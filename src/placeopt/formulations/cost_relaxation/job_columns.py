@@ -108,7 +108,9 @@ class JobMaster:
         order = np.lexsort((at, row))
         lower = np.concatenate([model.lower[kept], np.zeros(len(room) + len(columns), dtype=np.int64)])
         short = np.full(len(room), 0 if short_price is None else MOST_SHORT)
-        upper = np.concatenate([model.upper[kept], short, np.array([column.most for column in columns], dtype=np.int64)])
+        upper = np.concatenate(
+            [model.upper[kept], short, np.array([column.most for column in columns], dtype=np.int64)]
+        )
         cost = np.array([column.arrangement.cost for column in columns], dtype=np.int64)
         objective = np.concatenate([model.objective[kept], np.full(len(room), short_price or 0), cost])
         row_lower = model.row_lower.copy()
@@ -133,7 +135,7 @@ class JobMaster:
         return values[self.first :]
 
     def room_left(self, fixed: IntArray) -> IntArray:
-        """Return shape (m,): what rows leave beside the jobs ``fixed``, by column; other rows than of room have much."""
+        """Return shape (m,): what rows of room leave beside the jobs ``fixed``, by column; others leave much."""
         model = self._relaxation.model
         left = np.full(model.num_rows, np.iinfo(np.int64).max // 2)
         left[self._room] = model.row_upper[self._room]

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.errors import OutOfTime
 from placeopt.formulations.cost_relaxation import Arrangement, CostRelaxation, JobMaster, Part, with_whole_jobs
 from placeopt.linear import LinearModel
 from placeopt.problem import Placement
@@ -141,5 +140,3 @@ def _add_plan(context: SolveContext, relaxation: CostRelaxation, master: JobMast
         q = group.get(placement.option)
         if q in master.groups:
             master.add(q, arrangement_of(context, relaxation, job, placement))
-
-
