@@ -10,6 +10,7 @@ from placeopt.check import Referee
 from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
+from placeopt.formulations.cost_relaxation import CostRelaxation, JobMaster, WholeJobs
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
@@ -62,6 +63,24 @@ class CostGuide:
     guide: Guide
 
 
+@dataclass(frozen=True)
+class CostPrices:
+    """A relaxation of the cost, what whole jobs cost at its best prices, and the seconds that pricing them took."""
+
+    relaxation: CostRelaxation
+    whole: WholeJobs
+    pricing_s: float
+
+
+@dataclass(frozen=True)
+class JobColumns:
+    """Columns of whole jobs at their last prices, for plans worth ``value``."""
+
+    value: int
+    master: JobMaster
+    prices: CostPrices
+
+
 @dataclass
 class Handover:
     """What stages leave for later ones."""
@@ -82,6 +101,8 @@ class Handover:
     capacity_cut: CapacityCut | None = None  # what patterns of nodes proved of room, at the prices that proved most
     most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as patterns proved
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
+    cost_prices: CostPrices | None = None  # what column generation goes on from
+    job_columns: JobColumns | None = None  # what it left
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any

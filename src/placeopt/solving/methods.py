@@ -13,8 +13,10 @@ from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.exact import Exact, LoadRace
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
+from placeopt.solving.stages.gang_diving import GangDiving
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from placeopt.solving.stages.greedy import Greedy
+from placeopt.solving.stages.job_columns import JobColumnBound
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.multi_start import MultiStart
@@ -95,7 +97,9 @@ REPEATED = (
     BranchAndPrice,
     CapacityRelaxationBound,
     CostRelaxationBound,
+    JobColumnBound,
     RoundRelaxations,
+    GangDiving,
     NeighbourhoodSearch,
     Exact,
 )
@@ -114,6 +118,8 @@ PORTFOLIO = (LookAhead(), *OF_ROSTER, BeginBound(), PATTERNS_FIRST, Greedy(), Dr
 SEARCH = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
+    JobColumnBound(),
+    GangDiving(),
     RoundRelaxations(),
     NeighbourhoodSearch(),
     CostRelaxationBound(after_improvement=True),
@@ -121,6 +127,8 @@ SEARCH = (
 SEARCH_BEFORE_COUNTS = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
+    JobColumnBound(),
+    GangDiving(),
     RoundRelaxations(),
     NeighbourhoodSearch(before_exact="counts"),
     CostRelaxationBound(after_improvement=True),

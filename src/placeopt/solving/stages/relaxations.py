@@ -26,7 +26,7 @@ from placeopt.problem.free_capacity import only_shares_bind
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving import sizes
-from placeopt.solving.context import CapacityPlan, CostGuide, SolveContext
+from placeopt.solving.context import CapacityPlan, CostGuide, CostPrices, SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.interference import Interference
@@ -163,24 +163,28 @@ class CostRelaxationBound:
         if solution.status != "optimal" or priced is None:
             yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed", level="cost")
             return
-        handover.cost_guide = CostGuide(value, guide_of(context, relaxation, priced))
+        handover.cost_prices = priced
+        handover.cost_guide = CostGuide(value, guide_of(context, priced.relaxation, priced.whole))
         yield StageReport(detail, "proved", level="cost")
 
 
-def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]) -> WholeJobs | None:
+def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]) -> CostPrices | None:
     """
     Take in what the same prices prove of whole jobs and of sets of them, then better ones, while there is gain.
 
     Returns the last prices of whole jobs; None where there was no time for any.
     """
-    began, priced, budget = time.monotonic(), None, context.budget
+    began, budget = time.monotonic(), context.budget
+    priced: CostPrices | None = None
     for _ in range(MOST_PRICES):
         before = context.bounds.cost or 0
         try:
-            whole = priced = with_whole_jobs(relaxation, duals, budget.deadline)
+            pricing = time.monotonic()
+            whole = with_whole_jobs(relaxation, duals, budget.deadline)
+            priced = CostPrices(relaxation, whole, time.monotonic() - pricing)
             bound = dual_bound(whole.model, whole.multipliers)
             context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
-            relaxation, whole = _with_roster(context, relaxation, whole)
+            relaxation, whole = with_roster(context, relaxation, whole)
         except OutOfTime:
             budget.stopped()
             break
@@ -200,7 +204,7 @@ ROSTER_SHARE, ROSTER_WORK = 0.1, 2.0
 """Part of the time left that the cheapest set of jobs at given prices may take, and deterministic work."""
 
 
-def _with_roster(
+def with_roster(
     context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs
 ) -> tuple[CostRelaxation, WholeJobs]:
     """Return both with what the cheapest set of jobs costs at the prices; as they are where that is not known."""
@@ -285,7 +289,9 @@ def relaxation_options(context: SolveContext) -> SolveOptions:
 
 def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> Guide:
     """Return what jobs cost beyond what they are worth, and rents of nodes by their classes."""
-    model, prices = whole.model, whole.multipliers
+    # Rows of sets of jobs say what jobs cost at prices of before: they would hide what these cost now.
+    model, prices = whole.model, whole.multipliers.copy()
+    prices[list(relaxation.value_rows[1:])] = 0.0
     reduced = model.objective.astype(np.float64)
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(context.problem.options), dtype=np.float64)
@@ -314,7 +320,15 @@ def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) 
 
     ``surplus``, shape (O,), is what a job in each option costs beyond what it is worth.
     """
-    problem, budget, relaxation, numbers = context.problem, context.budget, plan.relaxation, plan.jobs
+    problem, numbers = context.problem, choose_numbers(context, plan, surplus)
+    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.add.at(counts, problem.options.job_class[plan.relaxation.option], numbers)
+    return first_waiting(context, counts)
+
+
+def choose_numbers(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) -> IntArray:
+    """Return how many jobs of each column of ``plan`` run in the set that ``choose_jobs`` returns."""
+    budget, relaxation, numbers = context.budget, plan.relaxation, plan.jobs
     try:
         model = relaxation.model(surplus, plan.value, budget.deadline)
         options = budget.options(CHOICE_WORK, CHOICE_SHARE * budget.left_s)
@@ -322,8 +336,12 @@ def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) 
         numbers = plan.jobs if solution.values is None else solution.values
     except PlaceoptError:
         budget.stopped()  # the most valuable set does as well
-    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.add.at(counts, problem.options.job_class[relaxation.option], numbers)
+    return numbers
+
+
+def first_waiting(context: SolveContext, counts: IntArray) -> IntArray:
+    """Return so many waiting jobs of each class, (K,), by number."""
+    problem = context.problem
     jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
     jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
     of_class = problem.job_class[jobs]

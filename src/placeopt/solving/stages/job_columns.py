@@ -1,0 +1,142 @@
+"""Stage ``columns``: column generation over whole jobs, which bounds the cost and prices nodes better than flows do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from placeopt.errors import OutOfTime
+from placeopt.formulations.cost_relaxation import Arrangement, CostRelaxation, JobMaster, Part, with_whole_jobs
+from placeopt.linear import LinearModel
+from placeopt.problem import Placement
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.result import Basis, Solution
+from placeopt.solving.context import CostGuide, CostPrices, JobColumns, SolveContext
+from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.relaxations import guide_of, relaxation_options, with_roster
+from placeopt.terms.costs.communication import job_cost
+
+MOST_STEPS = 60
+"""Programs, after each of which whole jobs are priced."""
+STEPS_PER_S = 10
+"""Of these per second of the time limit in deterministic mode."""
+FEWEST_STEPS = 10
+"""Steps for which there must be time: before, the bound is hardly better than that of flows."""
+SHARE = 0.6
+"""Part of the time left that the stage may take."""
+CLOSE = 1e-4
+"""Part of the bound by which the program may still be better."""
+
+
+@dataclass(frozen=True)
+class JobColumnBound:
+    """Bounds the cost by the linear program over whole jobs, and hands its columns and prices on."""
+
+    name: ClassVar[str] = "columns"
+    uses_solver: ClassVar[bool] = True
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only after flows that priced jobs of several bundles, once for plans of the same value."""
+        if reason := context.budget.stop_reason():
+            return reason
+        handover, budget = context.handover, context.budget
+        prices, done = handover.cost_prices, handover.job_columns
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        if prices is None or not prices.whole.arrangements:
+            return "no jobs of several bundles are priced"
+        if done is not None and done.value == context.incumbent.value:
+            return "the bound is at the value of the best plan"
+        if handover.cost_guide is None or handover.cost_guide.value != context.incumbent.value:
+            return "prices are of plans of another value"
+        seconds = FEWEST_STEPS * prices.pricing_s / SHARE
+        in_time = budget.steps(STEPS_PER_S) >= FEWEST_STEPS and budget.has_left(seconds)
+        return None if in_time else "too little time is left to generate columns"
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Add columns while they make the program cheaper, then the cheapest set of jobs at its prices."""
+        budget, handover, value = context.budget, context.handover, context.incumbent.value
+        prices = handover.cost_prices
+        assert prices is not None  # noqa: S101 - see `skip_reason`
+        ends, relaxation, whole = budget.solver_deadline(SHARE), prices.relaxation, prices.whole
+        master = JobMaster(relaxation, list(whole.arrangements))
+        _add_plan(context, relaxation, master)
+        best, steps, basis = whole, 0, None
+        bound = proven = dual_bound(whole.model, whole.multipliers)
+        try:
+            while steps < MOST_STEPS and not budget.stopped() and time.monotonic() < ends:
+                fresh = [master.add(q, found)[1] for q, found in whole.arrangements.items()]
+                if steps and not any(fresh):
+                    break
+                model = master.model()
+                solution, basis = solve_master(context, model, basis)
+                if solution is None or solution.duals is None or solution.relaxed_values is None:
+                    break
+                steps += 1
+                whole = with_whole_jobs(relaxation, solution.duals, budget.deadline)
+                bound = dual_bound(whole.model, whole.multipliers)
+                if bound > proven:
+                    best, proven = whole, bound
+                if bound >= (1 - CLOSE) * (float(model.objective @ solution.relaxed_values) + model.offset):
+                    break
+            context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
+            priced, certificate = with_roster(context, relaxation, best)
+            context.bounds.prove_cost(max(dual_bound(certificate.model, certificate.multipliers), 0), priced.relaxes)
+        except OutOfTime:
+            budget.stopped()
+            context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
+        handover.cost_guide = CostGuide(value, guide_of(context, relaxation, best))
+        handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best, prices.pricing_s))
+        yield StageReport(f"{steps} programs, {len(master.columns)} columns of whole jobs", "proved", level="cost")
+
+
+def solve_master(
+    context: SolveContext, model: LinearModel, basis: Basis | None
+) -> tuple[Solution | None, Basis | None]:
+    """Solve a program of columns, from an earlier basis where that helps; None where it is not solved."""
+    options = replace(relaxation_options(context), keep_basis=True)
+    for start in dict.fromkeys((basis, None)):
+        solution = context.solvers.solve("highs", model, replace(options, start=start))
+        if solution.status == "optimal":
+            return solution, solution.basis
+    return None, None
+
+
+def arrangement_of(context: SolveContext, relaxation: CostRelaxation, job: int, placement: Placement) -> Arrangement:
+    """Return how the bundles of a job lie."""
+    problem, node_classes = context.problem, relaxation.node_classes
+    each = int(problem.options.bundle_workers[placement.option])
+    nodes, bundles = np.unique(np.array(placement.nodes[::each], dtype=np.int64), return_counts=True)
+    apart = len(problem.topology.domain_parent) + nodes
+    domains = np.where(node_classes.own[nodes] >= 0, node_classes.own[nodes], apart)
+    parts: dict[int, list[tuple[int, int]]] = {}
+    for domain, place, count in zip(
+        domains.tolist(), node_classes.place[nodes].tolist(), bundles.tolist(), strict=True
+    ):
+        parts.setdefault(domain, []).append((place, count))
+    cost = relaxation.path_price * job_cost(problem, job, placement)
+    return Arrangement(tuple(Part(domain, tuple(own)) for domain, own in parts.items()), cost)
+
+
+def groups_of_options(relaxation: CostRelaxation) -> dict[int, int]:
+    """Return the bundle group of every option that has one, by its number in ``bundle_columns``."""
+    return {
+        int(relaxation.option[column]): q
+        for q, bundle_columns in enumerate(relaxation.bundle_columns)
+        for column in bundle_columns.jobs.tolist()
+    }
+
+
+def _add_plan(context: SolveContext, relaxation: CostRelaxation, master: JobMaster) -> None:
+    """Add how the jobs of the best plan lie, so that the program has a solution."""
+    group = groups_of_options(relaxation)
+    for job, placement in enumerate(context.incumbent.allocation):
+        if placement is None or job in context.problem.running:
+            continue
+        q = group.get(placement.option)
+        if q in master.groups:
+            master.add(q, arrangement_of(context, relaxation, job, placement))
