@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from placeopt_papers.metrics import Change, Gain, OutermostGain, Ratio, Value
-from placeopt_papers.records import Constant, FigureMetric, Kind, ReportedFigure
+from placeopt_papers.records import Constant, Kind, ReportedFigure
 
 KEY = "horus"
 MAKESPANS = {
@@ -32,14 +33,14 @@ LISTS = (
 )
 MISSING_MIX = (
     "The list is not published: sizes, GPU memory and the moment of submission are chosen here. A step is a decision "
-    "of the paper's simulator (6.2), no minute: compare parts of FIFO's wait, whose queue nobody overtakes."
+    "of the paper's simulator (6.2), no minute: compare parts of FIFO's wait, in whose queue no job overtakes."
 )
 MEMORY_BINDS = (
     "GPU memory, not published, decides here who may share, under OBP as under Horus, and both overtake: so their jobs "
     "start alike, with a linear slowdown (6.2) too. What parts them by half in the paper is not told."
 )
 UNMEASURED = (
-    "Utilisation that anybody measured on held-out networks is not public; ours is not drawn to have some. The "
+    "No measured utilisation of held-out networks is public, and none is drawn in its place. The "
     "regressors are built and tested (`placeopt.predict.fit_regressor`)."
 )
 UTILISATION = "By stated utilisations, at most 100 a GPU, to the last end; the last long jobs run alone."
@@ -47,6 +48,7 @@ QUEUES = (
     "The paper finds that k hardly changes waits and lengthens makespans slightly; here what k changes is as small, in "
     "either direction."
 )
+_figure = partial(ReportedFigure, KEY)
 
 
 def figures() -> Iterator[ReportedFigure]:
@@ -115,33 +117,3 @@ def _trace() -> Iterator[ReportedFigure]:
                 f"horus-k{k}-{measure}", place, f"{what}, k = {k} to 3", "%", stated, gain, "independent", QUEUES,
                 said=text,
             )  # fmt: skip
-
-
-def _figure(
-    name: str,
-    place: str,
-    what: str,
-    unit: str,
-    reported: float | None,
-    metric: FigureMetric | None,
-    kind: Kind,
-    reason: str,
-    constants: tuple[Constant, ...] = (),
-    *,
-    said: str = "",
-    headline: bool = False,
-) -> ReportedFigure:
-    return ReportedFigure(
-        name=name,
-        paper=KEY,
-        place=place,
-        what=what,
-        unit=unit,
-        reported=reported,
-        said=said,
-        metric=metric,
-        kind=kind,
-        reason=reason,
-        constants=constants,
-        headline=headline,
-    )
