@@ -1,12 +1,12 @@
 """Simulation of a scenario under a scheduling policy, event by event; and the rules that policies name."""
 
+from placeopt.simulation.estimates import with_actual_estimates, with_scaled_errors
 from placeopt.simulation.history import History, JobHistory, Rounds, longest_queue_ms, round_at
 from placeopt.simulation.job_warnings import (
     MissingEstimates,
     NeverEnds,
     missing_estimates,
     never_ending,
-    with_actual_estimates,
 )
 from placeopt.simulation.play import Tick, simulate
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
@@ -47,4 +47,5 @@ __all__ = [
     "sorted_by",
     "summarise",
     "with_actual_estimates",
+    "with_scaled_errors",
 ]

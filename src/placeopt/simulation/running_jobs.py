@@ -101,7 +101,11 @@ class RunningJobs:
             if self._physics.rule == "sc17"
             else ByRate(self._performance, self._physics.interference)
         )
-        states_memory = any(arrival.actual_gpu_memory_mib is not None for arrival in scenario.arrivals)
+        states_memory = any(
+            arrival.actual_gpu_memory_mib is not None
+            or any(estimate.gpu_memory_mib is not None for estimate in arrival.estimates)
+            for arrival in scenario.arrivals
+        )
         self._memory = GpuMemory(scenario) if states_memory else None
         self.running: dict[str, JobState] = {}
 
@@ -168,7 +172,7 @@ class RunningJobs:
         out: dict[str, int] = {}
         for job, state in self.running.items():
             run, placement = state.standing()
-            option = next(option for option in state.arrival.job.options if option.id == placement.option)
+            option = next(option for option in state.job.options if option.id == placement.option)
             if option.run_time_ms is not None and run.end_ms < NEVER_MS:
                 actual = state.arrival.actual_ms(option.id)
                 out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
