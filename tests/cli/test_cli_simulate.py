@@ -242,6 +242,7 @@ def test_what_is_to_be_known_stands_below_the_table(cli: Cli, tmp_path: Path) ->
 def test_a_factor_on_the_errors_of_estimates(cli: Cli, tmp_path: Path) -> None:
     """A job of 9 s and one of 3 s that is believed to take 6, at double the error 12: srtf then takes it last."""
     world = json.loads((INSTANCES / "papers" / "sc17-workloads-5.json").read_text())
+    del world["physics"]
     estimates = ([], [{"run_time_ms": 6_000}])
     world["arrivals"] = [
         {
