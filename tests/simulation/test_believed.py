@@ -8,10 +8,12 @@ from pydantic import ValidationError
 from helpers.builders import job, node, option
 from helpers.scenarios import random_scenario, scenario, timed, two_sockets
 from placeopt.errors import BadInput
-from placeopt.model import Cluster
+from placeopt.model import Cluster, Demand
+from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.simulation import named_policy, policy_names, simulate, with_scaled_errors
+from placeopt.simulation.endpoints import wanted_replicas
 
 
 def world(arrivals: list[Arrival], **physics: Any) -> Scenario:
@@ -124,3 +126,18 @@ def test_estimates_are_refused_that_belong_to_no_option_or_understate_a_service(
         Arrival(job=job("a"), actual_run_time_ms=1, estimates=(Estimate(), Estimate()))
     with pytest.raises(ValidationError, match="a service must not understate"):
         world([Arrival(job=job("a"), service=True, estimates=(Estimate(gpu_memory_mib=1),))])
+
+
+def test_errors_of_profiles_and_of_trials_are_scaled() -> None:
+    """A replica believed to serve twice as much, then four times; noise of 2 %, then of 4."""
+    gpu = Replica(demand=Demand(gpus=1), rate_milli=1_000, profiled_rate_milli=2_000, latency_ms=1)
+    load = (LoadStep(from_ms=0, rate_milli=8_000),)
+    made = world([], core_trial_noise_thousandths=20).model_copy(
+        update={"endpoints": (Endpoint(id="e", gpu=gpu, latency_target_ms=1_000, load=load, until_ms=10),)}
+    )
+    for factor, wanted, noise in ((0, 8, 0), (1, 4, 20), (2, 2, 40)):
+        told = with_scaled_errors(made, factor)
+        every = named_policy("fcfs").model_copy(update={"replica_load_percent": 100})
+        assert wanted_replicas(told.endpoints[0], 8_000, every) == (wanted, 0)
+        assert told.physics.core_trial_noise_thousandths == noise
+        assert told.endpoints[0].gpu.rate_milli == 1_000

@@ -30,6 +30,8 @@ class Replica(Record):
     """The most requests that it serves a second, in thousandths."""
     latency_ms: Annotated[Milliseconds, Field(ge=1)]
     """Time of an answer without waiting."""
+    profiled_rate_milli: Annotated[RateMilli, Field(ge=1)] | None = None
+    """What a profile says of ``rate_milli`` (SODA V-D), by which policies count replicas; None: the same."""
 
 
 class Endpoint(Record):

@@ -66,6 +66,10 @@ class Physics(Record):
     """Whether a stopped or moved job keeps the work that it has done; false: it begins anew."""
     checkpoint_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """It keeps whole multiples of this much work (of undisturbed run time); None: all of it."""
+    core_trial_ms: Milliseconds = 0
+    """How long a job runs with each number of cores that a policy tries for it (SODA VI-H: 60 s)."""
+    core_trial_noise_thousandths: Annotated[Thousandths, Field(le=1000)] = 0
+    """Standard deviation of the relative error with which such a trial measures the job's speed."""
     memory_failure_ms: Annotated[Milliseconds, Field(ge=1)] = 10_000
     """
     A job that finds less free GPU memory than it needs fails after this time on its GPUs; all work since is lost.

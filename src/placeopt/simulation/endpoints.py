@@ -79,7 +79,8 @@ def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[
 
 
 def _number(replica: Replica, rate_milli: int, percent: int) -> int:
-    return max(1, -(-rate_milli * 100 // (replica.rate_milli * percent)))
+    known = replica.profiled_rate_milli or replica.rate_milli
+    return max(1, -(-rate_milli * 100 // (known * percent)))
 
 
 def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:

@@ -6,6 +6,7 @@ import math
 
 from placeopt.errors import BadArgument
 from placeopt.model import Option
+from placeopt.model.endpoint import Endpoint
 from placeopt.model.estimate import OF_DEMAND, Estimate
 from placeopt.model.scenario import Arrival, Scenario
 
@@ -36,7 +37,8 @@ def with_scaled_errors(scenario: Scenario, factor: float) -> Scenario:
 
     An error is the logarithm of what is believed over what is true: with 0 estimates are perfect, with 1 as they are,
     with 2 one of 0.8 of the truth becomes 0.64. Utilisation ends at 100 %. A figure whose truth is 0 keeps its
-    estimate. Jobs without ``estimates`` state run times that may be off from the actual ones; these count as well.
+    estimate. Jobs without ``estimates`` state run times that may be off from the actual ones; these count as well. So
+    do the profiled rates of endpoints; the noise of trials of cores is multiplied.
 
     Raises
     ------
@@ -45,9 +47,13 @@ def with_scaled_errors(scenario: Scenario, factor: float) -> Scenario:
     """
     if not 0 <= factor <= 10:
         raise BadArgument(f"factor: {factor}; expected a number from 0 to 10")
-    return scenario.model_copy(
-        update={"arrivals": tuple(_with_scaled(arrival, factor) for arrival in scenario.arrivals)}
-    )
+    noise = round(scenario.physics.core_trial_noise_thousandths * factor)
+    update: dict[str, object] = {
+        "arrivals": tuple(_with_scaled(arrival, factor) for arrival in scenario.arrivals),
+        "endpoints": tuple(_endpoint(endpoint, factor) for endpoint in scenario.endpoints),
+        "physics": scenario.physics.model_copy(update={"core_trial_noise_thousandths": min(1000, noise)}),
+    }
+    return scenario.model_copy(update=update)
 
 
 def _with_scaled(arrival: Arrival, factor: float) -> Arrival:
@@ -73,6 +79,17 @@ def _scaled(arrival: Arrival, option: Option, estimate: Estimate, factor: float)
     if "gpu_utilisation_percent" in out:
         out["gpu_utilisation_percent"] = min(100, out["gpu_utilisation_percent"])
     return Estimate(**out)
+
+
+def _endpoint(endpoint: Endpoint, factor: float) -> Endpoint:
+    scaled = {
+        kind: replica.model_copy(
+            update={"profiled_rate_milli": _times(replica.rate_milli, replica.profiled_rate_milli, factor)}
+        )
+        for kind, replica in (("gpu", endpoint.gpu), ("cpu", endpoint.cpu))
+        if replica is not None and replica.profiled_rate_milli is not None
+    }
+    return endpoint.model_copy(update=scaled) if scaled else endpoint
 
 
 def _times(truth: int | None, believed: int, factor: float) -> int:
