@@ -11,8 +11,15 @@ VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "horus-f-k4": ("horus-f", {"clusters": 4}),
     "horus-f-k5": ("horus-f", {"clusters": 5}),
     "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
+    **{
+        f"{name}-abacus": (base, {"policy": named_policy(base).policy.model_copy(update={"share_mode": "fraction"})})
+        for name, base in (("kelp", "kelp-fifo"), ("coda", "coda"))
+    },
 }
-"""Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d) and SODA VI-G, without its contention eliminator."""
+"""
+Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d), SODA VI-G, without its contention eliminator, and figure
+17, where services share GPUs.
+"""
 
 
 @cache

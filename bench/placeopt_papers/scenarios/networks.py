@@ -185,7 +185,7 @@ INCEPTION = (
     (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64),
     (256, 160, 320, 32, 128, 128), None, (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128),
 )  # fmt: skip
-"""GoogLeNet's modules: channels of 1 x 1; of 3 x 3 and of 5 x 5 with those before them; after the pool. None: a pool."""
+"""GoogLeNet's modules: channels of 1 x 1; of 3 x 3 and 5 x 5 with those before; after the pool. None: a pool."""
 
 
 def googlenet(graph: Graph, size: int) -> None:
