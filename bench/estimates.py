@@ -133,8 +133,8 @@ Key = tuple[str, str, str, int]
 Figures = dict[str, float | None]
 
 
-def run_all(path: Path, only: list[str], seeds: int) -> dict[Key, Figures]:
-    """Return the measures of every run; those in the file are not repeated."""
+def run_all(path: Path, only: list[str], seeds: int, *, play: bool) -> dict[Key, Figures]:
+    """Return the measures of every run; those in the file are not repeated, and without ``play`` no others are run."""
     known: dict[tuple[str, ...], Figures] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         row = json.loads(line)
@@ -146,6 +146,8 @@ def run_all(path: Path, only: list[str], seeds: int) -> dict[Key, Figures]:
             for name in setting.policies:
                 policy = named_policy(name)
                 key = (world.digest, policy.digest)
+                if key not in known and not play:
+                    continue
                 if key not in known:
                     began = time.process_time()
                     history = simulate(world, policy)
@@ -168,9 +170,16 @@ def _cases(only: list[str], seeds: int) -> Iterator[tuple[Setting, str, int]]:
 
 
 def table(setting: Setting, found: dict[Key, Figures], seeds: int) -> list[str]:
-    """Return the table of a setting: policies and measures by views."""
+    """Return the table of a setting: policies and measures by views, over the first seeds that are complete."""
+    cells = [(view, policy) for view in setting.views for policy in setting.policies]
+    complete = [all((setting.name, *cell, seed) in found for cell in cells) for seed in range(seeds)]
+    seeds = (*complete, False).index(False)
+    if not seeds:
+        return [f"## {setting.title}", "", "Not run.", ""]
     lines = [
         f"## {setting.title}",
+        "",
+        f"Seeds 0 to {seeds - 1}.",
         "",
         f"| policy | measure | {' | '.join(setting.views)} |",
         f"|---|---|{'---:|' * len(setting.views)}",
@@ -181,8 +190,8 @@ def table(setting: Setting, found: dict[Key, Figures], seeds: int) -> list[str]:
                 view: [found[setting.name, view, policy, seed].get(key) for seed in range(seeds)]
                 for view in setting.views
             }
-            cells = [_cell(values[view], values[PERFECT] if view != PERFECT else None, key) for view in setting.views]
-            lines.append(f"| {policy} | {MEASURES[key].title}, {MEASURES[key].unit} | {' | '.join(cells)} |")
+            row = [_cell(values[view], values[PERFECT] if view != PERFECT else None, key) for view in setting.views]
+            lines.append(f"| {policy} | {MEASURES[key].title}, {MEASURES[key].unit} | {' | '.join(row)} |")
     return [*lines, ""]
 
 
@@ -212,9 +221,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the tables here as well")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="settings, by commas; all if left out")
+    parser.add_argument("--report", action="store_true", help="run nothing, report the seeds that are complete")
     asked = parser.parse_args()
     only = asked.only.split(",") if asked.only else []
-    found = run_all(asked.rows, only, asked.seeds)
+    found = run_all(asked.rows, only, asked.seeds, play=not asked.report)
     version = ", ".join(f"{name} {one}" for name, one in versions().items())
     errors = "; ".join(
         f"{kind} {held_out_rmsle(kind):.3f}, {held_out_rmsle(kind, 'family'):.3f}" for kind in REGRESSORS
@@ -225,7 +235,7 @@ def main() -> int:
         f"`python bench/estimates.py --rows FILE --seeds {asked.seeds}{f' --only {asked.only}' * bool(only)}`, "
         f"{usable_cores()} cores, Python {platform.python_version()}, {version}.",
         "",
-        f"Means over seeds 0 to {asked.seeds - 1}; in brackets the difference to perfect estimates, seed by seed, with",
+        "Means over seeds; in brackets the difference to perfect estimates, seed by seed, with",
         "its interval of 95 %; `=`: the same in every seed. Policies see the estimates, jobs follow the truth. `twice",
         "as wrong`: the logarithm of believed over true, doubled. Scenarios: [docs/papers.md](../docs/papers.md).",
         "",
