@@ -130,9 +130,9 @@ SERVED = (
     "late where a replica waits for its GPU."
 )
 ABACUS = (
-    "Three services on a GPU, a third of it each (ABACUS has three to four), and none slowed, since its profiles are not "
-    "public. Idle services keep utilisation below GPU_PERCENT: beside the rows of VI-B the paper gains 2.9 points under "
-    "KELP and 4.7 under CODA."
+    "Three services on a GPU, a third of it each (ABACUS has three to four), and none slowed, since its profiles are "
+    "not public. Idle services keep utilisation below GPU_PERCENT: beside the rows of VI-B the paper gains 2.9 points "
+    "under KELP and 4.7 under CODA."
 )
 NETWORK = (
     "The loss of each model, and the bandwidth that CPU jobs use, are not public, and the simulation slows no job by "
