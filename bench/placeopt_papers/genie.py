@@ -19,13 +19,13 @@ from placeopt_papers.genie_figures import (
     WHOLE,
     figures,
 )
-from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting
+from placeopt_papers.records import COMPARED, Ordering, PaperSetting
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 from placeopt_papers.scenarios.genie import CLASSES, genie_tasks
 
 PLAYED = (*BASELINES, OURS)
 FEW = 10
-"""Tasks per hour up to which ``WHOLE_ROUND_POLICIES`` are played too: at 20 a round of theirs takes a second."""
+"""Tasks per hour up to which ``COMPARED`` are played too: at 20 a round solved whole takes a second."""
 RUNS = 3
 """Seeds per mean, as in the paper (7.1)."""
 MEASURES = ("in_time_percent", "makespan_h", "normalised")
@@ -69,7 +69,7 @@ def _setting(
         name,
         f"GENIE {title}",
         partial(_tasks, per_hour, hours, nodes, classes),
-        (*PLAYED, *WHOLE_ROUND_POLICIES) if main and per_hour <= FEW else PLAYED,
+        (*PLAYED, *COMPARED) if main and per_hour <= FEW else PLAYED,
         MEASURES,
         seeds_most=RUNS if main else 1,
     )
@@ -119,7 +119,7 @@ SETTINGS = (
 FIGURES = tuple(figures())
 SHAPES = (
     "In which shapes FIFO, capacity, min-min and weighted fair place is not told: here in the fastest that fits, which "
-    "helps them where GPUs are idle. A part that nobody else may use (capacity) loses against the same order without "
+    "helps them where GPUs are idle. A part closed to other tasks (capacity) loses against the same order without "
     "it. Load and rates are not the paper's; all work is done, so makespans of all that waste little are alike."
 )
 RIVALS = ("capacity", "tetris-cer")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from placeopt_papers.metrics import BetweenSettings, Change, Gain, Ratio, Value, Worked
-from placeopt_papers.records import Constant, FigureMetric, Kind, ReportedFigure
+from placeopt_papers.records import Constant, ReportedFigure
 from placeopt_papers.scenarios.genie import ErrorPart, formula_error
 
 KEY = "genie"
@@ -67,6 +67,7 @@ ERRORS: tuple[tuple[str, str, ErrorPart, str], ...] = (
     ("p95-cnn", "the same, without lstm and seq2seq", "p95 of CNNs", "< 11 %"),
 )
 MEASURED = (("in_time_percent", "in time", True), ("makespan_h", "makespan", False))
+_figure = partial(ReportedFigure, KEY)
 
 
 def figures() -> Iterator[ReportedFigure]:
@@ -78,9 +79,9 @@ def figures() -> Iterator[ReportedFigure]:
     ):
         for measure, what, more in MEASURED:
             yield _figure(
-                f"{name}-{measure}", place, f"{what} over the best baseline, up to", "%",
+                f"genie-{name}-{measure}", place, f"{what} over the best baseline, up to", "%",
                 quality if more else makespan, Change(settings, OURS, BASELINES, measure, more), "fitted", UNPUBLISHED,
-                varied=False, headline=name == "density",
+                (LOAD,), varied=False, headline=name == "density",
             )  # fmt: skip
     for setting, place, title in (
         *((f"genie-{d}", "7.2.1, figure 13", f"{d} an hour") for d in DENSITIES),
@@ -94,7 +95,7 @@ def figures() -> Iterator[ReportedFigure]:
             said = "above 0" if more else "below 0"
             title_ = f"{title}: {what} over the best"
             yield _figure(
-                f"{setting}-{measure}", place, title_, "%", None, change, "fitted", ONE, said=said,
+                f"genie-{setting}-{measure}", place, title_, "%", None, change, "fitted", ONE, (LOAD,), said=said,
                 varied=setting in LIGHT,
             )  # fmt: skip
     for density, whole in WHOLE.items():
@@ -113,12 +114,12 @@ def figures() -> Iterator[ReportedFigure]:
     for density in DENSITIES:
         gain = Gain(f"genie-{density}", OURS, "min-min", "in_time_percent")
         yield _figure(
-            f"min-min-{density}", "7.2.1, figure 13a", f"{density} an hour: in time over min-min", "%", None, gain,
-            "fitted", SHAPES, said="above 0", varied=density == DENSITIES[0],
+            f"genie-min-min-{density}", "7.2.1, figure 13a", f"{density} an hour: in time over min-min", "%", None,
+            gain, "fitted", SHAPES, (LOAD,), said="above 0", varied=density == DENSITIES[0],
         )  # fmt: skip
         yield _figure(
-            f"normalised-{density}", "7.2.1, figure 13c", f"{density} an hour: latency to tetris-cer", "x", None,
-            Ratio(f"genie-{density}", OURS, "tetris-cer", "normalised"), "fitted", NORMALISED, said="alike",
+            f"genie-normalised-{density}", "7.2.1, figure 13c", f"{density} an hour: latency to tetris-cer", "x", None,
+            Ratio(f"genie-{density}", OURS, "tetris-cer", "normalised"), "fitted", NORMALISED, (LOAD,), said="alike",
             varied=False,
         )  # fmt: skip
     base = "genie-15"
@@ -131,50 +132,19 @@ def figures() -> Iterator[ReportedFigure]:
             short = one.removeprefix("genie-").replace("classes-", "").replace("-", " ")
             place = "figure 14c, d" if urgent else "figure 14e, f"
             yield _figure(
-                f"trend-{one}-{measure}", place, f"{what}, {short} to 24 h of 5/35/60", "%", None, change_, "fitted",
-                CHARTS, said=said, varied=False,
+                f"genie-trend-{one}-{measure}", place, f"{what}, {short} to 24 h of 5/35/60", "%", None, change_,
+                "fitted", CHARTS, (LOAD,), said=said, varied=False,
             )  # fmt: skip
     for name, what, part, said in ERRORS:
         yield _figure(
-            f"error-{name}", "5.1.5, figures 8, 15", what, "%", None, Worked(partial(formula_error, part)),
+            f"genie-error-{name}", "5.1.5, figures 8, 15", what, "%", None, Worked(partial(formula_error, part)),
             "independent", OTHER_RATES, said=said, headline=name == "mean",
         )  # fmt: skip
     yield _figure(
-        "overhead", "7.2.4, figure 16", "20 an hour: decisions / makespan", "%", None,
+        "genie-overhead", "7.2.4, figure 16", "20 an hour: decisions / makespan", "%", None,
         Value("genie-20", OURS, "decision_percent"), "independent", OVERHEAD, said="< 2 %",
     )  # fmt: skip
 
 
 def _mix(mix: tuple[int, int, int]) -> str:
     return f"genie-classes-{'-'.join(map(str, mix))}"
-
-
-def _figure(
-    name: str,
-    place: str,
-    what: str,
-    unit: str,
-    reported: float | None,
-    metric: FigureMetric,
-    kind: Kind,
-    reason: str,
-    *,
-    said: str = "",
-    varied: bool = True,
-    headline: bool = False,
-) -> ReportedFigure:
-    return ReportedFigure(
-        name=f"genie-{name}",
-        paper=KEY,
-        place=place,
-        what=what,
-        unit=unit,
-        reported=reported,
-        said=said,
-        metric=metric,
-        kind=kind,
-        reason=reason,
-        constants=(LOAD,) if kind == "fitted" else (),
-        varied=varied,
-        headline=headline,
-    )

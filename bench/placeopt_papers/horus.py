@@ -7,12 +7,12 @@ from pathlib import Path
 
 from placeopt.model.scenario import Scenario
 from placeopt_papers.horus_figures import KEY, LISTS, MEMORY_BINDS, figures
-from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting
+from placeopt_papers.records import COMPARED, Ordering, PaperSetting
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 from placeopt_papers.scenarios.horus import horus_testbed, horus_trace
 
-TESTBED = ("fcfs", "pab", "obp", "horus", *WHOLE_ROUND_POLICIES)
-TRACE = ("fcfs", "obp", "horus", "horus-f", "horus-f-k4", "horus-f-k5", *WHOLE_ROUND_POLICIES)
+TESTBED = ("fcfs", "pab", "obp", "horus", *COMPARED)
+TRACE = ("fcfs", "obp", "horus", "horus-f", "horus-f-k4", "horus-f-k5", *COMPARED)
 
 
 def _testbed(workload: str, seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from statistics import fmean
+from statistics import fmean, pstdev
 
 import numpy as np
 
@@ -107,6 +107,12 @@ def waits_ms(history: History, *, gpu: bool) -> list[int | None]:
 def waiting_percent(history: History, *, gpu: bool, longer_than_s: int) -> float | None:
     """Return the percentage of GPU or CPU jobs that wait longer; those that never start do."""
     return percent([wait is None or wait > 1000 * longer_than_s for wait in waits_ms(history, gpu=gpu)])
+
+
+def wait_deviation_min(history: History) -> float | None:
+    """Return the standard deviation of the waits of jobs, in minutes."""
+    waits = [(job.start_ms - job.arrival_ms) / 60_000 for job in jobs_that_end(history) if job.start_ms is not None]
+    return pstdev(waits) if waits else None
 
 
 def worst_user_wait_h(history: History) -> float | None:

@@ -23,6 +23,7 @@ from placeopt_papers.job_measures import (
     time_with_workers_percent,
     training_min,
     training_within_percent,
+    wait_deviation_min,
     waiting_percent,
     worst_user_wait_h,
 )
@@ -134,6 +135,7 @@ MEASURES: dict[str, Measure] = {
     "wait_median_min": Measure(
         "median wait", "min", False, lambda s, _: None if s.wait_s is None else s.wait_s.median / 60
     ),
+    "wait_deviation_min": Measure("deviation of waits", "min", False, lambda _, h: wait_deviation_min(h)),
     "slowdown": Measure("slowdown", "", False, lambda s, _: _mean_of(s.slowdown)),
     "solo_over_placed": Measure("mean of solo / placed time", "", True, lambda _, h: solo_over_placed(h)),
     "slowdown_with_wait": Measure("slowdown with wait", "", False, lambda s, _: _mean_of(s.slowdown_with_wait)),
@@ -207,6 +209,7 @@ OVER_ALL_JOBS = (
         "wait_s",
         "wait_min",
         "wait_median_min",
+        "wait_deviation_min",
         "slowdown",
         "solo_over_placed",
         "slowdown_with_wait",

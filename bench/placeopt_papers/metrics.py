@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Self
 
 from placeopt_papers.records import SeedValues
@@ -30,6 +30,16 @@ class Value:
     def of(self, results: SeedValues) -> list[float] | None:
         """See ``FigureMetric``."""
         return results.values(self.setting, self.policy, self.measure)
+
+
+@dataclass(frozen=True)
+class Deviation(Value):
+    """The standard deviation of a measure over the seeds."""
+
+    def of(self, results: SeedValues) -> list[float] | None:
+        """See ``FigureMetric``; one value, and none of fewer than two seeds."""
+        values = results.values(self.setting, self.policy, self.measure)
+        return [stdev(values)] if values is not None and len(values) > 1 else None
 
 
 @dataclass(frozen=True)

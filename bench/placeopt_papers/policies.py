@@ -13,10 +13,14 @@ VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
     "soda-halved": ("soda", {"throttle": Throttle(by="cores")}),
     "soda-by-utilisation": ("soda", {"throttle": Throttle(by="cores", noticed_by="utilisation")}),
+    **{
+        f"{name}-abacus": (base, {"policy": named_policy(base).policy.model_copy(update={"share_mode": "fraction"})})
+        for name, base in (("kelp", "kelp-fifo"), ("coda", "coda"))
+    },
 }
 """
-Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); SODA VI-G, without its contention eliminator, and V-E,
-where cores are halved.
+Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); SODA VI-G, without its contention eliminator, V-E, where
+cores are halved, and figure 17, where services share GPUs.
 """
 
 

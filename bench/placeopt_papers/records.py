@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
@@ -17,7 +17,10 @@ from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 
 ONCE = (0,)
 """Seeds of a setting without random draws."""
-WHOLE_ROUND_POLICIES = ("placeopt", "placeopt-jct")
+WHOLE_ROUND_POLICIES = ("placeopt-rounds", "placeopt-jct")
+"""placeopt's policies that solve every round whole, which takes longest."""
+COMPARED = ("placeopt", *WHOLE_ROUND_POLICIES)
+"""Those of placeopt's own policies that every setting plays unless they take too long there."""
 Kind = Literal["artifact", "independent", "fitted", "input", "no data"]
 KINDS: dict[Kind, str] = {
     "artifact": "measured by their artifact: the authors' public artifact gave the paper's value, or times of ours",
@@ -27,7 +30,7 @@ KINDS: dict[Kind, str] = {
     "no data": "the paper's measurements are not public and ours has no model of it: no value of ours",
 }
 """Where our value of a figure comes from."""
-OWN = (*WHOLE_ROUND_POLICIES, "placeopt-queue", "prices")
+OWN = (*COMPARED, "placeopt-queue", "prices")
 """placeopt's own policies and scores, compared with all others in every setting that plays them."""
 
 
@@ -141,23 +144,19 @@ class Constant:
     chosen: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReportedFigure:
     """
     A figure that a paper reports.
 
     Attributes
     ----------
-    name
-        Name of its row.
-    paper, place
-        Key of ``catalogue.PAPERS``; section, table or figure.
+    paper, name, place
+        Key of ``catalogue.PAPERS``; name of its row; section, table or figure.
     what, unit
         Description and unit.
     reported
         The paper's value; None where the paper states none.
-    said
-        What the paper states instead of a single value, such as ``< 5 %``.
     metric
         Computes our value; None: ``no data``.
     kind
@@ -167,23 +166,26 @@ class ReportedFigure:
     constants
         Constants of ours on which the value depends. Those of a ``fitted`` figure were chosen with it in view; for
         other kinds they are varied too, to show how much follows from them.
+    said
+        What the paper states instead of a single value, such as ``< 5 %``.
     varied
         Whether the sensitivity table varies them for this figure; false where another figure of the same runs shows it.
     headline
         Whether it stands in the short table of ``bench/README.md``.
     """
 
-    name: str
     paper: str
+    name: str
     place: str
     what: str
     unit: str
     reported: float | None
-    said: str = ""
     metric: FigureMetric | None
     kind: Kind
     reason: str
     constants: tuple[Constant, ...] = ()
+    _: KW_ONLY
+    said: str = ""
     varied: bool = True
     headline: bool = False
 

@@ -152,10 +152,10 @@ def _own_section(own: Table) -> list[str]:
         "## placeopt's own policies beside the others",
         "",
         *_wrapped(
-            "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
-            "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
-            "worse; what cannot be told apart is a tie. Of one seed there is no interval. At most two of ours stand "
-            "here; `own.csv` has all."
+            "Differences to each policy of the first two of `placeopt`, `placeopt-rounds`, `placeopt-jct`, "
+            "`placeopt-queue` and `prices` that were played, by the seeds that both have, with their interval of 95 %, "
+            "and whether ours is better or worse; what cannot be told apart is a tie. Of one seed there is no "
+            "interval. `own.csv` has all of ours."
         ),
         "",
         *_own(own),

@@ -8,14 +8,14 @@ from pathlib import Path
 from placeopt.errors import BadInput
 from placeopt.formats.documents import read_scenario
 from placeopt.model.scenario import Physics, Scenario
-from placeopt_papers.records import ONCE, WHOLE_ROUND_POLICIES, Ordering, PaperSetting
+from placeopt_papers.records import COMPARED, ONCE, Ordering, PaperSetting
 from placeopt_papers.sc17_figures import ARTIFACT, KEY, PRINTED, WHOLE, figures, pair_name
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 from placeopt_papers.scenarios.sc17 import mixed_jobs, pair, small_jobs, table_1
 
 FOUR = ("fcfs", "best-fit", "topo-aware", "topo-aware-p")
 QUEUES = (*FOUR, "srtf", "placeopt-queue")
-PLAYED = (*QUEUES, *WHOLE_ROUND_POLICIES)
+PLAYED = (*QUEUES, *COMPARED)
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
 PAIRS = (("1", None), ("4", None), ("64", None), ("128", None), ("1", "1"), ("1", "128"), ("4", "128"))
 
@@ -87,7 +87,7 @@ SETTINGS = (
         "sc17-artifact-5",
         "SC'17's artifact: workloads-5 by its rule and clock",
         partial(_stored, "sc17-workloads-5"),
-        (*ARTIFACT, *WHOLE_ROUND_POLICIES),
+        (*ARTIFACT, *COMPARED),
         MEASURES,
         seeds=ONCE,
     ),
@@ -95,7 +95,7 @@ SETTINGS = (
         "sc17-artifact-100",
         "SC'17's artifact: workloads-100 on 5 machines by its rule and clock",
         partial(_stored, "sc17-workloads-100"),
-        (*ARTIFACT, *WHOLE_ROUND_POLICIES),
+        (*ARTIFACT, *COMPARED),
         MEASURES,
         seeds=ONCE,
     ),
@@ -146,10 +146,10 @@ SETTINGS = (
 )
 
 FIGURES = tuple(figures())
-GREEDY_WORSE = "FCFS here is the only one that nobody overtakes; BF overtakes, as in the artifact."
-NO_WAITING = "At the paper's rate a mean of 8 % of the GPUs is in use, so nobody ever waits."
+GREEDY_WORSE = "Only under FCFS does no job overtake another; BF lets jobs overtake, as the artifact does."
+NO_WAITING = "At the paper's rate a mean of 8 % of the GPUs is in use, so no job ever waits."
 HARDLY_WAITING = (
-    "Of hundreds of GPUs arrivals at random rarely find too few free at 90 %: hardly anybody waits, and places alone "
+    "Of hundreds of GPUs arrivals at random rarely find too few free at 90 %: hardly a job waits, and places alone "
     "make the difference."
 )
 ORDERINGS = (

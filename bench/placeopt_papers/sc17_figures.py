@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from placeopt_papers.metrics import BetweenSettings, Ratio, Value, Worked
-from placeopt_papers.records import FigureMetric, Kind, ReportedFigure
+from placeopt_papers.records import ReportedFigure
 from placeopt_papers.scenarios.sc17_times import sc17_times
 
 KEY = "sc17"
 ARTIFACT = ("sc17-fcfs", "sc17-bf", "sc17-topo-aware", "sc17-topo-aware-p")
 WHOLE = "sc17-10kx1k-whole"
 SWAPPED = (
-    "The artifact's list swaps jobs 1 and 2 and has AlexNet for CaffeRef, whose times nobody published; run times are "
-    "the artifact's, the paper's prototype took others. By our rule `rate`, place and neighbours both slow a pair; by "
-    "the artifact's own rule the four end after 440.0, 440.0, 433.4 and 396.0 s (rows `artifact`)."
+    "The artifact's list swaps jobs 1 and 2 and has AlexNet for CaffeRef, of which no times are published; run times "
+    "are the artifact's, the paper's prototype took others. By our rule `rate`, place and neighbours both slow a pair; "
+    "by the artifact's own rule the four end after 440.0, 440.0, 433.4 and 396.0 s (rows `artifact`)."
 )
 JOB_3 = (
     "The paper's completion time of some 120 and 240 s is read as run time: from its start its bar has that length. "
@@ -60,12 +60,11 @@ MEAN_SPEED = (
     "Eq. 4 is a mean of solo / collocated time, here over the jobs of a list, each with its time in its places: higher "
     "is better. The paper states no value. Our cost sums the excess of time instead; decisions are by utility `sc17`."
 )
-
-
 CANCEL = (
     "Change of the mean completion by communication weights of 4 (batch 1) to 1 (128) instead of 1 for all. All pairs "
     "of a job weigh alike, so in a utility of best over actual the weight cancels; the paper states no effect."
 )
+_figure = partial(ReportedFigure, KEY)
 
 
 def pair_name(batch: str, beside: str | None) -> str:
@@ -167,31 +166,3 @@ def _times(kind: str, over: str) -> float:
     """Return the artifact's run time of a kind over that of another."""
     times = sc17_times().run_time_ms
     return times[kind] / times[over]
-
-
-def _figure(
-    name: str,
-    place: str,
-    what: str,
-    unit: str,
-    reported: float | None,
-    metric: FigureMetric | None,
-    kind: Kind,
-    reason: str,
-    *,
-    said: str = "",
-    headline: bool = False,
-) -> ReportedFigure:
-    return ReportedFigure(
-        name=name,
-        paper=KEY,
-        place=place,
-        what=what,
-        unit=unit,
-        reported=reported,
-        said=said,
-        metric=metric,
-        kind=kind,
-        reason=reason,
-        headline=headline,
-    )

@@ -10,7 +10,7 @@ from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario
-from placeopt_papers.records import ONCE, WHOLE_ROUND_POLICIES, PaperSetting
+from placeopt_papers.records import COMPARED, ONCE, PaperSetting
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 
 KEY = "traces"
@@ -54,7 +54,7 @@ SETTINGS = (
             f"sia-{kind}",
             f"Sia's {kind} samples on 64 GPUs, a file a seed",
             partial(_sia, kind),
-            (*QUEUES, *WHOLE_ROUND_POLICIES) if kind == "philly" else QUEUES,
+            (*QUEUES, *COMPARED) if kind == "philly" else QUEUES,
             MEASURES,
             whole_seeds=3,
             needs=f"traces/sia/{kind}",

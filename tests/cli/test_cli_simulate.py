@@ -239,6 +239,32 @@ def test_what_is_to_be_known_stands_below_the_table(cli: Cli, tmp_path: Path) ->
     assert "best-fit  1 job will never end" in done.out
 
 
+def test_a_factor_on_the_errors_of_estimates(cli: Cli, tmp_path: Path) -> None:
+    """A job of 9 s and one of 3 s that is believed to take 6, at double the error 12: srtf then takes it last."""
+    world = json.loads((INSTANCES / "papers" / "sc17-workloads-5.json").read_text())
+    del world["physics"]
+    estimates = ([], [{"run_time_ms": 6_000}])
+    world["arrivals"] = [
+        {
+            "job": {"id": f"j{i}", "options": [{"demand": {"gpus": 4}, "run_time_ms": ms}]},
+            "estimates": estimates[i],
+        }
+        for i, ms in enumerate((9_000, 3_000))
+    ]
+    path = tmp_path / "told.json"
+    path.write_text(json.dumps(world))
+
+    def waits(factor: str) -> float:
+        out = cli(
+            "simulate", path, "--policy", "srtf", "--rule", "rate", "--estimates", factor, "--json", "--quiet"
+        ).out
+        wait_s: float = json.loads(out)[0]["wait_s"]["mean"]
+        return wait_s
+
+    assert waits("0") == waits("1") == waits("stated") == 1.5  # the one of 3 s is first
+    assert waits("2") == 4.5  # believed to take 12 s
+
+
 def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     """Issue 16, C1: srtf, placeopt-queue and placeopt became FCFS without a word; each says so, and there is a way."""
     world = json.loads((INSTANCES / "papers" / "sc17-workloads-5.json").read_text())
@@ -263,6 +289,7 @@ def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     assert known.err == ""
     assert json.loads(known.out)[0]["missing_estimates"] is None
     said(cli("simulate", path, "--estimates", "none"), 2, "--estimates", "stated or actual")
+    said(cli("simulate", path, "--estimates", "-1"), 2, "factor: -1")
     replayed = cli("whatif", "sweep", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
     assert "policy 'srtf' goes by run time estimates" in replayed.err
     assert "'fcfs'" not in replayed.err

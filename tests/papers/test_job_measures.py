@@ -46,6 +46,12 @@ def test_late_requests_by_load() -> None:
     assert everything == pytest.approx(100 * summary.serving.late_share, abs=0.5), "the scenario ends with the last job"
 
 
+def test_deviation_of_waits() -> None:
+    """One job at once, one after a minute, one after three: of 0, 1 and 3 minutes."""
+    jobs = [timed("a", 0, 60_000, gpus=4), timed("b", 0, 120_000, gpus=4), timed("c", 0, 1_000, gpus=4)]
+    assert of.wait_deviation_min(simulate(scenario(jobs), policy())) == pytest.approx((14 / 9) ** 0.5)
+
+
 def test_gpu_and_cpu_jobs_that_wait() -> None:
     """The second GPU job waits for 70 s, the CPU job for nobody; a minute is too long for one of two."""
     jobs = [

@@ -63,7 +63,7 @@ def test_sc17_breakdown_of_figure_3() -> None:
     assert FIGURES["sc17-split"].reported == pytest.approx((66 + 2) / (1 + 2), abs=0.05)
     metric = FIGURES["sc17-split"].metric
     assert metric is not None
-    assert metric.of(None) == [pytest.approx(1_779_790 / 127_415)]  # type: ignore[arg-type]  # it reads no row
+    assert metric.of(None) == [pytest.approx(1_779_790 / 127_415)]
 
 
 def test_soda_work_is_utilisation_times_active_gpus() -> None:
@@ -84,7 +84,7 @@ def test_soda_steps_of_table_5(model: str, steps: int) -> None:
     assert search_steps(model) == (3 if model in ("vgg16", "bi-att-flow") else steps)
     assert search_steps(model) <= 4
     best = KINDS[model].cores
-    found, _ = best_fit_cores(lambda cores: min(cores, best), first_cores(KINDS[model].category), most=28)  # type: ignore[arg-type]
+    found, _ = best_fit_cores(lambda cores: min(cores, best), first_cores(KINDS[model].category), most=28)
     assert found == best
 
 

@@ -150,7 +150,8 @@ def test_plans_leave_out_what_does_not_exist() -> None:
     assert sorted({case.seed for case in genie if case.policy == "genie"}) == [0, 1, 2]
     month = campaign.plan_cases([SETTINGS["soda-month"]], range(5), whole=False, instances=INSTANCES)
     assert {case.seed for case in month if case.policy == "soda"} == {0, 1, 2, 3, 4}
-    assert {case.seed for case in month if case.policy == "placeopt"} == {0, 1, 2}
+    assert {case.seed for case in month if case.policy == "placeopt"} == {0, 1, 2, 3, 4}  # job by job: as fast as soda
+    assert {case.seed for case in month if case.policy == "placeopt-rounds"} == {0, 1, 2}
     assert {
         c.seed for c in campaign.plan_cases([SETTINGS["sc17-10kx1k-whole"]], [3, 4], whole=False, instances=INSTANCES)
     } == {3}

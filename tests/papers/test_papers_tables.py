@@ -10,7 +10,7 @@ import pytest
 
 from placeopt_papers import tables
 from placeopt_papers.catalogue import EVERY_SETTING, PAPERS, SETTINGS, VARIED, select
-from placeopt_papers.metrics import BetweenSettings, Change, Gain, OutermostGain, Ratio, Value, Worked
+from placeopt_papers.metrics import BetweenSettings, Change, Deviation, Gain, OutermostGain, Ratio, Value, Worked
 from placeopt_papers.records import KINDS, Constant, FigureMetric, Ordering, PaperCase, PaperRow, ReportedFigure
 from placeopt_papers.report import aligned_lines, make_report
 from placeopt_papers.tables import (
@@ -98,6 +98,14 @@ def test_gains_between_settings_and_outermost_gains() -> None:
     assert OutermostGain("one", ("a", "b"), "fcfs", "run_s", False).of(runs) == pytest.approx([10.0, 20.0])
     assert OutermostGain("one", ("a", "c"), "fcfs", "run_s", False).of(runs) is None
     assert BetweenSettings("one", "two", "fcfs", "run_s").of(runs) == pytest.approx([100.0, -50.0])
+
+
+def test_deviation_over_seeds() -> None:
+    """Of 2, 4 and 9: 3.606; one seed has none."""
+    runs = CampaignRows(rows("one", "run_s", a=(2.0, 4.0, 9.0), b=(2.0,)))
+    assert Deviation("one", "a", "run_s").of(runs) == [pytest.approx(13**0.5)]
+    assert Deviation("one", "b", "run_s").of(runs) is None
+    assert Deviation("one", "c", "run_s").of(runs) is None
     assert BetweenSettings("one", "three", "fcfs", "run_s").of(runs) is None
     assert Value("one", "a", "run_s").renamed(lambda name: f"{name}@xx2") == Value("one@xx2", "a", "run_s")
 

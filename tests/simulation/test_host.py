@@ -79,6 +79,28 @@ class TestCores:
         tiny = ResourceEstimator(on_machines(world, cpu_millicores=2000), policy(cores="best_fit"))
         assert tiny.of(world.arrivals[0].job).options[0].demand.cpu_millicores == 2000
 
+    def test_each_trial_takes_time_at_the_speed_of_its_cores(self) -> None:
+        """It tries 3, 2 and 4: 60 s with two cores at half the speed lose 30 s, once; asked cores lose nothing."""
+        jobs = [timed("x", 0, 100_000, profile="slow", cpu_millicores=3000)]
+        world = scenario(jobs, core_curves=(CURVE,), physics={"core_trial_ms": 60_000})
+        assert ends(world, policy("best-fit", cores="best_fit")) == {"x": 130_000}
+        assert ends(world) == {"x": 100_000}
+
+    def test_trials_that_measure_with_noise_find_other_cores(self) -> None:
+        """With an error of a third some of forty jobs get two cores, or five; the same ones every time."""
+        jobs = [timed(f"j{i}", 0, 1000, profile="slow", user=f"u{i}") for i in range(40)]
+        exact, off = (
+            ResourceEstimator(
+                scenario(jobs, core_curves=(CURVE,), physics={"core_trial_noise_thousandths": noise}),
+                policy(cores="best_fit"),
+            )
+            for noise in (0, 333)
+        )
+        assert {exact.of(job).options[0].demand.cpu_millicores for job in jobs} == {3000}
+        found = [off.of(job).options[0].demand.cpu_millicores for job in jobs]
+        assert min(found) < 3000 < max(found)
+        assert not off.search_ms
+
 
 class TestBandwidth:
     """Usable are 75 % of 100 GB/s: 75,000 MB/s."""

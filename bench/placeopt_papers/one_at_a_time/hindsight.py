@@ -94,7 +94,7 @@ def relaxation(arrivals: Arrivals, jobs: IntArray) -> GpuPatterns:
     """Return the relaxation of placing ``jobs`` beside what runs and stays; its job i is ``jobs[i]``."""
     instance = arrivals.instance
     run = {held.job for held in instance.running}
-    # a blank is in nobody else's id
+    # no other id holds a blank
     copies = [instance.jobs[job].model_copy(update={"id": f"arrival {i}"}) for i, job in enumerate(jobs.tolist())]
     kept = [job for job in instance.jobs if job.id in run]
     made = instance.model_copy(update={"jobs": tuple(copies + kept)})

@@ -16,8 +16,9 @@ from typing import Literal
 from placeopt.errors import BadInput
 from placeopt.generators.shared import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option, Part
+from placeopt.model.estimate import Estimate
 from placeopt.model.scenario import Arrival, Physics, Scenario
-from placeopt.predict import StepModel, fit_rate, fit_step
+from placeopt.predict import RateModel, StepModel, fit_rate, fit_step
 from placeopt.predict.fitted import relative_errors
 from placeopt.predict.rate import ProfiledRun, lightweight
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
@@ -47,6 +48,8 @@ INFERENCE_SPEED = 3
 CLASSES = (5, 35, 60)
 """Percent of urgent, prior and normal users (7.1)."""
 VALUE = 1000
+LEAST_RATE = 0.01
+"""Samples a second that are predicted at least: the formula has none where communication takes all GPUs."""
 ErrorPart = Literal["mean", "p95", "mean of CNNs", "p95 of CNNs"]
 
 
@@ -83,7 +86,7 @@ def formula_error(part: ErrorPart) -> float:
     for name, runs in genie_runs().items():
         if part.endswith("CNNs") and name in RECURRENT:
             continue
-        model = fit_rate(name, lightweight(runs), source="genie_rates.csv")
+        model = genie_formulas()[name]
         predicted += [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
         measured += [run.rate for run in runs]
     errors = relative_errors(predicted, measured)
@@ -99,6 +102,7 @@ def genie_tasks(
     classes: tuple[int, int, int] = CLASSES,
     factors: Factors = UNCHANGED,
     every_placement: bool = False,
+    predicted: bool = False,
 ) -> Scenario:
     """
     Draw tasks that arrive at random on nodes of 4 K80 (7.1, 7.2, 7.3).
@@ -115,6 +119,8 @@ def genie_tasks(
         Factor on ``TRAINING_H``.
     every_placement
         Whether tasks have every placement of algorithm 1, line 3, as an option; else those of ``SHAPES``.
+    predicted
+        Whether policies see rates and latencies as eq. 4 to 8 predict them, instead of the true ones.
 
     Returns
     -------
@@ -154,7 +160,8 @@ def genie_tasks(
                     expected_completion_ms=arrival_ms + (2 - priority) * round(1000 * alone_s),  # eq. 9
                     options=task_options(genie_models()[model], batch, alone_s, nodes, trains=trains, shapes=shapes),
                     communication=Communication(spread_slowdown_thousandths=0),
-                )
+                ),
+                estimates=task_estimates(model, batch, alone_s, nodes, trains=trains) if predicted else (),
             )
         )
         clock += dice.expovariate(per_hour)
@@ -221,3 +228,25 @@ def task_options(
             )
         )
     return tuple(options)
+
+
+@cache
+def genie_formulas() -> dict[str, RateModel]:
+    """Return GENIE's formula of each model, fitted to the runs of its lightweight profiling (5.1.5)."""
+    return {name: fit_rate(name, lightweight(runs), source="genie_rates.csv") for name, runs in genie_runs().items()}
+
+
+def task_estimates(name: str, batch: int, alone_s: float, nodes: int, *, trains: bool) -> tuple[Estimate, ...]:
+    """Return rate and latency that eq. 4 to 8 predict for every shape of a task, in the order of `task_options`."""
+    speed, formula, truth = 1 if trains else INFERENCE_SPEED, genie_formulas()[name], genie_models()[name]
+    if not trains:
+        formula = formula.model_copy(update={"across": 0.0, "inside": 0.0})
+    samples = alone_s * speed * truth.rate(1, 1, batch)
+    estimates = []
+    for n, g in SHAPES:
+        if n > nodes or n * g > batch:
+            continue
+        rate = max(LEAST_RATE, speed * formula.rate(n, g, batch))
+        latency = max(1, round(1000 * samples / rate))
+        estimates.append(Estimate(run_time_ms=latency, latency_ms=latency, rate_milli=round(1000 * rate)))
+    return tuple(estimates)

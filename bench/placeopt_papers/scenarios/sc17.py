@@ -138,7 +138,7 @@ def mixed_jobs(seed: int, *, jobs: int = 10_000, machines: int = 1_000, load: fl
         The paper's 10,000 on 1,000; with fewer machines arrivals are as much rarer, so that the load stays.
     load
         GPU time asked for / GPU time of the cluster while jobs arrive; left out, the paper's ten arrivals a minute on
-        1,000 machines, under which hardly 7 % of the GPUs are ever in use and nobody waits.
+        1,000 machines, under which hardly 7 % of the GPUs are ever in use and no job waits.
     """
     dice = random.Random(seed)
     drawn = []

@@ -49,6 +49,8 @@ CPU_LOG_MINUTES_MEAN, CPU_LOG_MINUTES_DEVIATION = 3.0, 1.48
 HUNGRY_SHARE = 0.005
 HUNGRY_MBPS, MODEST_MBPS = 45_000, 500
 """Memory bandwidth of a hungry CPU job, and of a core of any other; ours."""
+SERVICES_PER_GPU = 3
+"""Of three to four under ABACUS (VI)."""
 SERVICES = 12
 """Published (III-B); each serves the next model of table I."""
 CPU_BATCH = {"alexnet": 16, "resnet50": 4, "inception3": 2, "vgg16": 1, "bi-att-flow": 1, "transformer": 8}
@@ -148,6 +150,21 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS, factors: 
         arrivals=tuple(arrivals),
         endpoints=tuple(_endpoint(rng, i, days, factors) for i in range(max(1, round(SERVICES * nodes / NODES)))),
     )
+
+
+def services_that_share(scenario: Scenario) -> Scenario:
+    """Return a scenario whose services take a third of a GPU each, without a loss, as under ABACUS (figure 17)."""
+    endpoints = tuple(
+        endpoint.model_copy(
+            update={
+                "gpu": endpoint.gpu.model_copy(
+                    update={"demand": endpoint.gpu.demand.model_copy(update={"gpu_milli": 1000 // SERVICES_PER_GPU})}
+                )
+            }
+        )
+        for endpoint in scenario.endpoints
+    )
+    return scenario.model_copy(update={"endpoints": endpoints, "name": f"{scenario.name}-abacus"})
 
 
 def core_curve(name: str, factors: Factors = UNCHANGED) -> CoreCurve:

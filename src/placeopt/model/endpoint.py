@@ -35,6 +35,8 @@ class Replica(Record):
     Time that it holds its resources before it answers: image, model, warm-up. Replicas that begin with the endpoint's
     first load step answer at once.
     """
+    profiled_rate_milli: Annotated[RateMilli, Field(ge=1)] | None = None
+    """What a profile says of ``rate_milli`` (SODA V-D), by which policies count replicas; None: the same."""
 
 
 class Autoscaler(Record):

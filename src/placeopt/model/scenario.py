@@ -21,6 +21,7 @@ from placeopt.model.base import (
 )
 from placeopt.model.cluster import Cluster
 from placeopt.model.endpoint import CoreCurve, Endpoint
+from placeopt.model.estimate import Estimate, believed
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
@@ -65,6 +66,10 @@ class Physics(Record):
     """Whether a stopped or moved job keeps the work that it has done; false: it begins anew."""
     checkpoint_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """It keeps whole multiples of this much work (of undisturbed run time); None: all of it."""
+    core_trial_ms: Milliseconds = 0
+    """How long a job runs with each number of cores that a policy tries for it (SODA VI-H: 60 s)."""
+    core_trial_noise_thousandths: Annotated[Thousandths, Field(le=1000)] = 0
+    """Standard deviation of the relative error with which such a trial measures the job's speed."""
     memory_failure_ms: Annotated[Milliseconds, Field(ge=1)] = 10_000
     """
     A job that finds less free GPU memory than it needs fails after this time on its GPUs; all work since is lost.
@@ -114,9 +119,19 @@ class Arrival(Record):
     """Time at which a service leaves, running or waiting; None: with the last other job."""
     actual_gpu_memory_mib: Mib | None = None
     """Memory that it really needs on each of its GPUs; None: what its options request."""
+    estimates: Annotated[tuple[Estimate, ...], Field(max_length=1000)] = ()
+    """
+    What policies see instead of what the job's options state, for each option; empty: what they state. What happens
+    follows the options, and the fields ``actual_`` where they are stated.
+    """
 
     @model_validator(mode="after")
     def _length(self) -> Self:
+        if self.estimates and len(self.estimates) != len(self.job.options):
+            raise ValueError(
+                f"estimates: {len(self.estimates)}, but the job has {len(self.job.options)} options; expected one for "
+                "each, or none"
+            )
         predicted = self.job.options[0].run_time_ms
         if self.service:
             return self._as_service()
@@ -154,6 +169,11 @@ class Arrival(Record):
     def may_change(self) -> bool:
         """Whether policies may stop, move and resize the job."""
         return self.job.kind in ("training", "cpu") if self.changeable is None else self.changeable
+
+    @property
+    def seen(self) -> Job:
+        """The job as policies see it."""
+        return believed(self.job, self.estimates)
 
     def asked(self, option: Option) -> int:
         """Return the number of workers that the job asks for in an option."""
@@ -239,6 +259,8 @@ class Scenario(Record):
                     raise ValueError(
                         f"arrivals[{i}].actual_gpu_memory_mib: {arrival.actual_gpu_memory_mib}, but {fault}"
                     )
+            if arrival.service and any(estimate.gpu_memory_mib is not None for estimate in arrival.estimates):
+                raise ValueError(f"arrivals[{i}].estimates: of gpu_memory_mib, but a service must not understate it")
         return self
 
     def _memory_fault(self, arrival: Arrival, need_mib: int) -> str | None:
@@ -254,6 +276,16 @@ class Scenario(Record):
         """Return cluster, all jobs and what runs at the beginning as a round; references are checked by it."""
         jobs = tuple(arrival.job for arrival in self.arrivals)
         return Instance(name=self.name, cluster=self.cluster, jobs=jobs, running=self.running, slowdowns=self.slowdowns)
+
+    def as_seen(self) -> Self:
+        """Return the scenario as policies see it: with estimates in place of what is true."""
+        if not any(arrival.estimates for arrival in self.arrivals):
+            return self
+        arrivals = tuple(
+            arrival.model_copy(update={"job": arrival.seen, "estimates": ()}) if arrival.estimates else arrival
+            for arrival in self.arrivals
+        )
+        return self.model_copy(update={"arrivals": arrivals})
 
     @cached_property
     def digest(self) -> str:

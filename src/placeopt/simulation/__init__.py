@@ -1,5 +1,6 @@
 """Simulation of a scenario under a scheduling policy, event by event; and the rules that policies name."""
 
+from placeopt.simulation.estimates import with_actual_estimates, with_scaled_errors
 from placeopt.simulation.history import History, JobHistory, Rounds, longest_queue_ms, round_at
 from placeopt.simulation.job_warnings import (
     MissingEstimates,
@@ -7,7 +8,6 @@ from placeopt.simulation.job_warnings import (
     missing_estimates,
     never_ending,
     overcommits_unstated,
-    with_actual_estimates,
 )
 from placeopt.simulation.play import Tick, simulate
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
@@ -49,4 +49,5 @@ __all__ = [
     "sorted_by",
     "summarise",
     "with_actual_estimates",
+    "with_scaled_errors",
 ]

@@ -77,4 +77,5 @@ def _expected(endpoint: Endpoint) -> tuple[LoadStep, ...]:
 
 
 def _number(replica: Replica, rate_milli: int, percent: int) -> int:
-    return max(1, -(-rate_milli * 100 // (replica.rate_milli * percent)))
+    known = replica.profiled_rate_milli or replica.rate_milli
+    return max(1, -(-rate_milli * 100 // (known * percent)))

@@ -142,7 +142,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
     BadInput
         If no job runs and none waits then.
     """
-    scenario = history.scenario
+    scenario = history.scenario.as_seen()
     estimator = ResourceEstimator(scenario, history.scheduling)
     records = {arrival.job.id: estimator.of_running(arrival.job) for arrival in scenario.arrivals}
     jobs, running = [], []
@@ -183,7 +183,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
 
 
 def _policy(history: History) -> Policy:
-    placed_by, physics = adapted(history.scheduling, history.scenario).policy, history.scenario.physics
+    placed_by, physics = adapted(history.scheduling, history.scenario.as_seen()).policy, history.scenario.physics
     if placed_by.share_mode != "overcommit":
         return Policy()
     return Policy(

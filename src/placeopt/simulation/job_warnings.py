@@ -12,7 +12,7 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import reach, utility_binds, without_minima
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.model import Instance, Job
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
@@ -55,6 +55,7 @@ def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEsti
     An estimate is ``run_time_ms`` of a job's options. An expected completion time replaces it where the policy reads
     that alone, and ``latency_ms`` where it reads latencies (GENIE). Services have no run time.
     """
+    scenario = scenario.as_seen()
     parts = _reading_parts(adapted(scheduling, scenario))
     jobs: dict[str, None] = {}
     read_by: dict[str, None] = {}
@@ -78,24 +79,6 @@ def overcommits_unstated(scenario: Scenario, scheduling: Scheduling) -> bool:
         return False
     demands = {option.demand for arrival in scenario.arrivals for option in arrival.job.options if option.demand.gpus}
     return not any(demand.gpu_utilisation_percent or demand.gpu_memory_mib for demand in demands)
-
-
-def with_actual_estimates(scenario: Scenario) -> Scenario:
-    """
-    Return the scenario with perfect predictions: every option's ``run_time_ms`` is the actual one, stated or not.
-
-    Actual run times do not change; services get no run time. Stated latencies and rates stay.
-    """
-    return scenario.model_copy(update={"arrivals": tuple(map(_with_actual, scenario.arrivals))})
-
-
-def _with_actual(arrival: Arrival) -> Arrival:
-    if arrival.service:
-        return arrival
-    options = tuple(
-        option.model_copy(update={"run_time_ms": arrival.actual_ms(option.id)}) for option in arrival.job.options
-    )
-    return arrival.model_copy(update={"job": arrival.job.model_copy(update={"options": options})})
 
 
 def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
@@ -152,7 +135,7 @@ class _Reasons:
     """Why single jobs never start; jobs of one class share the answer."""
 
     def __init__(self, history: History) -> None:
-        scenario = history.scenario
+        scenario = history.scenario.as_seen()
         self._scheduling = adapted(history.scheduling, scenario)
         self._cluster = scenario.cluster
         self._estimator = ResourceEstimator(scenario, self._scheduling)

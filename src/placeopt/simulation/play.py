@@ -93,7 +93,7 @@ def simulate(
     params.check()
     check_call(cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
-    given, scheduling = scheduling, adapted(scheduling, scenario)
+    given, scheduling = scheduling, adapted(scheduling, scenario.as_seen())
     journal = EventLog(log, resume=resume)
     with Engine() as engine:
         simulation = _Simulation(scenario, given, scheduling, engine, journal, params, cancel)
@@ -118,11 +118,11 @@ class _Simulation:
         self.scenario, self.scheduling = scenario, given
         self.now = 0
         self._journal, self._params, self._cancel = journal, params, cancel
-        self._states = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
+        self._states = {arrival.job.id: JobState(arrival, arrival.seen) for arrival in scenario.arrivals}
         self._events = EventQueue(scenario.physics.step_ms, given.interval_ms)
-        self._placed = RunningJobs(scenario, scheduling, self._states, self._events)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
-        self._scheduler: Scheduler = decider(engine, scenario, scheduling)
+        self._scheduler: Scheduler = decider(engine, scenario.as_seen(), scheduling)
+        self._placed = RunningJobs(scenario, scheduling, self._states, self._events, self._scheduler.search_ms)
         self._services = {name: None for name, state in self._states.items() if state.arrival.service}
         self._jobs_left = len(self._states) - len(self._services)
         self._rounds = Rounds()

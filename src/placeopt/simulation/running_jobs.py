@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from placeopt.model import Job, Placement
 from placeopt.model.scenario import Arrival, Scenario, largest_gpu_mib
 from placeopt.model.scheduling import Scheduling
@@ -87,11 +89,18 @@ class RunningJobs:
     The running jobs of a simulation and their placements.
 
     After every change the ends of the jobs with changed neighbours are recomputed and added to the event queue.
+    ``search_ms``: time that a job loses after its first start, while numbers of cores are tried for it.
     """
 
     def __init__(
-        self, scenario: Scenario, scheduling: Scheduling, states: dict[str, JobState], events: EventQueue
+        self,
+        scenario: Scenario,
+        scheduling: Scheduling,
+        states: dict[str, JobState],
+        events: EventQueue,
+        search_ms: Mapping[str, int],
     ) -> None:
+        self._search_ms = search_ms
         self._physics, self._assembles = scenario.physics, ELASTIC_RULES[scheduling.elastic].assembles
         self._states, self._events = states, events
         self._shares = Shares(scenario, scheduling.policy.share_mode)
@@ -102,7 +111,11 @@ class RunningJobs:
             if self._physics.rule == "sc17"
             else ByRate(self._performance, self._physics.interference)
         )
-        states_memory = any(arrival.actual_gpu_memory_mib is not None for arrival in scenario.arrivals)
+        states_memory = any(
+            arrival.actual_gpu_memory_mib is not None
+            or any(estimate.gpu_memory_mib is not None for estimate in arrival.estimates)
+            for arrival in scenario.arrivals
+        )
         self._memory = GpuMemory(scenario) if states_memory else None
         self.running: dict[str, JobState] = {}
 
@@ -169,7 +182,7 @@ class RunningJobs:
         out: dict[str, int] = {}
         for job, state in self.running.items():
             run, placement = state.standing()
-            option = next(option for option in state.arrival.job.options if option.id == placement.option)
+            option = next(option for option in state.job.options if option.id == placement.option)
             if option.run_time_ms is not None and run.end_ms < NEVER_MS:
                 actual = state.arrival.actual_ms(option.id)
                 out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
@@ -197,6 +210,8 @@ class RunningJobs:
         """Put a job into a placement; return it and the jobs whose pace that may change."""
         state, physics = self._states[placement.job], self._physics
         pause = physics.resize_ms if resized else physics.restart_ms if state.restarts else 0
+        if state.start_ms is None:
+            pause += self._search_ms.get(placement.job, 0)
         held = self._performance.held(placement)
         option = next(option for option in state.job.options if option.id == placement.option)
         incomplete = self._assembles and workers_of(placement) < state.arrival.asked(option)

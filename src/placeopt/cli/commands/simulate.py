@@ -50,8 +50,9 @@ def simulate(
     estimates: Annotated[
         str,
         typer.Option(
-            metavar="stated|actual",
-            help="Run time estimates that policies use: those that jobs state, or the actual run times of all jobs.",
+            metavar="stated|actual|FACTOR",
+            help="Estimates that policies use: those that jobs state; the actual run times of all jobs; or the stated "
+            "ones with errors so many times as large: 0 is perfect, 2 twice as wrong.",
         ),
     ] = "stated",
     out: Annotated[
@@ -90,7 +91,7 @@ def simulate(
     check_seed(seed)
     check_time_limit(time_limit)
     expect(rule in (None, "rate", "sc17"), "--rule", rule, "rate or sc17")
-    expect(estimates in ("stated", "actual"), "--estimates", estimates, "stated or actual")
+    factor = _error_factor(estimates)
     if round_ is not None and "," in policy:
         raise UsageError("--round: needs one policy, whose state it writes; --policy names several")
     if at is not None and (round_ is None or not at >= 0):
@@ -98,7 +99,7 @@ def simulate(
     check_sources({"SCENARIO": scenario})
     check_target(round_, (scenario, policy))
     from placeopt.simulation import simulate as play
-    from placeopt.simulation import summarise, with_actual_estimates
+    from placeopt.simulation import summarise, with_actual_estimates, with_scaled_errors
 
     with Ticker(started, quiet=quiet) as ticker:
         policies = [read_scheduling(name) for name in policy.split(",")]
@@ -106,6 +107,8 @@ def simulate(
         world = _read(scenario, rule)
         if estimates == "actual":
             world = with_actual_estimates(world)
+        elif factor is not None:
+            world = with_scaled_errors(world, factor)
         warn_of_estimates(
             [(world, scheduling) for scheduling in policies], "state run_time_ms, or take --estimates actual"
         )
@@ -140,6 +143,16 @@ def simulate(
             ticker.stop()
             _deliver(summaries, folder, as_json=as_json, quiet=quiet)
             return interruption.code or ExitCode.DONE
+
+
+def _error_factor(estimates: str) -> float | None:
+    """Return the factor on errors that ``--estimates`` names; None if it names what stands in the scenario."""
+    if estimates in ("stated", "actual"):
+        return None
+    try:
+        return float(estimates)
+    except ValueError:
+        raise UsageError(f"--estimates: {estimates!r}, expected stated or actual, or a factor such as 2") from None
 
 
 def warn_of_estimates(played: Iterable[tuple[Scenario, Scheduling]], remedy: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
@@ -19,7 +20,16 @@ class ResourceEstimator:
     Jobs with the cores that a policy chooses, and without the bandwidth that it ignores.
 
     Cores are found by SODA's search, which begins with the most cores per GPU that the user's earlier jobs of the
-    category got. It measures on the scenario's curve; its steps, counted in ``steps``, take no simulated time.
+    category got. It measures on the scenario's curve, as exactly as ``physics.core_trial_noise_thousandths`` says.
+
+    Attributes
+    ----------
+    steps
+        Numbers of cores tried, for each search.
+    search_ms
+        Job -> the time that it loses by its search, which takes place when it has started: each trial lasts
+        ``physics.core_trial_ms`` at the speed of its cores, instead of that of the cores found. Nothing is gained by a
+        trial with more cores than are found.
     """
 
     def __init__(self, scenario: Scenario, scheduling: Scheduling) -> None:
@@ -30,7 +40,11 @@ class ResourceEstimator:
         self._node_cores = max(machines[node.machine].cpu_millicores // 1000 for node in scenario.cluster.nodes)
         self._earlier: dict[tuple[str | None, str], int] = {}
         self._known: dict[tuple[tuple[Option, ...], int, bool], tuple[Option, ...]] = {}
+        self._trial_ms = scenario.physics.core_trial_ms
+        self._noise = scenario.physics.core_trial_noise_thousandths / 1000
         self.steps: list[int] = []
+        self.search_ms: dict[str, int] = {}
+        self._scenario = scenario.name
 
     def of(self, job: Job) -> Job:
         """Return the job as it is requested; the same object where nothing changes."""
@@ -79,10 +93,25 @@ class ResourceEstimator:
                 // 1000,
             )
         start = min(most, first_cores(curve.category, largest_before=earlier))
-        cores, steps = best_fit_cores(lambda number: curve.speed(1000 * number), start, most=most)
+        tried: list[int] = []
+
+        def measured(number: int) -> float:
+            tried.append(number)
+            speed = curve.speed(1000 * number)
+            return speed * (1 + self._error(job.id, number)) if self._noise else speed
+
+        cores, steps = best_fit_cores(measured, start, most=most)
         self.steps.append(steps)
+        full = curve.speed(1000 * cores)
+        lost = sum(max(0, full - curve.speed(1000 * number)) for number in tried)
+        if self._trial_ms and lost:
+            self.search_ms.setdefault(job.id, self._trial_ms * lost // full)
         self._earlier[owner] = max(cores, earlier or 0)
         return cores
+
+    def _error(self, job: str, cores: int) -> float:
+        """Draw the relative error of a trial: the same for the same scenario, job and cores."""
+        return random.Random(f"{self._scenario} {job} {cores}").gauss(0, self._noise)  # noqa: S311
 
 
 OptionScore = Callable[[Option], float]

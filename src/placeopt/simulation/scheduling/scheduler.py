@@ -77,6 +77,11 @@ class Scheduler(ABC):
         """Jobs that wait."""
 
     @property
+    def search_ms(self) -> Mapping[str, int]:
+        """Job -> time that it loses after its first start, while numbers of cores are tried for it."""
+        return self._estimator.search_ms
+
+    @property
     def wants_round(self) -> bool:
         """Whether a round could change anything."""
         return self.num_waiting > 0

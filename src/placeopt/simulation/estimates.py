@@ -1,0 +1,98 @@
+"""What policies believe of jobs: the truth, what is stated, or estimates that are so many times as wrong."""
+
+from __future__ import annotations
+
+import math
+
+from placeopt.errors import BadArgument
+from placeopt.model import Option
+from placeopt.model.endpoint import Endpoint
+from placeopt.model.estimate import OF_DEMAND, Estimate
+from placeopt.model.scenario import Arrival, Scenario
+
+
+def with_actual_estimates(scenario: Scenario) -> Scenario:
+    """
+    Return the scenario with perfect predictions: every option's ``run_time_ms`` is the actual one, stated or not.
+
+    Actual run times do not change; services get no run time. Stated latencies and rates stay.
+    """
+    return scenario.model_copy(update={"arrivals": tuple(map(_with_actual, scenario.arrivals))})
+
+
+def _with_actual(arrival: Arrival) -> Arrival:
+    if arrival.service:
+        return arrival
+    options = tuple(
+        option.model_copy(update={"run_time_ms": arrival.actual_ms(option.id)}) for option in arrival.job.options
+    )
+    estimates = tuple(estimate.model_copy(update={"run_time_ms": None}) for estimate in arrival.estimates)
+    job = arrival.job.model_copy(update={"options": options})
+    return arrival.model_copy(update={"job": job, "estimates": estimates})
+
+
+def with_scaled_errors(scenario: Scenario, factor: float) -> Scenario:
+    """
+    Return the scenario with estimates whose errors are ``factor`` times as large; what happens stays the same.
+
+    An error is the logarithm of what is believed over what is true: with 0 estimates are perfect, with 1 as they are,
+    with 2 one of 0.8 of the truth becomes 0.64. Utilisation ends at 100 %. A figure whose truth is 0 keeps its
+    estimate. Jobs without ``estimates`` state run times that may be off from the actual ones; these count as well. So
+    do the profiled rates of endpoints; the noise of trials of cores is multiplied.
+
+    Raises
+    ------
+    BadInput
+        If ``factor`` is not a number from 0 to 10.
+    """
+    if not 0 <= factor <= 10:
+        raise BadArgument(f"factor: {factor}; expected a number from 0 to 10")
+    noise = round(scenario.physics.core_trial_noise_thousandths * factor)
+    update: dict[str, object] = {
+        "arrivals": tuple(_with_scaled(arrival, factor) for arrival in scenario.arrivals),
+        "endpoints": tuple(_endpoint(endpoint, factor) for endpoint in scenario.endpoints),
+        "physics": scenario.physics.model_copy(update={"core_trial_noise_thousandths": min(1000, noise)}),
+    }
+    return scenario.model_copy(update=update)
+
+
+def _with_scaled(arrival: Arrival, factor: float) -> Arrival:
+    if arrival.service:
+        return arrival
+    options = arrival.job.options
+    estimates = arrival.estimates or (Estimate(),) * len(options)
+    scaled = tuple(_scaled(arrival, *pair, factor) for pair in zip(options, estimates, strict=True))
+    return arrival.model_copy(update={"estimates": scaled if any(one != Estimate() for one in scaled) else ()})
+
+
+def _scaled(arrival: Arrival, option: Option, estimate: Estimate, factor: float) -> Estimate:
+    """Return an estimate of an option with its error scaled."""
+    stated = dict(estimate)
+    if stated["run_time_ms"] is None and arrival.actual_run_time_ms is not None:
+        stated["run_time_ms"] = option.run_time_ms
+    truth = {name: getattr(option.demand if name in OF_DEMAND else option, name) for name in stated}
+    truth["run_time_ms"] = arrival.actual_ms(option.id)
+    if arrival.actual_gpu_memory_mib is not None:
+        truth["gpu_memory_mib"] = arrival.actual_gpu_memory_mib
+        stated["gpu_memory_mib"] = stated["gpu_memory_mib"] or option.demand.gpu_memory_mib
+    out = {name: _times(truth[name], value, factor) for name, value in stated.items() if value is not None}
+    if "gpu_utilisation_percent" in out:
+        out["gpu_utilisation_percent"] = min(100, out["gpu_utilisation_percent"])
+    return Estimate(**out)
+
+
+def _endpoint(endpoint: Endpoint, factor: float) -> Endpoint:
+    scaled = {
+        kind: replica.model_copy(
+            update={"profiled_rate_milli": _times(replica.rate_milli, replica.profiled_rate_milli, factor)}
+        )
+        for kind, replica in (("gpu", endpoint.gpu), ("cpu", endpoint.cpu))
+        if replica is not None and replica.profiled_rate_milli is not None
+    }
+    return endpoint.model_copy(update=scaled) if scaled else endpoint
+
+
+def _times(truth: int | None, believed: int, factor: float) -> int:
+    if not truth or not believed:
+        return believed
+    return max(1, round(truth * math.exp(factor * math.log(believed / truth))))
