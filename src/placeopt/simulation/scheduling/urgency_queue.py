@@ -1,4 +1,4 @@
-"""A queue by urgency over GPU time, where a job's urgency is what a second of its delay costs the policy's goals."""
+"""A queue by urgency over GPU or run time: a job's urgency is what a second of its delay costs the policy's goals."""
 
 from __future__ import annotations
 
@@ -47,14 +47,18 @@ class WaitingJob:
 
 class UrgencyQueue(JobQueue):
     """
-    Services first, the highest priority and then the earliest first; then the highest urgency / GPU time.
+    Services first, the highest priority and then the earliest first; then the highest urgency over GPU time.
+
+    Over run time instead if ``until_end``: no job is stopped, so one that starts keeps its node from jobs that need all
+    of it for as long as it runs, on however few GPUs.
 
     GPU time of what takes more of the cluster's CPU or memory than of its GPUs: that of the GPUs that go with it. The
     urgency by each goal is stated at `placeopt.model.scheduling.Goals`. A job is expected to end last if no more
     arrivals are expected and it takes longer than all jobs that are left would take on all GPUs.
     """
 
-    def __init__(self, scenario: Scenario, goals: Goals) -> None:
+    def __init__(self, scenario: Scenario, goals: Goals, *, until_end: bool = False) -> None:
+        self._until_end = until_end
         self._total = cluster_amounts(scenario.cluster)
         self._num_gpus = max(1, self._total[0] // 1000)
         self._services = {arrival.job.id for arrival in scenario.arrivals if arrival.service}
@@ -161,7 +165,8 @@ class UrgencyQueue(JobQueue):
     def _key(self, entry: WaitingJob) -> tuple[float, ...]:
         if entry.is_service:
             return (0, -entry.job.priority, entry.job.arrival_ms, entry.number)
-        return (1, -self._urgency(entry) / entry.work_ms, entry.job.arrival_ms, entry.number)
+        cost_ms = entry.work_run_ms if self._until_end else entry.work_ms
+        return (1, -self._urgency(entry) / cost_ms, entry.job.arrival_ms, entry.number)
 
 
 def _run_ms(option: Option) -> int:
