@@ -4,8 +4,8 @@ What whole rounds would gain over job by job: ``python bench/job_by_job_gap.py -
 ``placeopt`` decides Philly's days and Sia's samples job by job. At every ``--every``-th round in which jobs wait and
 some start, the same round is solved whole, beside the same running jobs: value proven, a job worth the rate at which it
 ends (10^11 / its run time in ms), as for `placeopt-jct`. The gap is what the jobs that placeopt started lack of the
-proven bound. Restarts are unstated here, so no job is stopped, and no job waits for closer GPUs: a round decides on free
-GPUs alone, job by job as whole.
+proven bound. Restarts are unstated here, so no job is stopped, and no job waits for closer GPUs: a round decides on
+free GPUs alone, job by job as whole.
 """
 
 from __future__ import annotations

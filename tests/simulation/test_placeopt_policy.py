@@ -174,6 +174,14 @@ def test_the_job_that_ends_last_starts_before_it_is_too_late() -> None:
     assert summarise(simulate(scenario(jobs), with_goals(completion=1))).last_end_s == 40
 
 
+def test_a_lull_is_not_the_end_of_the_arrivals() -> None:
+    """1,001 jobs, one a second: 20 s without one are 20 of their distances, but only a fiftieth of the time so far."""
+    jobs = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(1000)), timed("long", 1_000_000, 10**9)]
+    made = scenario(jobs)
+    assert order_of(made, Goals(makespan=10**6), 1_050_000)[-1] == "long"
+    assert order_of(made, Goals(makespan=10**6), 1_100_000)[0] == "long"
+
+
 def test_nothing_ends_last_while_jobs_arrive() -> None:
     """A job every second: after 2 s without one more are expected, after 20 s none are, and the long one is urgent."""
     jobs = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(5)), timed("long", 5000, MINUTE)]

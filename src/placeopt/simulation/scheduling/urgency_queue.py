@@ -17,7 +17,9 @@ from placeopt.simulation.scheduling.placement_amounts import (
 from placeopt.simulation.scheduling.waiting_queue import JobQueue
 
 QUIET_GAPS = 20
-"""No more arrivals are expected when none came for this many times their mean distance."""
+"""No more arrivals are expected when none came for this many times their mean distance, ..."""
+QUIET_PART = 10
+"""... nor for this part of the time over which they came: lulls of real traces are as long as an hour of a day."""
 UNKNOWN_MS = 10**13
 """Run time of a job that states none: it comes after all others."""
 
@@ -144,7 +146,7 @@ class UrgencyQueue(JobQueue):
     def _drain(self) -> float:
         """Return how long all work that is left takes on all GPUs, in ms; infinite while arrivals are expected."""
         first, last = self._arrived_ms
-        if self._now_ms - last < QUIET_GAPS * (last - first) / max(1, len(self._seen) - 1):
+        if self._now_ms - last < (last - first) * max(QUIET_GAPS / max(1, len(self._seen) - 1), 1 / QUIET_PART):
             return float("inf")
         work = sum(entry.work_ms for entry in self._waiting.values() if not entry.is_service)
         work += sum(max(0, end - self._now_ms) * milli // 1000 for end, milli in self._running.values())
