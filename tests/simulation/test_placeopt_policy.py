@@ -84,9 +84,50 @@ def test_policies_that_do_not_adapt_stay() -> None:
     assert adapted(paper, scenario(WHOLE_GPUS, physics={"restart_ms": 1})) is paper
 
 
-def order_of(made: Scenario, goals: Goals, now_ms: int = 0) -> list[str]:
+SISTERS: list[tuple[str, dict[str, Any]]] = [
+    ("placeopt-queue", {"rounds": "each", "preempts": "never", "elastic": "asked", "order": "srtf"}),
+    ("placeopt-preemptive", {"rounds": "each", "preempts": "priced", "elastic": "load", "order": "urgency"}),
+    ("placeopt-rounds", {"rounds": "whole", "preempts": "never", "worth": "stated"}),
+    ("placeopt-jct", {"rounds": "whole", "preempts": "never", "worth": "rate"}),
+    ("placeopt-elastic", {"rounds": "whole", "preempts": "never"}),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), SISTERS, ids=[name for name, _ in SISTERS])
+def test_sisters_are_settings_of_one_policy(name: str, expected: dict[str, Any]) -> None:
+    """What a sister fixes holds whether or not the scenario states a price; the rest follows the scenario."""
+    sister = named_policy(name)
+    assert sister.adapts
+    for restart_ms in (0, 1):
+        for gpu_milli, share in ((1000, "exclusive"), (500, "fraction")):
+            elastic = job("j", workers=2, workers_min=1, run_time_ms=1000, gpu_milli=gpu_milli)
+            found = adapted(sister, scenario([elastic], physics={"restart_ms": restart_ms}))
+            assert {field: getattr(found, field) for field in expected} == expected
+            if "share_mode" not in sister.fixed:
+                assert found.policy.share_mode == share
+
+
+def test_nothing_is_fixed_without_adapting() -> None:
+    """A policy that does not adapt fixes everything already."""
+    with pytest.raises(ValueError, match="fixed: goes with adapts"):
+        Scheduling(name="p", fixed=("rounds",))
+
+
+def test_what_is_never_stopped_comes_by_run_time() -> None:
+    """40 s on one GPU and 15 s on four: a node is kept for 40 s or 15, if no job is stopped; else 40 against 60."""
+    jobs = [timed("narrow", 0, 40_000), timed("wide", 0, 15_000, gpus=4)]
+    made, goals = scenario(jobs), Goals(makespan=0)
+    assert order_of(made, goals) == ["narrow", "wide"]
+    assert order_of(made, goals, until_end=True) == ["wide", "narrow"]
+    policy = with_goals(completion=1)
+    assert starts(simulate(made, policy)) == {"narrow": 15_000, "wide": 0}
+    priced = scenario(jobs, physics={"restart_ms": 1})
+    assert starts(simulate(priced, policy)) == {"narrow": 0, "wide": 40_000}
+
+
+def order_of(made: Scenario, goals: Goals, now_ms: int = 0, *, until_end: bool = False) -> list[str]:
     """Return the order of all jobs of a scenario at a moment."""
-    queue = UrgencyQueue(made, goals)
+    queue = UrgencyQueue(made, goals, until_end=until_end)
     for arrival in made.arrivals:
         queue.add(arrival.job, arrival.job.id)
     return [name for name, _ in queue.in_order(set(), now_ms)]
@@ -131,6 +172,14 @@ def test_the_job_that_ends_last_starts_before_it_is_too_late() -> None:
     jobs = [*(timed(f"s{i}", 0, 10_000) for i in range(7)), timed("long", 0, 30_000)]
     assert summarise(simulate(scenario(jobs), PLACEOPT)).last_end_s == 30
     assert summarise(simulate(scenario(jobs), with_goals(completion=1))).last_end_s == 40
+
+
+def test_a_lull_is_not_the_end_of_the_arrivals() -> None:
+    """1,001 jobs, one a second: 20 s without one are 20 of their distances, but only a fiftieth of the time so far."""
+    jobs = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(1000)), timed("long", 1_000_000, 10**9)]
+    made = scenario(jobs)
+    assert order_of(made, Goals(makespan=10**6), 1_050_000)[-1] == "long"
+    assert order_of(made, Goals(makespan=10**6), 1_100_000)[0] == "long"
 
 
 def test_nothing_ends_last_while_jobs_arrive() -> None:

@@ -70,12 +70,12 @@ JobOrder = Literal[
 Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``.
 
 ``srtf``: shortest predicted run time; ``srsf``: least predicted GPU time; ``urgency``: services, then the
-highest urgency by ``goals`` over GPU time; ``min_min``: earliest expected completion
-time; ``arrival_ect``: the mean of arrival and expected completion time; ``swaf``: shortest waiting allowance,
-expected completion time less the latency of the option that ``choice`` settles on, else of the first; ``drf``: the
-user with the least dominant share; ``clusters``: weighted fair queuing over clusters of alike jobs; ``las``: least
-attained service, by levels; ``inference_first``: inference before all others, each in order of arrival; ``capacity``:
-the array that holds least of its part.
+highest urgency by ``goals`` over GPU time, or over run time where no job is stopped; ``min_min``: earliest expected
+completion time; ``arrival_ect``: the mean of arrival and expected completion time; ``swaf``: shortest waiting
+allowance, expected completion time less the latency of the option that ``choice`` settles on, else of the first;
+``drf``: the user with the least dominant share; ``clusters``: weighted fair queuing over clusters of alike jobs;
+``las``: least attained service, by levels; ``inference_first``: inference before all others, each in order of arrival;
+``capacity``: the array that holds least of its part.
 """
 
 Preempts = Literal[
@@ -105,6 +105,9 @@ and ``capacity`` (SODA V); ``node_capacity``: jobs with GPUs stop what borrows o
 beyond their part of its cores and, for large jobs, small ones on the nodes of large ones; ``node_arrays``:
 ``inference`` and ``node_capacity``.
 """
+
+Mechanism = Literal["rounds", "preempts", "elastic", "share_mode"]
+"""What a policy that adapts takes from the scenario; ``rounds`` with method, look-ahead and the worth of jobs."""
 
 OptionChoice = Literal["any", "urgency", "rate", "cer"]
 Elastic = Literal["asked", "pods", "load"]
@@ -228,8 +231,10 @@ class Scheduling(Record):
     adapts: bool = False
     """
     Whether ``rounds``, ``preempts``, ``elastic`` and ``policy.share_mode`` are set by what the scenario states
-    (`placeopt.simulation.scheduling.adapt`); what the policy says of them is not read.
+    (`placeopt.simulation.scheduling.adapt`); what the policy says of them is not read, except those in ``fixed``.
     """
+    fixed: tuple[Mechanism, ...] = ()
+    """With ``adapts``: what is as the policy says, whatever the scenario states."""
     goals: Goals = Goals()
     """The objective; read by the order ``urgency``."""
     about: Annotated[str, Field(max_length=1000)] = ""
@@ -324,6 +329,8 @@ class Scheduling(Record):
     def _consistent(self) -> Self:
         if self.adapts:
             return self  # what it becomes is checked
+        if self.fixed:
+            raise ValueError("fixed: goes with adapts; without it all mechanisms are as stated")
         if self.rounds == "whole" and (self.order is not None or self.strict):
             raise ValueError("order, strict: go with rounds 'each'; whole rounds go by method and policy.order")
         stated = self.clusters is not None, self.batch is not None

@@ -25,35 +25,35 @@ def adapted(scheduling: Scheduling, scenario: Scenario) -> Scheduling:
     or, if all ask for whole GPUs, where utilisations or slowdowns by neighbours are stated under which a shared GPU
     gets more done. Running jobs are resized where jobs are elastic, and stopped where a restart has a stated price;
     inference stops others where there are endpoints. Small clusters in which neighbours slow each other, and in which
-    no job is shared, resized or stopped, are solved in whole rounds with look-ahead; all others job by job.
+    no job is shared, resized or stopped, are solved in whole rounds with look-ahead; all others job by job. What is in
+    ``fixed`` is as the policy says.
     """
     if not scheduling.adapts:
         return scheduling
-    share_mode, preempts, elastic = share_mode_for(scenario), preemption_for(scenario), resizing_for(scenario)
+    fixed, policy = scheduling.fixed, scheduling.policy
+    share_mode = policy.share_mode if "share_mode" in fixed else share_mode_for(scenario)
+    preempts = scheduling.preempts if "preempts" in fixed else preemption_for(scenario)
+    elastic = scheduling.elastic if "elastic" in fixed else resizing_for(scenario)
     kept = {name: getattr(scheduling, name) for name in Scheduling.model_fields}
-    policy = scheduling.policy
-    looks_ahead = (
-        bool(scenario.slowdowns)
-        and (share_mode, preempts, elastic) == ("exclusive", "never", "asked")
-        and _num_gpus(scenario) <= LOOKAHEAD_GPUS
-    )
-    rule: Literal["lookahead", "none"] = "lookahead" if looks_ahead else "none"
-    jobs_max = JOBS_PER_GPU_MAX if share_mode == "overcommit" else None
-    kept["policy"] = policy.model_copy(
-        update={
-            "share_mode": share_mode,
-            "jobs_per_gpu_max": jobs_max,
-            "postpone": policy.postpone.model_copy(update={"rule": rule, "delays": "jobs"}),
-        }
-    )
-    if looks_ahead:
-        kept |= {"rounds": "whole", "method": "auto", "order": None, "choice": "any", "worth": "rate"}
-        kept |= {"preempts": "never", "elastic": "asked", "apart_max_thousandths": None}
-    else:
-        kept |= {"rounds": "each", "preempts": preempts, "elastic": elastic}
-    if kept["preempts"] == "never":
+    if "rounds" not in fixed:
+        looks_ahead = (
+            bool(scenario.slowdowns)
+            and (share_mode, preempts, elastic) == ("exclusive", "never", "asked")
+            and _num_gpus(scenario) <= LOOKAHEAD_GPUS
+        )
+        kept |= {"rounds": "whole", "method": "auto", "worth": "rate"} if looks_ahead else {"rounds": "each"}
+        rule: Literal["lookahead", "none"] = "lookahead" if looks_ahead else "none"
+        postpone = policy.postpone.model_copy(update={"rule": rule, "delays": "jobs"})
+        policy = policy.model_copy(update={"postpone": postpone})
+    jobs_max = policy.jobs_per_gpu_max or JOBS_PER_GPU_MAX if share_mode == "overcommit" else None
+    kept["policy"] = policy.model_copy(update={"share_mode": share_mode, "jobs_per_gpu_max": jobs_max})
+    if kept["rounds"] == "whole":
+        preempts, elastic = "never", "asked"
+        kept |= {"order": None, "choice": "any", "apart_max_thousandths": None}
+    kept |= {"preempts": preempts, "elastic": elastic}
+    if preempts == "never":
         kept["restarts_max_thousandths"] = None
-    return Scheduling.model_validate({**kept, "adapts": False})
+    return Scheduling.model_validate({**kept, "adapts": False, "fixed": ()})
 
 
 def share_mode_for(scenario: Scenario) -> ShareMode:

@@ -88,6 +88,11 @@ def _by_array(context: QueueContext) -> JobQueue:
     return JobArrayQueue(context.scenario.cluster, context.arrays)
 
 
+def _by_urgency(context: QueueContext) -> JobQueue:
+    scheduling = context.scheduling
+    return UrgencyQueue(context.scenario, scheduling.goals, until_end=scheduling.preempts == "never")
+
+
 QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry(
     ORDER_NAMES,
     {
@@ -95,7 +100,7 @@ QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry(
         "priority": QueueOrder(lambda context: SortedQueue(by_aged_priority(context.scheduling.aging_ms))),
         "srtf": sorted_by(by_run_time, lacks_run_time),
         "srsf": sorted_by(by_service, lacks_run_time),
-        "urgency": QueueOrder(lambda context: UrgencyQueue(context.scenario, context.scheduling.goals), lacks_run_time),
+        "urgency": QueueOrder(_by_urgency, lacks_run_time),
         "min_min": sorted_by(by_completion, lacks_completion_time),
         "arrival_ect": sorted_by(by_arrival_and_completion, lacks_completion_time),
         "swaf": sorted_by(by_allowance, lacks_latency),

@@ -1,4 +1,4 @@
-"""A queue by urgency over GPU time, where a job's urgency is what a second of its delay costs the policy's goals."""
+"""A queue by urgency over GPU or run time: a job's urgency is what a second of its delay costs the policy's goals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from placeopt.simulation.scheduling.placement_amounts import (
 from placeopt.simulation.scheduling.waiting_queue import JobQueue
 
 QUIET_GAPS = 20
-"""No more arrivals are expected when none came for this many times their mean distance."""
+"""No more arrivals are expected when none came for this many times their mean distance, ..."""
+QUIET_PART = 10
+"""... nor for this part of the time over which they came: lulls of real traces are as long as an hour of a day."""
 UNKNOWN_MS = 10**13
 """Run time of a job that states none: it comes after all others."""
 
@@ -47,14 +49,18 @@ class WaitingJob:
 
 class UrgencyQueue(JobQueue):
     """
-    Services first, the highest priority and then the earliest first; then the highest urgency / GPU time.
+    Services first, the highest priority and then the earliest first; then the highest urgency over GPU time.
+
+    Over run time instead if ``until_end``: no job is stopped, so one that starts keeps its node from jobs that need all
+    of it for as long as it runs, on however few GPUs.
 
     GPU time of what takes more of the cluster's CPU or memory than of its GPUs: that of the GPUs that go with it. The
     urgency by each goal is stated at `placeopt.model.scheduling.Goals`. A job is expected to end last if no more
     arrivals are expected and it takes longer than all jobs that are left would take on all GPUs.
     """
 
-    def __init__(self, scenario: Scenario, goals: Goals) -> None:
+    def __init__(self, scenario: Scenario, goals: Goals, *, until_end: bool = False) -> None:
+        self._until_end = until_end
         self._total = cluster_amounts(scenario.cluster)
         self._num_gpus = max(1, self._total[0] // 1000)
         self._services = {arrival.job.id for arrival in scenario.arrivals if arrival.service}
@@ -140,7 +146,7 @@ class UrgencyQueue(JobQueue):
     def _drain(self) -> float:
         """Return how long all work that is left takes on all GPUs, in ms; infinite while arrivals are expected."""
         first, last = self._arrived_ms
-        if self._now_ms - last < QUIET_GAPS * (last - first) / max(1, len(self._seen) - 1):
+        if self._now_ms - last < (last - first) * max(QUIET_GAPS / max(1, len(self._seen) - 1), 1 / QUIET_PART):
             return float("inf")
         work = sum(entry.work_ms for entry in self._waiting.values() if not entry.is_service)
         work += sum(max(0, end - self._now_ms) * milli // 1000 for end, milli in self._running.values())
@@ -161,7 +167,8 @@ class UrgencyQueue(JobQueue):
     def _key(self, entry: WaitingJob) -> tuple[float, ...]:
         if entry.is_service:
             return (0, -entry.job.priority, entry.job.arrival_ms, entry.number)
-        return (1, -self._urgency(entry) / entry.work_ms, entry.job.arrival_ms, entry.number)
+        cost_ms = entry.work_run_ms if self._until_end else entry.work_ms
+        return (1, -self._urgency(entry) / cost_ms, entry.job.arrival_ms, entry.number)
 
 
 def _run_ms(option: Option) -> int:
