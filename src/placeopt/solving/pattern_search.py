@@ -76,6 +76,8 @@ class PatternSearch:
     """Column generation on one round."""
 
     most_groups: ClassVar[int] = MOST_GROUPS
+    whole_checks: ClassVar[float] = WHOLE
+    placed_checks: ClassVar[float] = PLACED
     simplex: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Options of the linear programs."""
     price: IntArray  # of a bundle of each bundle group, by the last linear program
@@ -98,7 +100,7 @@ class PatternSearch:
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
         self._placed = max(sum(placement is not None for placement in best), 1)
-        self._reserved = WHOLE  # in multiples of these seconds
+        self._reserved = self.whole_checks  # in multiples of these seconds
         self._grid = CELLS, 0.0  # cells of the last grid that proved, and the seconds it took
         self._basis: Basis | None = None
         self._center: IntArray | None = None
@@ -111,7 +113,7 @@ class PatternSearch:
         self._pricing = pricing(self.bundle_groups, self.states, "up", self._check_time)
 
     def _group(self, merged: MergedBundles) -> IntArray:
-        """Find bundle groups and states, of which there are at most ``most_groups`` groups; return that of each state."""
+        """Find bundle groups and states; return the group of each state."""
         self.bundle_groups = bundle_groups_of(self.context.problem, merged)
         self.states = node_states_of(self.context.base, self.bundle_groups)
         groups = state_groups_of(self.states, self.most_groups)
@@ -197,7 +199,7 @@ class PatternSearch:
 
     def dive(self) -> None:
         """Round the mix to integers, as far as time permits: jobs of several bundles first, then large parts."""
-        self._reserved = PLACED
+        self._reserved = self.placed_checks
         with suppress(OutOfTime):
             self._dive()
 
@@ -284,7 +286,7 @@ class PatternSearch:
 
         ``finely``: On finer grids, once nothing else is to be done.
         """
-        self._reserved = 0 if finely else PLACED
+        self._reserved = 0 if finely else self.placed_checks
         budget = self.context.budget
         with suppress(OutOfTime):
             for cells in GRIDS[1:] if finely else GRIDS[:1]:

@@ -15,7 +15,7 @@ from placeopt.problem import Problem
 from placeopt.solving import pattern_search, sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Accepted
-from placeopt.solving.pattern_search import MOST_ROUNDS, SMOOTHING, PatternSearch
+from placeopt.solving.pattern_search import SMOOTHING, PatternSearch
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.bound import BESIDE_PRODUCT
 from placeopt.solving.stages.node_patterns import offer_mix
@@ -24,13 +24,18 @@ GROUPS = 30
 """Groups of node states: programs of a few milliseconds, and no worse a mix of 1,000 nodes than with single states."""
 COARSE_CELLS, COARSE_CLOSE = 2000, 1e-3
 """Cells of the grid that patterns are first priced on, until the mix is so close to what its prices bound there."""
-RESERVES, CHECK_SHARE = 2.0, 0.5
+MOST_ROUNDS = 300
+"""Most linear programs: 40 at 1,000 nodes, 150 at 12,500."""
+RESERVES = (6.5, 10.0)
 """
-Time left from which the stage runs, in multiples of what is reserved for the end before anything was offered; and what
-the check of a plan takes of one of them.
+Time left between which the stage runs, in multiples of what is reserved for the end before anything was offered, which
+follows compiling: with less, greedy's plan is better; with more, all of greedy, patterns and costs have their time.
 """
-FAR_MIX = 0.03
-"""Part of the value by which a mix may lag behind the bound of its prices: greedy is that good, and sooner."""
+CHECK_SHARE, WHOLE, PLACED = 0.5, 8.5, 5.0
+"""
+What a check takes of one of them, before one is measured; and in multiples of a check the time reserved for proving,
+making the mix whole and placing its jobs, and for placing alone.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,28 +54,28 @@ class FirstPatterns:
             return "fillings do not know running jobs that may be changed, or shares that do not divide one another"
         if context.greedy.strict or sizes.product(context) < BESIDE_PRODUCT:
             return "greedy takes less time"
-        if not budget.has_left(RESERVES * budget.reserve_s):
-            return "greedy takes less time"
+        if budget.params.deterministic:
+            return "the clock decides whether greedy comes first"
+        if not RESERVES[0] * budget.reserve_s <= budget.left_s < RESERVES[1] * budget.reserve_s:
+            return "greedy takes less time, or there is time for all"
         return None if _is_scarce(problem, context) else "GPUs may suffice for all"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Mix, make the mix whole, place, and prove; nothing where that takes too long."""
-        handover, budget, began = context.handover, context.budget, time.monotonic()
+        handover, began = context.handover, time.monotonic()
         bound, offer = context.bounds.value, None
         try:
             search = _CoarseSearch(context, 0.0)
             if not search.binds:
                 return
             search.mix()
-            if not search.is_worth_rounding:
+            if not search.programs:
                 return
+            search.prove()
             search.dive()
             offer = offer_mix(context, search, gather=False)
-            search.prove(finely=True)
         except PlaceoptError:
-            if offer is None:
-                return
-            budget.stopped()
+            return
         if isinstance(offer, Accepted) and not context.is_far:
             handover.first_pass, handover.first_pass_s = context.incumbent.allocation, time.monotonic() - began
             handover.is_placed = True
@@ -89,7 +94,7 @@ def _is_scarce(problem: Problem, context: SolveContext) -> bool:
 class _CoarseSearch(PatternSearch):
     """Column generation over few groups of states, first on a coarse grid; made whole by single states."""
 
-    most_groups = GROUPS
+    most_groups, whole_checks, placed_checks = GROUPS, WHOLE, PLACED
     simplex = (("simplex_strategy", "4"),)  # HiGHS's number of the primal method: columns come, rows stay
 
     def __init__(self, context: SolveContext, left: float) -> None:
@@ -106,12 +111,7 @@ class _CoarseSearch(PatternSearch):
         """Whether CPU or memory can run out on a node: where only GPUs can, greedy leaves little."""
         return bool(self.states.binding.any())
 
-    @property
-    def is_worth_rounding(self) -> bool:
-        """Whether the mix is close enough to what its prices bound."""
-        return self.programs > 0 and self._least - self.mixed <= FAR_MIX * abs(self.mixed)
-
-    def _check_s(self, jobs: float) -> float:
+    def _check_s(self, _jobs: float) -> float:
         return CHECK_SHARE * self.context.budget.reserve_s
 
     def _generate(self) -> None:
@@ -140,6 +140,7 @@ class _CoarseSearch(PatternSearch):
         self._add_at(self.price)
 
     def _dive(self) -> None:
+        is_close = self._least - self.mixed <= COARSE_CLOSE * self.mixed  # else an integer program seldom ends
         if self.master.fix_gangs(self.values, down=False) and not self._program():
             self.master.fix_gangs(self.values, down=True)
             self._program()
@@ -147,7 +148,7 @@ class _CoarseSearch(PatternSearch):
         self._pricing = self._fine
         self.master, self._basis = self.master.of_single_states(), None
         if self.master.nodes_left and self._again():
-            if self.master.nodes_left > pattern_search.FEW_NODES:
-                self._dive_on()
-            else:
+            if is_close and self.master.nodes_left <= pattern_search.FEW_NODES:
                 self._fill_last_nodes()
+            else:
+                self._dive_on()
