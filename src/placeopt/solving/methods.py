@@ -12,7 +12,6 @@ from placeopt.solving.stage import Block, Stage
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.exact import Exact, LoadRace
-from placeopt.solving.stages.first_patterns import FirstPatterns
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from placeopt.solving.stages.greedy import Greedy
@@ -111,17 +110,7 @@ GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
 FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
 PATTERNS_FIRST = GpuPatternPlans(first=True)
 OF_ROSTER = (CapacityRelaxationBound(share=0.2, first=True), RoundRelaxations(first=True))
-PORTFOLIO = (
-    LookAhead(),
-    *OF_ROSTER,
-    FirstPatterns(),
-    BeginBound(),
-    PATTERNS_FIRST,
-    Greedy(),
-    DrbPlan(),
-    SwafPlan(),
-    *GO_ON,
-)
+PORTFOLIO = (LookAhead(), *OF_ROSTER, BeginBound(), PATTERNS_FIRST, Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
 SEARCH = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from placeopt.formulations.node_patterns import (
     proven_bound,
     state_groups_of,
 )
-from placeopt.formulations.node_patterns.groups import MOST_GROUPS
 from placeopt.formulations.node_patterns.pricing import CELLS
 from placeopt.problem import IntArray
 from placeopt.solvers.result import Basis
@@ -75,11 +73,6 @@ INTEGER_SHARE, INTEGER_WORK, INTEGER_GAP = 0.25, 2.0, CLOSE / 20
 class PatternSearch:
     """Column generation on one round."""
 
-    most_groups: ClassVar[int] = MOST_GROUPS
-    whole_checks: ClassVar[float] = WHOLE
-    placed_checks: ClassVar[float] = PLACED
-    simplex: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Options of the linear programs."""
     price: IntArray  # of a bundle of each bundle group, by the last linear program
     values: np.ndarray  # of its columns
 
@@ -100,7 +93,7 @@ class PatternSearch:
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
         self._placed = max(sum(placement is not None for placement in best), 1)
-        self._reserved = self.whole_checks  # in multiples of these seconds
+        self._reserved = WHOLE  # in multiples of these seconds
         self._grid = CELLS, 0.0  # cells of the last grid that proved, and the seconds it took
         self._basis: Basis | None = None
         self._center: IntArray | None = None
@@ -116,7 +109,7 @@ class PatternSearch:
         """Find bundle groups and states; return the group of each state."""
         self.bundle_groups = bundle_groups_of(self.context.problem, merged)
         self.states = node_states_of(self.context.base, self.bundle_groups)
-        groups = state_groups_of(self.states, self.most_groups)
+        groups = state_groups_of(self.states)
         self.groups = len(np.unique(groups))
         return groups
 
@@ -199,7 +192,7 @@ class PatternSearch:
 
     def dive(self) -> None:
         """Round the mix to integers, as far as time permits: jobs of several bundles first, then large parts."""
-        self._reserved = self.placed_checks
+        self._reserved = PLACED
         with suppress(OutOfTime):
             self._dive()
 
@@ -261,7 +254,6 @@ class PatternSearch:
         budget = self.context.budget
         model = self.master.model(budget.deadline)
         options = replace(budget.options(SIMPLEX_WORK, self._left_s), relax=True, start=self._basis, keep_basis=True)
-        options = replace(options, extra=self.simplex)
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
             budget.note_limit(solution.limit)
@@ -273,12 +265,8 @@ class PatternSearch:
         self.objective = self.master.worth(self.values)
         self._basis = solution.basis
         jobs = len(self.context.problem.running) + self.values[: len(self.job_groups.job_group)].sum()
-        self.check_s = self._check_s(float(jobs))
+        self.check_s = budget.offer_s * max(1.0, float(jobs) / self._placed)
         return True
-
-    def _check_s(self, jobs: float) -> float:
-        """Return the seconds that checking a plan of so many jobs takes."""
-        return self.context.budget.offer_s * max(1.0, jobs / self._placed)
 
     def prove(self, *, finely: bool = False) -> None:
         """
@@ -286,7 +274,7 @@ class PatternSearch:
 
         ``finely``: On finer grids, once nothing else is to be done.
         """
-        self._reserved = 0 if finely else self.placed_checks
+        self._reserved = 0 if finely else PLACED
         budget = self.context.budget
         with suppress(OutOfTime):
             for cells in GRIDS[1:] if finely else GRIDS[:1]:

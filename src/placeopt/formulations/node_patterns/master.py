@@ -65,23 +65,6 @@ class PatternMaster:
         out.used = Counter(self.used)
         return out
 
-    def of_single_states(self) -> PatternMaster:
-        """
-        Return a master of the nodes that are left in which each state is a group of its own.
-
-        Its columns are the patterns that columns of groups give to a state; those of starts stay.
-        """
-        out = self.copy()
-        states, times = np.unique(np.concatenate(self._free), return_counts=True)
-        out._free = [np.full(n, s, dtype=np.int64) for s, n in zip(states.tolist(), times.tolist(), strict=True)]
-        out._single, out._columns, out._seen = np.ones(len(states), dtype=bool), [], set()
-        pairs = [self._free[column.group] * len(self._patterns) + column.choice for column in self._columns]
-        known = np.unique(np.concatenate(pairs)) if pairs else np.zeros(0, dtype=np.int64)
-        group = np.searchsorted(states, known // max(len(self._patterns), 1)).tolist()
-        for g, pattern in zip(group, (known % max(len(self._patterns), 1)).tolist(), strict=True):
-            out._add(g, np.full(len(out._free[g]), pattern, dtype=np.int64))
-        return out
-
     @property
     def nodes_left(self) -> int:
         """Nodes that have no pattern yet."""

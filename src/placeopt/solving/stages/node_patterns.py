@@ -57,7 +57,7 @@ class NodePatterns:
             search.prove()
             if search.mixed > context.incumbent.value:
                 search.dive()
-                offer = offer_mix(context, search, gather=True)
+                offer = _offer(context, search)
             search.prove(finely=True)
             detail = search.summary()
         except PlaceoptError as error:
@@ -69,14 +69,14 @@ class NodePatterns:
         yield StageReport(detail, proved=context.bounds.value < bound, offer=offer)
 
 
-def offer_mix(context: SolveContext, search: PatternSearch, *, gather: bool) -> Offer:
-    """Offer the mix, rounded down and filled up by greedy; ``gather``: bundles of gangs brought closer together."""
+def _offer(context: SolveContext, search: PatternSearch) -> Offer:
+    """Offer the mix, rounded down and filled up by greedy."""
     jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
     deadline = context.budget.heuristic_deadline() - (1 + search.left) * search.check_s
     with gc_paused():
         start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
         filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)
-        if gather and weight_of(context.weighted, Communication):
+        if weight_of(context.weighted, Communication):
             ends = min(deadline, context.budget.heuristic_deadline(GATHER_SHARE))
             filled = gathered(context.problem, filled, context.weighted, stop_at(ends, context.budget.cancelled))
         return context.incumbent.offer(filled)
