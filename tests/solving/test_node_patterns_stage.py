@@ -9,7 +9,7 @@ from placeopt.generators import generate
 from placeopt.model import Plan, Policy
 from placeopt.model.plan import Stage
 from placeopt.model.policy import Changes
-from placeopt.solving.stages import node_patterns
+from placeopt.solving import pattern_search
 
 
 def stage_of(plan: Plan) -> Stage:
@@ -52,7 +52,7 @@ def test_the_last_nodes_are_filled_in_whole_numbers(seed: int, monkeypatch: pyte
         return placeopt.solve(round_, method="patterns", time_limit_s=60, deterministic=True, isolation="thread")
 
     plan = solved()
-    monkeypatch.setattr(node_patterns, "FEW_NODES", 0)
+    monkeypatch.setattr(pattern_search, "FEW_NODES", 0)
     rounded = solved()
     assert violations(round_, plan) == []
     assert plan.levels[0].objective > rounded.levels[0].objective

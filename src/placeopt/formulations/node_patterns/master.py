@@ -47,6 +47,7 @@ class PatternMaster:
         self._single = np.bincount(group) == 1
         self._patterns: list[tuple[tuple[int, int], ...]] = [()]
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+        self._held_by = [np.zeros(len(bundle_groups), dtype=np.int64)]  # of each pattern: its bundles of each group
         self._columns: list[_Column] = []
         self._seen: set[tuple[int, bytes]] = set()
         self._slots = np.zeros(len(bundle_groups), dtype=np.int64)
@@ -106,6 +107,9 @@ class PatternMaster:
         if pairs not in self._numbers:
             self._numbers[pairs] = len(self._patterns)
             self._patterns.append(pairs)
+            held = np.zeros(len(self._bundle_groups), dtype=np.int64)
+            held[list(pattern)] = list(pattern.values())
+            self._held_by.append(held)
         return self._numbers[pairs]
 
     def _add(self, group: int, choice: IntArray) -> bool:
@@ -119,11 +123,11 @@ class PatternMaster:
     def _column(self, group: int, choice: IntArray) -> _Column:
         times = np.bincount(choice)
         parts = int(np.gcd.reduce(times))
-        use: dict[int, int] = {}
-        for number in np.flatnonzero(times).tolist():
-            for k, bundles in self._patterns[number]:
-                use[k] = use.get(k, 0) + bundles * int(times[number]) // parts
-        return _Column(group, choice, parts, use)
+        numbers = np.flatnonzero(times)
+        of_pattern = np.array([self._held_by[number] for number in numbers.tolist()], dtype=np.int64)
+        held = (times[numbers] // max(parts, 1)) @ of_pattern.reshape(len(numbers), len(self._bundle_groups))
+        used = np.flatnonzero(held)
+        return _Column(group, choice, parts, used, held[used])
 
     def model(self, deadline: float = float("inf")) -> LinearModel:
         """
@@ -139,11 +143,13 @@ class PatternMaster:
         )
         size = np.array([len(states) for states in self._free], dtype=np.int64)
         columns = builder.add_variables(0, parts, count=len(parts))
-        entries = [len(column.use) for column in self._columns]
-        pairs = np.array([pair for column in self._columns for pair in column.use.items()], dtype=np.int64)
-        pairs = pairs.reshape(-1, 2)
+        entries = [len(column.used) for column in self._columns]
+        none = np.zeros(0, dtype=np.int64)
+        row, bundles = (
+            np.concatenate([none, *(getattr(column, name) for column in self._columns)]) for name in ("used", "bundles")
+        )
         started = (job_groups.bundle_group, starts, job_groups.bundles)
-        held = (pairs[:, 0], np.repeat(columns, entries), -pairs[:, 1])
+        held = (row, np.repeat(columns, entries), -bundles)
         builder.add_parts(NO_LOWER, self._slots, started, held)
         builder.add_rows(group, columns, size[group] // np.maximum(parts, 1), NO_LOWER, size)
         several = np.bincount(job_groups.job_group, minlength=len(job_groups.jobs)) > 1
@@ -239,13 +245,15 @@ class PatternMaster:
 
 @dataclass(frozen=True)
 class _Column:
-    """A pattern for every free node of a group; in each of ``parts`` equal parts they use ``use`` together."""
+    """A pattern for every free node of a group; in each of ``parts`` equal parts they hold ``bundles`` of ``used``."""
 
     group: int
     choice: IntArray
     """Shape (free nodes,): numbers of patterns."""
     parts: int
-    use: NodePattern
+    used: IntArray
+    """Bundle groups; ``bundles``, of the same shape: how many."""
+    bundles: IntArray
 
 
 RELAXES = (

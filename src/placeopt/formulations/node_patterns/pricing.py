@@ -99,13 +99,17 @@ class PatternPricing:
     def _find(self, tables: _Tables, room: Cell, here: IntArray, out: BestPatterns) -> None:
         """Walk back for one state of a room; its pattern is the best of all that it fits and where it pays the best."""
         here = here[out.pays[here] > 0]
-        while len(here):
-            pattern = tables.pattern(room, tuple(self._room[here[0]].tolist()))
-            need = sum((number * self._need[k] for k, number in pattern.items()), np.zeros(2, dtype=np.int64))
-            fits = (self._room[here] >= need).all(axis=1) & (out.pays[here] == out.pays[here[0]])
-            out.choice[here[fits]] = len(out.patterns)
-            out.patterns.append(pattern)
-            here = here[~fits]
+        order = np.argsort(out.pays[here], kind="stable")
+        ends = np.flatnonzero(np.diff(out.pays[here][order])) + 1
+        for alike in np.split(here[order], ends) if len(here) else ():
+            rest, cells = alike, self._room[alike]
+            while len(rest):
+                pattern = tables.pattern(room, tuple(cells[0].tolist()))
+                need = sum((number * self._need[k] for k, number in pattern.items()), np.zeros(2, dtype=np.int64))
+                fits = (cells >= need).all(axis=1)
+                out.choice[rest[fits]] = len(out.patterns)
+                out.patterns.append(pattern)
+                rest, cells = rest[~fits], cells[~fits]
 
 
 def binding_resources(states: NodeStates) -> IntArray:
