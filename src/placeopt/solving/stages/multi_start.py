@@ -12,6 +12,7 @@ import numpy as np
 
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import greedy
+from placeopt.heuristics.node_refills import serves
 from placeopt.problem import Allocation, IntArray
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
@@ -55,6 +56,8 @@ class MultiStart:
             return "there is no whole pass of greedy that other orders could improve on"
         if context.problem.changeable:
             return "running jobs may be changed"
+        if serves(context.problem):
+            return "nodes are refilled instead"
         product = sizes.product(context)
         if product <= sizes.SIZES.search_product:
             return "the round is small enough for an exact stage"
