@@ -7,8 +7,8 @@ Campaign: in deterministic mode a longer limit never gives a worse plan.
 Solves every round of the library at each limit, and compares (value, cost) and the proven bound with those at shorter
 limits. The clock, which guards deterministic rounds on slow machines, is set `FAR_S` away, so that it hardly ever ends
 one; such a plan depends on the machine and is not compared. With a journal every solve is a line of it, written at
-once, and is not done again, so that a run may be stopped and continued. Ends with code 1 if a limit gave a worse plan or
-a weaker bound than a shorter one.
+once, and is not done again, so that a run may be stopped and continued. Ends with code 1 if a limit gave a worse plan
+or a weaker bound than a shorter one.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def main() -> int:
     parser.add_argument("--limits", default="0.3,1,3,10", help="seconds, ascending")
     parser.add_argument("--most-jobs", type=int, default=12_000)
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--journal", type=Path, help="JSON lines of all solves, added to; what stands there is not solved")
+    parser.add_argument("--journal", type=Path, help="JSON lines of all solves, added to")
     parser.add_argument("--out", type=Path, help="write the table here as well")
     arguments = parser.parse_args()
     journal = Journal(arguments.journal)

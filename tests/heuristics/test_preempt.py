@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+import placeopt
 from helpers.builders import instance, job, machine, node, running
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
-import placeopt
 from placeopt import generate
 from placeopt.check import violations
 from placeopt.heuristics import greedy, make_room

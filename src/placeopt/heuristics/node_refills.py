@@ -1,8 +1,8 @@
 """
 Large neighbourhood search for value alone: a node or two are emptied and filled anew from all that waits.
 
-A step fills the nodes up to `WAYS` times side by side, in arrays, each time by randomised greedy (Hart and Shogan 1987; as
-destroy and repair: Shaw 1998). It suits rounds on which CPU, memory and GPUs bind together: what a node takes is a
+A step fills the nodes up to `WAYS` times side by side, in arrays, each time by randomised greedy (Hart and Shogan 1987;
+as destroy and repair: Shaw 1998). It suits rounds on which CPU, memory and GPUs bind together: what a node takes is a
 vector packing, of which sums over the cluster say little.
 """
 
@@ -33,18 +33,6 @@ SWEEPS = 2
 """Times that every node is refilled alone before pairs take turns with single nodes."""
 GPU = 1000
 """Thousandths of a GPU."""
-
-
-def serves(problem: Problem) -> bool:
-    """Tell whether shares, node resources and kinds of nodes are all that decides what a node takes."""
-    options, gpu_type = problem.options, problem.gpu_type
-    return (
-        problem.shares_bind
-        and problem.jobs_per_gpu in (None, 1)
-        and not problem.policy.queues
-        and not options.gpu_memory_mib.any()
-        and bool((gpu_type[problem.node_gpu_start[problem.gpu_node]] == gpu_type).all())
-    )
 
 
 class NodeRefills:
@@ -108,7 +96,9 @@ class NodeRefills:
         slot = np.arange(int(per_node.max(initial=0)))
         exists = slot < per_node[:, None]
         left = gpu_milli_left(state)
-        self._left = np.full(exists.shape, -1, dtype=np.int64)  # (N, slots) of each GPU, ascending; -1 where is none
+        self._left: IntArray = np.full(
+            exists.shape, -1, dtype=np.int64
+        )  # (N, slots) of each GPU, ascending; -1 where is none
         self._left[exists] = left
         self._left.sort(axis=1)
 
@@ -197,13 +187,15 @@ class NodeRefills:
         None if it was stopped. A filling takes the item of most worth for what it needs at the prices of its resources,
         as long as any fits, and gives it the GPUs that are left fullest.
         """
-        count, rng = WAYS_AT_FIRST if self._swept <= 1 else WAYS, self._rng
+        rng, count = self._rng, WAYS_AT_FIRST if self._swept <= 1 else WAYS
         ways = np.arange(count)
         need, gpus, milli, worth = self._need[pool], self._gpus[pool], self._milli[pool], self._worth[pool]
         prices = self._scarcity * np.exp(PRICE_SPREAD * rng.standard_normal((count, len(self._scarcity))))
         spread = rng.choice(WORTH_SPREADS, (count, 1))
-        rank = worth * np.exp(spread * rng.standard_normal((count, len(pool)))) / np.maximum(
-            prices @ self._size[pool].T, 1e-12
+        rank = (
+            worth
+            * np.exp(spread * rng.standard_normal((count, len(pool))))
+            / np.maximum(prices @ self._size[pool].T, 1e-12)
         )
         open_ = np.ones(rank.shape, dtype=bool)  # (ways, pool): items of jobs that are not taken yet
         total = np.zeros(count, dtype=np.int64)
@@ -241,8 +233,8 @@ class NodeRefills:
             same: BoolArray = np.arange(len(pool)) == best[:, None]
             return same
         jobs = self._job[pool]
-        same = jobs == jobs[best][:, None]
-        return same
+        equal: BoolArray = jobs == jobs[best][:, None]
+        return equal
 
 
 def _take_gpus(left: IntArray, gpus: IntArray, milli: IntArray) -> None:

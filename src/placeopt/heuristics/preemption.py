@@ -34,7 +34,7 @@ def make_room(
     stop_at_first_failure: bool = False,
 ) -> Allocation:
     """
-    Place waiting jobs of ``allocation`` where running ones are preempted, shrunk or moved for less than what that gains.
+    Place waiting jobs of ``allocation`` where running ones are moved, shrunk or preempted for less than that gains.
 
     ``allocation`` is the result of greedy, ``order`` the waiting jobs, of which placed ones are skipped; the rest is as
     in ``greedy``. For each job: the cost of one, two, ... of its bundles on every node, victims taken by their loss per

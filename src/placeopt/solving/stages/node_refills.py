@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.formats.gc_pause import gc_paused
-from placeopt.heuristics.node_refills import NodeRefills, serves
+from placeopt.heuristics.node_refills import NodeRefills
+from placeopt.problem.free_capacity import room_decides
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
@@ -44,7 +45,7 @@ class RefillNodes:
             return "the plan is close to the bound"
         if context.greedy.shape != "value" or context.greedy.strict:
             return "the method does not choose jobs and options by their value"
-        return None if serves(context.problem) else "more than shares and node resources decides what a node takes"
+        return None if room_decides(context.problem) else "more than shares and resources decides what a node takes"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Refill nodes until time or work ends it, or nothing is gained."""
