@@ -39,7 +39,7 @@ class NodeRefills:
     """
     A plan whose value only grows. Jobs of several bundles, and running ones, stay where ``allocation`` has them.
 
-    An item is a waiting job in one of its options that one node takes whole; P items, R resources that any item needs.
+    An item is a waiting job in one of its options that one node takes whole, wherever that is; P items, R resources that any item needs.
     The same ``seed`` makes the same steps. ``stop`` is polled while nodes are filled; a step that it ends does nothing.
     """
 
@@ -50,6 +50,7 @@ class NodeRefills:
         self._rng = np.random.default_rng(seed)
         options = problem.options
         single = (options.bundles == 1) & (options.value > 0) & options.node_class_ok.any(axis=1)
+        single &= [not splits for splits in options.splits]
         able = [placement is None or bool(single[placement.option]) for placement in allocation]
         of_job = {
             job: [o for o in problem.options_of(job) if single[o]]

@@ -13,7 +13,7 @@ from placeopt.problem.free_capacity import room_decides
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
-FIRST_STEPS, STEPS_PER_SECOND = 100, 30
+FIRST_STEPS, STEPS_PER_SECOND = 30, 30
 """Steps in deterministic mode, of 1 to 5 ms each: at first, and per second of the time limit."""
 STALL, STALL_PER_NODE = 50, 10
 """Steps in a row without more value before the stage ends."""
