@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from itertools import count
+from itertools import count, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -91,7 +91,7 @@ def test_a_pass_that_is_cut_short_goes_on_by_class() -> None:
     assert set(late.not_reached) == set(order.tolist())
     seconds = seconds_to_fill(problem, order)
     assert len(seconds) == len(order)
-    assert all(after <= before for before, after in zip(seconds, seconds[1:], strict=False))
+    assert all(after <= before for before, after in pairwise(seconds))
     never = greedy(problem, order, deadline=float("inf"), fill=True)
     assert never.by_class == 0
     assert not never.not_reached

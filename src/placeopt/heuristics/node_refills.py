@@ -39,7 +39,8 @@ class NodeRefills:
     """
     A plan whose value only grows. Jobs of several bundles, and running ones, stay where ``allocation`` has them.
 
-    An item is a waiting job in one of its options that one node takes whole, wherever that is; P items, R resources that any item needs.
+    An item is a waiting job in one of its options that one node takes whole, wherever that is. There are P items, and R
+    resources that any of them needs.
     The same ``seed`` makes the same steps. ``stop`` is polled while nodes are filled; a step that it ends does nothing.
     """
 
