@@ -1,5 +1,7 @@
 """
-Gaps against the time limit: ``python bench/anytime.py --points FILE [--limits S ...] [--lists NAME ...] [--out FILE.md]``.
+Gaps against the time limit.
+
+    python bench/anytime.py --points FILE [--limits S ...] [--lists NAME ...] [--rounds PATTERN] [--out FILE.md]
 
 ``--rounds`` takes those whose name matches a pattern, ``--estimate`` only says how long what is missing takes at most.
 
