@@ -1,9 +1,14 @@
 """
-Gaps against the time limit: ``python bench/anytime.py [--limits S ...] [--lists NAME ...] [--out FILE.md]``.
+Gaps against the time limit.
+
+    python bench/anytime.py --points FILE [--limits S ...] [--lists NAME ...] [--rounds PATTERN] [--out FILE.md]
+
+``--rounds`` takes those whose name matches a pattern, ``--estimate`` only says how long what is missing takes at most.
 
 Every round is solved by ``auto`` in a warm `Engine` under every limit, shortest first, after a solve of 0.1 s that is
 not counted. Each solve is a line of ``--points``, written at once; what stands there is not solved again, so that a
-table can be made in parts: by lists, by limits, or after an interruption. A limit longer than one at which the plan is
+table can be made in parts: by lists, by rounds, by limits, or after an interruption. Only rounds with points at all
+limits are in table and figure. A limit longer than one at which the plan is
 proven optimal is not run: it gives the same plan.
 
 The best value and, among plans of that value, the least cost of any limit are what all limits are held against.
@@ -23,6 +28,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -162,22 +168,29 @@ class Curve:
         return next((point.limit_s for point in self.points if point.optimal), None)
 
 
-def rounds(lists: tuple[str, ...]) -> Iterator[Instance]:
-    """Yield the stored rounds of some lists, and the generated ones."""
+def rounds(lists: tuple[str, ...], pattern: str = "*") -> Iterator[Instance]:
+    """Yield the stored rounds of some lists, and the generated ones, whose names match ``pattern``."""
     for entry in read_sets([name for name in lists if name != GENERATED], ROOT):
-        instance = read_instance(entry.there())
-        if len(instance.jobs) <= MOST_JOBS:
-            yield instance
+        if fnmatch(entry.name, pattern):
+            instance = read_instance(entry.there())
+            if len(instance.jobs) <= MOST_JOBS:
+                yield instance
     if GENERATED in lists:
         for spec, jobs, nodes, gpus, seed in FAMILIES:
-            yield generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
+            if fnmatch(f"{spec}-{jobs}x{nodes}x{gpus}-s{seed}", pattern):
+                yield generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
+
+
+def limits_missing(limits: tuple[float, ...], known: list[Point]) -> list[float]:
+    """Return the limits that are neither known nor longer than one that proved the plan optimal."""
+    there = {point.limit_s for point in known}
+    enough = min((point.limit_s for point in known if point.optimal), default=float("inf"))
+    return [limit for limit in limits if limit not in there and limit < enough]
 
 
 def measure(engine: Engine, instance: Instance, limits: tuple[float, ...], known: list[Point]) -> Iterator[Point]:
-    """Solve a round under every limit that is neither known nor longer than one that proved the plan optimal."""
-    there = {point.limit_s for point in known}
-    enough = min((point.limit_s for point in known if point.optimal), default=float("inf"))
-    missing = [limit for limit in limits if limit not in there and limit < enough]
+    """Solve a round under every limit that is missing, until one proves the plan optimal."""
+    missing = limits_missing(limits, known)
     if missing:
         engine.solve(instance.model_copy(), time_limit_s=0.1)
     for limit in missing:
@@ -196,6 +209,8 @@ def read_points(path: Path) -> dict[str, list[Point]]:
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
             for line in csv.DictReader(file):
+                if None in line.values():  # a run was stopped while it wrote this line
+                    continue
                 point = Point.read(line)
                 found.setdefault(point.round, []).append(point)
     return found
@@ -248,15 +263,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--limits", type=float, nargs="+", default=LIMITS_S)
     parser.add_argument("--lists", nargs="*", default=LISTS)
+    parser.add_argument("--rounds", default="*", help="pattern of names, as of files")
+    parser.add_argument("--estimate", action="store_true", help="say how long the rest takes at most, and end")
     parser.add_argument("--points", type=Path, required=True, help="CSV of all solves, added to")
     parser.add_argument("--out", type=Path, help="write table and figure of all points")
     arguments = parser.parse_args()
     limits, found = tuple(sorted(arguments.limits)), read_points(arguments.points)
+    if arguments.estimate:
+        names = [instance.name for instance in rounds(tuple(arguments.lists), arguments.rounds)]
+        missing = [limits_missing(limits, found.get(name, [])) for name in names]
+        seconds = sum(sum(some) + (len(some) + 1) * PAUSE_S for some in missing)
+        print(
+            f"{sum(map(len, missing))} solves of {sum(map(bool, missing))} rounds, at most {seconds / 60:.0f} minutes"
+        )
+        return
     with Engine() as engine, arguments.points.open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if not found:
             writer.writerow(Point._fields)
-        for instance in rounds(tuple(arguments.lists)):
+        for instance in rounds(tuple(arguments.lists), arguments.rounds):
             points = found.setdefault(instance.name, [])
             for point in measure(engine, instance, limits, list(points)):
                 points.append(point)
@@ -269,9 +294,10 @@ def main() -> None:
 
 
 def curves(found: dict[str, list[Point]]) -> list[Curve]:
-    """Return the curves of all rounds at all limits of any."""
+    """Return the curves of the rounds that have points at all limits of any."""
     limits = tuple(sorted({point.limit_s for points in found.values() for point in points}))
-    return [Curve.of(name, points, limits) for name, points in found.items()]
+    made = [Curve.of(name, points, limits) for name, points in found.items()]
+    return [curve for curve in made if len(curve.points) == len(limits)]
 
 
 def text(found: dict[str, list[Point]]) -> str:

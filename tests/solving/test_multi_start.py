@@ -1,4 +1,8 @@
-"""Stage ``multi-start``: more passes of greedy, only where they may help, the same in deterministic mode."""
+"""
+Stage ``multi-start``: more passes of greedy, only where they may help, the same in deterministic mode.
+
+A queue of the policy without a limit keeps stage ``refills`` away, which is there for rounds without queues.
+"""
 
 import pytest
 
@@ -6,12 +10,14 @@ import placeopt
 from placeopt import generate
 from placeopt.check import violations
 from placeopt.model import Instance
+from placeopt.model.policy import Queue
 from placeopt.solving.methods import METHODS, solver_method
 from placeopt.solving.stages.multi_start import MultiStart
 
 
 def of_resources(seed: int, jobs: int = 120, nodes: int = 10) -> Instance:
-    return generate("resources", jobs=jobs, nodes=nodes, gpus=8, seed=seed)
+    made = generate("resources", jobs=jobs, nodes=nodes, gpus=8, seed=seed)
+    return made.model_copy(update={"policy": made.policy.model_copy(update={"queues": (Queue(id="any"),)})})
 
 
 @pytest.fixture(autouse=True)

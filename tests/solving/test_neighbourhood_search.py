@@ -78,8 +78,9 @@ def test_auto_searches_where_fillings_stay_far_from_the_bound() -> None:
     """Several resources bind, only value counts, and shares are many: fillings of GPUs come to nothing there."""
     round_ = generate("resources", jobs=60, nodes=8, gpus=8, seed=1)
     plan = placeopt.solve(round_, time_limit_s=5, deterministic=True)
-    made = [stage.name for stage in plan.stages if stage.outcome == "improved"]
-    assert [name for name in made if name != "multi-start"][:2] == ["heuristic", "search"]
+    order = [stage.name for stage in plan.stages if stage.outcome != "skipped"]
+    assert "search" in order
+    assert "counts-value" not in order or order.index("search") < order.index("counts-value")
     near = generate("planted", jobs=80, nodes=6, gpus=8, seed=1)
     names = [stage.name for stage in placeopt.solve(near, time_limit_s=5, deterministic=True).stages]
     assert names.index("counts-value") < names.index("search")

@@ -1,15 +1,21 @@
 """The stage ``patterns``: a better plan, a bound, and where it stands aside."""
 
+from typing import Any
+
 import pytest
 
 import placeopt
 from helpers.builders import instance, job, machine, running
 from placeopt.check import violations
 from placeopt.generators import generate
+from placeopt.heuristics.swaps import gathered
 from placeopt.model import Plan, Policy
 from placeopt.model.plan import Stage
 from placeopt.model.policy import Changes
+from placeopt.problem import Allocation, Problem
 from placeopt.solving import pattern_search
+from placeopt.solving.pattern_charges import SMALL_NODES
+from placeopt.solving.stages import node_patterns
 
 
 def stage_of(plan: Plan) -> Stage:
@@ -80,3 +86,31 @@ def test_cut_by_time_it_keeps_what_it_has() -> None:
     round_ = generate("varied", jobs=2000, nodes=200, gpus=4, seed=2)
     plan = placeopt.solve(round_, method="patterns", time_limit_s=0.3)
     assert violations(round_, plan) == []
+
+
+def test_a_round_of_many_nodes_does_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above 256 nodes bundles are merged, an integer program fills the last nodes, and bundles of gangs are swapped."""
+    round_ = generate("varied", jobs=1400, nodes=SMALL_NODES + 8, gpus=4, seed=3)
+    swapped, integers = [], []
+
+    def nearer(problem: Problem, allocation: Allocation, *rest: Any) -> Allocation:
+        found = gathered(problem, allocation, *rest)
+        swapped.append(found != allocation)
+        return found
+
+    def with_integers(search: Any) -> Any:
+        integers.append(whole := search.solve_integers())
+        return whole
+
+    monkeypatch.setattr(node_patterns, "gathered", nearer)
+    search = pattern_search.PatternSearch
+    monkeypatch.setattr(search, "solve_integers", search._integers, raising=False)
+    monkeypatch.setattr(search, "_integers", with_integers)
+    plans = [
+        placeopt.solve(round_, method="patterns", time_limit_s=600, threads=threads, deterministic=True)
+        for threads in (1, 2)
+    ]
+    assert swapped == [True, True]
+    assert len(integers) >= 2
+    assert plans[0].limit != "time"
+    assert plans[0].model_dump_json() == plans[1].model_dump_json()

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.class_fill import fill_by_class, seconds_to_fill
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
@@ -19,6 +20,8 @@ from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
+PACE_AFTER = 32
+"""Jobs after which it is known how long a job takes."""
 
 
 class Chooser(Protocol):
@@ -56,10 +59,11 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Score
 
 @dataclass(frozen=True)
 class GreedyResult:
-    """The allocation, and the jobs that were not reached before the deadline."""
+    """The allocation, the jobs that were not reached before the deadline, and how many were placed by class."""
 
     allocation: Allocation
     not_reached: tuple[int, ...]
+    by_class: int = 0
 
 
 def greedy(
@@ -73,6 +77,7 @@ def greedy(
     start: Allocation | None = None,
     seed: int = 0,
     chooser: Callable[[State], Chooser] | None = None,
+    fill: bool = False,
 ) -> GreedyResult:
     """
     Place the jobs of ``order`` one after the other, each in its most valuable option that fits.
@@ -97,11 +102,14 @@ def greedy(
         For scores that draw.
     chooser
         Makes what chooses the places, instead of ``score``.
+    fill
+        Whether the pass ends early enough for the rest of the queue to be placed by class (`fill_by_class`) by the
+        deadline.
 
     Returns
     -------
     GreedyResult
-        The allocation, and the jobs that were not reached before the deadline.
+        The allocation, the jobs that were not reached before the deadline, and how many were placed by class.
 
     Notes
     -----
@@ -114,16 +122,18 @@ def greedy(
     else:
         chosen = chooser(state)
     failed_classes: set[int] = set()
+    fill_s = seconds_to_fill(problem, order) if fill and deadline < float("inf") else []
+    began = time.monotonic()
     for position, job in enumerate(order.tolist()):
-        if over():
-            return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
+        if over() or (position >= PACE_AFTER and fill_s and _is_slow(began, position, deadline, fill_s)):
+            return _cut_short(state, order[position:], over, fill=fill)
         if state.placements[job] is not None:
             continue
         k = int(problem.job_class[job])
         try:
             placement = None if k in failed_classes else chosen.place(job)
         except OutOfTime:
-            return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
+            return _cut_short(state, order[position:], over, fill=fill)
         if placement is None:
             failed_classes.add(k)
             if stop_at_first_failure:
@@ -133,6 +143,25 @@ def greedy(
         for node in dict.fromkeys(placement.nodes):
             chosen.changed(node)
     return GreedyResult(state.allocation(), ())
+
+
+def _is_slow(began: float, position: int, deadline: float, fill_s: list[float]) -> bool:
+    """Tell whether no more than the time to place the rest by class is left, and greedy would take longer."""
+    now = time.monotonic()
+    rest_s = (now - began) / position * (len(fill_s) - position)
+    return deadline - now <= fill_s[position] < rest_s
+
+
+def _cut_short(state: State, rest: IntArray, over: Callable[[], bool], *, fill: bool) -> GreedyResult:
+    """Return the result where the clock leaves the jobs ``rest``."""
+    waiting = rest[[state.placements[job] is None for job in rest.tolist()]]
+    if not fill:
+        return GreedyResult(state.allocation(), tuple(waiting.tolist()))
+    placed, missed = fill_by_class(state, waiting, over)
+    allocation = list(state.placements)
+    for job, placement in placed.items():
+        allocation[job] = placement
+    return GreedyResult(tuple(allocation), tuple(missed), len(placed))
 
 
 def stop_at(deadline: float, cancelled: Callable[[], bool] | None) -> Callable[[], bool]:

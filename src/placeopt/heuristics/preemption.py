@@ -14,7 +14,7 @@ from placeopt.heuristics.greedy import place
 from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.problem.changes import keeps_limits, part_of, submission_order
+from placeopt.problem.changes import keeps_limits, part_of, restarted, submission_order
 from placeopt.terms.objective import start_value
 from placeopt.terms.rules import fits
 from placeopt.terms.rules.spread import domain_of_nodes
@@ -34,26 +34,33 @@ def make_room(
     stop_at_first_failure: bool = False,
 ) -> Allocation:
     """
-    Place jobs that wait in ``allocation`` where running ones are preempted or shrunk for less than what that gains.
+    Place waiting jobs of ``allocation`` where running ones are moved, shrunk or preempted for less than that gains.
 
     ``allocation`` is the result of greedy, ``order`` the waiting jobs, of which placed ones are skipped; the rest is as
     in ``greedy``. For each job: the cost of one, two, ... of its bundles on every node, victims taken by their loss per
     GPU; the nodes or domains by the sum. On the cheapest few the victims are taken, those that the job does not need
-    are put back, the dearest first, and it is placed. No job is moved. A class that failed once is not tried again.
+    are put back, the dearest first, and it is placed. Where victims are moved, they then get other places, those with
+    most GPUs first. A class that failed once is not tried again.
+
+    One pass only moves, of which nothing but the price is lost; one after it preempts and shrinks what was not moved.
     """
-    round_ = _PreemptionSearch(problem, allocation, score)
-    failed_classes: set[int] = set()
-    for job in order.tolist():
-        if round_.state.placements[job] is not None:
+    for moving, victims in ((True, problem.may_move), (False, problem.may_shrink | problem.may_preempt)):
+        if not victims:
             continue
-        if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
-            break
-        k = int(problem.job_class[job])
-        if k in failed_classes or not round_.admit(job):
-            failed_classes.add(k)
-            if stop_at_first_failure:
+        search = _PreemptionSearch(problem, allocation, score, victims, moving=moving)
+        failed_classes: set[int] = set()
+        for job in order.tolist():
+            if search.state.placements[job] is not None:
+                continue
+            if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
                 break
-    return round_.state.allocation()
+            k = int(problem.job_class[job])
+            if k in failed_classes or not search.admit(job):
+                failed_classes.add(k)
+                if stop_at_first_failure:
+                    break
+        allocation = search.state.allocation()
+    return allocation
 
 
 @dataclass(frozen=True)
@@ -68,16 +75,19 @@ class _Victim:
 class _PreemptionSearch:
     """The state of the pass: placements, victims by node, and the cost of bundles there."""
 
-    def __init__(self, problem: Problem, allocation: Allocation, score: str) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: Problem, allocation: Allocation, score: str, victims: frozenset[int], *, moving: bool
+    ) -> None:
+        """``victims``: running jobs that may go; ``moving``: whether they get other places."""
+        self.problem, self.moving = problem, moving
         self.state = State(problem)
         self.state.load(allocation)
         self.candidates = Candidates(self.state, score_named(score, problem))
-        self.order = submission_order(problem)
+        self.order = [] if moving else submission_order(problem)
         self.victims: dict[int, _Victim] = {}
         self.on_node: dict[int, list[_Victim]] = {}
         density: dict[int, float] = {}
-        for job in sorted(problem.may_shrink | problem.may_preempt):
+        for job in sorted(victims):
             priced = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
             if priced:
                 density[job], _, self.victims[job] = min(priced)
@@ -104,8 +114,10 @@ class _PreemptionSearch:
         return False
 
     def _reductions(self, job: int) -> list[_Victim]:
-        """Return the ways to reduce the job: as a whole, or down to the first workers of its minimum."""
+        """Return the ways to make room: the job as a whole, or down to the first workers of its minimum."""
         problem, options, held = self.problem, self.problem.options, self.problem.running[job]
+        if self.moving:
+            return [_Victim(job, None, problem.policy.changes.move_price)]
         kept = start_value(problem, job, held)
         out = [_Victim(job, None, kept)] if job in problem.may_preempt else []
         if job in problem.may_shrink:
@@ -214,14 +226,30 @@ class _PreemptionSearch:
         undo = self._apply([Move(victim.job, victim.left) for victim in victims])
         if place(self.candidates, job) is not None:
             dearest_first = sorted(victims, key=lambda v: (-v.loss, v.job))
-            lost = sum(v.loss for v in dearest_first if not self._restore_victim(job, v, undo))
+            gone = [victim for victim in dearest_first if not self._restore_victim(job, victim, undo)]
             placement = place(self.candidates, job)
             undo += self._apply([Move(job, placement)])
-            gained = 0 if placement is None else int(self.problem.options.value[placement.option]) - lost
-            if gained > 0 and keeps_limits(self.problem, self.state.allocation()):
+            lost = self._lost(gone, undo)
+            gained = 0 if placement is None else int(self.problem.options.value[placement.option])
+            if lost is not None and gained > lost and keeps_limits(self.problem, self.state.allocation()):
                 return True
         self._apply(undo[::-1])
         return False
+
+    def _lost(self, victims: list[_Victim], undo: list[Move]) -> int | None:
+        """Return the loss by victims that are gone; those that move get other places first, None if one has none."""
+        if not self.moving:
+            return sum(victim.loss for victim in victims)
+        problem, lost, running = self.problem, 0, self.problem.running
+        milli = problem.options.total_milli
+        for victim in sorted(victims, key=lambda v: (-int(milli[running[v.job].option]), v.job)):
+            found = place(self.candidates, victim.job)
+            if found is None:
+                return None
+            moved = restarted(problem, victim.job, found)
+            undo += self._apply([Move(victim.job, moved)])
+            lost += start_value(problem, victim.job, running[victim.job]) - start_value(problem, victim.job, moved)
+        return lost
 
     def _restore_victim(self, job: int, victim: _Victim, undo: list[Move]) -> bool:
         """Put the victim back, if the job finds its room all the same."""

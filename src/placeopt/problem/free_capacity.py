@@ -67,6 +67,23 @@ def only_shares_bind(state: State) -> bool:
     return bool((state.node_free >= of_node[:, None] * demand).all() and (state.gpu_free_memory >= left * memory).all())
 
 
+def room_decides(problem: Problem) -> bool:
+    """
+    Tell whether classes of nodes, node resources and GPU shares are all that decides which single bundles a node takes.
+
+    Splits, and what only jobs on several nodes meet, are other limits.
+    """
+    options, gpu_type = problem.options, problem.gpu_type
+    return (
+        problem.shares_bind
+        and problem.jobs_per_gpu in (None, 1)
+        and not problem.policy.queues
+        and problem.policy.postpone.rule != "utility"
+        and not options.gpu_memory_mib.any()
+        and bool((gpu_type[problem.node_gpu_start[problem.gpu_node]] == gpu_type).all())
+    )
+
+
 def usable_gpus(state: State, option: int) -> BoolArray:
     """Shape (G,): GPUs that can take one more job in ``option`` now."""
     options = state.problem.options

@@ -93,6 +93,7 @@ class GreedyRule:
             stop_at_first_failure=self.strict,
             seed=seed,
             chooser=None if self.chooser is None else CHOOSERS[self.chooser],
+            fill=self.chooser is None and not self.strict,
         )
 
     def fill_up(self, problem: Problem, budget: Budget, start: Allocation, deadline: float | None = None) -> Allocation:

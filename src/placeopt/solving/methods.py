@@ -22,6 +22,7 @@ from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.multi_start import MultiStart
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
 from placeopt.solving.stages.node_patterns import NodePatterns
+from placeopt.solving.stages.node_refills import RefillNodes
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
 from placeopt.solving.stages.relaxations import CapacityRelaxationBound, CostRelaxationBound
 from placeopt.solving.stages.rounding import RoundRelaxations
@@ -93,6 +94,7 @@ REPEATED = (
     Block,
     DrbPlan,
     SwafPlan,
+    RefillNodes,
     GpuPatternPlans,
     BranchAndPrice,
     CapacityRelaxationBound,
@@ -178,6 +180,7 @@ METHODS: dict[str, Method] = {
             *PORTFOLIO,
             TrivialProof(),
             Bound(),
+            RefillNodes(),
             MultiStart(),
             GpuPatternPlans(before_exact="counts"),
             NodePatterns(before_exact=True, before_cost=True),

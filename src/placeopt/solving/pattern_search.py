@@ -66,7 +66,7 @@ FEW_NODES = 256
 """Nodes that a mix may leave for an integer program: 100 to 140 of 1,000 in `varied`, which takes 0.1 to 0.3 s."""
 INTEGER_TRIES = 4
 """How often it is tried, each time after one more step of rounding: in a third of rounds the first one does not end."""
-INTEGER_SHARE, INTEGER_WORK, INTEGER_GAP = 0.25, 2.0, CLOSE / 20
+INTEGER_SHARE, INTEGER_WORK, INTEGER_GAP = 0.25, 0.2, CLOSE / 20
 """Part of the time left that each try may take, its work in deterministic mode, and the gap at which it may end."""
 
 

@@ -23,7 +23,7 @@ from placeopt.terms.rules import fits
 
 @dataclass(frozen=True)
 class MakeRoom:
-    """Goes on from greedy's allocation by preempting and shrinking running jobs, as the policy lets it."""
+    """Goes on from greedy's allocation by preempting, shrinking and moving running jobs, as the policy lets it."""
 
     name: ClassVar[str] = "make-room"
     uses_solver: ClassVar[bool] = False
@@ -31,8 +31,8 @@ class MakeRoom:
     """Part of the time left that it may take; later stages find more."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where running jobs may shrink or be preempted, after a whole pass of greedy by value."""
-        if not (context.problem.may_shrink or context.problem.may_preempt):
+        """Only where running jobs may be changed, after a whole pass of greedy by value."""
+        if not context.problem.changeable:
             return "no running job may make room"
         if context.handover.first_pass is None:
             return "greedy did not reach all jobs"
@@ -54,7 +54,7 @@ class MakeRoom:
                 stop_at_first_failure=rule.strict,
             )
             offer = context.incumbent.offer(revised)
-        yield StageReport("preempting and shrinking running jobs", offer=offer)
+        yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,9 @@ class Greedy:
             budget.note_limit("time")
         else:
             handover.first_pass = result.allocation
-        cut = f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
+        if result.by_class:
+            budget.note_limit("time")
+        cut = f", {result.by_class} jobs placed by class" if result.by_class else ""
+        cut += f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
         name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)
         yield StageReport(f"{name} in order {rule.order}{cut}", "improved", offer=offer)

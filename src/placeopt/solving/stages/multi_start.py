@@ -13,6 +13,7 @@ import numpy as np
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import greedy
 from placeopt.problem import Allocation, IntArray
+from placeopt.problem.free_capacity import room_decides
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
@@ -55,6 +56,8 @@ class MultiStart:
             return "there is no whole pass of greedy that other orders could improve on"
         if context.problem.changeable:
             return "running jobs may be changed"
+        if room_decides(context.problem):
+            return "nodes are refilled instead"
         product = sizes.product(context)
         if product <= sizes.SIZES.search_product:
             return "the round is small enough for an exact stage"
