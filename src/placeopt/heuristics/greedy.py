@@ -114,14 +114,13 @@ def greedy(
     else:
         chosen = chooser(state)
     failed_classes: set[int] = set()
-    for position, job in enumerate(order.tolist()):
+    for position, (job, k) in enumerate(zip(order.tolist(), problem.job_class[order].tolist(), strict=True)):
+        if k in failed_classes or state.placements[job] is not None:
+            continue
         if over():
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
-        if state.placements[job] is not None:
-            continue
-        k = int(problem.job_class[job])
         try:
-            placement = None if k in failed_classes else chosen.place(job)
+            placement = chosen.place(job)
         except OutOfTime:
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if placement is None:
