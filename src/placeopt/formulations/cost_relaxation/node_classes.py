@@ -83,7 +83,7 @@ class NodeClasses:
 
 
 def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClasses:
-    """Fold the nodes of ``state``; ``check_time`` is called before the paths of every pattern of GPUs, and may raise."""
+    """Fold the nodes of ``state``; ``check_time`` is called before the paths of a pattern of GPUs, and may raise."""
     problem, topology = state.problem, state.problem.topology
     tables = {id(distance): distance for distance in topology.distance}  # machine types share them
     of = {name: LeastPaths(distance) for name, distance in tables.items()}

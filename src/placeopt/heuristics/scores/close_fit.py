@@ -14,7 +14,7 @@ BEYOND_FIT = 4.0
 
 class CloseFit:
     """
-    The node where the GPUs of a bundle with traffic are closest to each other; among those, and without traffic, the fit.
+    The node where the GPUs of a bundle with traffic are closest to each other, of equals the best fit.
 
     By fit alone a job of two GPUs goes to a node with one idle GPU on either socket before one with two on one socket.
     Nodes with equally many GPUs with room at the same places share what is computed.
