@@ -103,6 +103,16 @@ class TestExchange:
         assert free == [[0], [0]]
         assert loose in held[1]
 
+    def test_an_item_without_gpus_goes_to_the_best_of_several_nodes(self) -> None:
+        """As above, but with two other nodes to go to: node 2 has room for all of it, node 1 for half."""
+        loose = Piece([4])
+        loose.gpus = 0
+        held = [[loose, Piece([3])], [Piece([5])], [Piece([5])]]
+        free, idle = [[1], [2], [4]], [{1000: 1}, {1000: 0}, {1000: 0}]
+        assert exchange(np.zeros(len(free), dtype=np.int64), free, idle, held, [Piece([5])], [1.0]) == []
+        assert free == [[0], [2], [0]]
+        assert loose in held[2]
+
     def test_no_node_ends_too_full(self) -> None:
         """Of random items none is lost or doubled, no node holds more than it has, and GPUs are counted right."""
         random = np.random.default_rng(5)

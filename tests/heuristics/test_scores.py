@@ -123,6 +123,28 @@ class TestSharing:
         assert chosen(round_, "horus") == chosen(round_, "obp") == ("n0", [1, 3])
 
 
+class TestCloseFit:
+    """Two sockets of two GPUs: on n0 one GPU of each is idle, on n1 three GPUs."""
+
+    @staticmethod
+    def round_(*, weight: int) -> Instance:
+        """A job of two GPUs waits, with so much traffic between them."""
+        held = [job("a"), job("b"), job("c")]
+        runs = [running(held[0], [("n0", [0])]), running(held[1], [("n0", [2])]), running(held[2], [("n1", [0])])]
+        asks = job("w", gpus=2, communication=Communication(weight=weight))
+        kind = two_socket_machine("two", 4)
+        return instance([node(n, kind.id) for n in ("n0", "n1")], [*held, asks], running=runs, machines=[kind])
+
+    def test_gpus_with_traffic_are_close(self) -> None:
+        """By fit alone the job would use up n0, across its sockets."""
+        assert chosen(self.round_(weight=1), "close_fit") == ("n1", [2, 3])
+        assert chosen(self.round_(weight=1), "best_fit") == ("n0", [1, 3])
+
+    def test_without_traffic_by_fit(self) -> None:
+        """Then it does not matter where they are."""
+        assert chosen(self.round_(weight=0), "close_fit") == ("n0", [1, 3])
+
+
 class TestFragmentationGradient:
     """One GPU a node: n0 has 700 left, n1 is idle. A job of 300 waits."""
 

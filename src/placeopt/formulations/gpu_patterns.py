@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placeopt.formulations.job_groups import Starts, draft_starts
-from placeopt.formulations.node_rows import Loads, add_node_rows, add_whole_node_rows
+from placeopt.formulations.node_rows import Loads, add_dual_feasible_rows, add_node_rows, add_whole_node_rows
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.free_capacity import usable_gpus
@@ -62,6 +62,7 @@ def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatte
     option = starts.option[starts.bundle_start]
     loads = add_node_rows(builder, state, option, bundle, starts.bundle_class)
     add_whole_node_rows(builder, state, option, bundle, starts.bundle_class)
+    add_dual_feasible_rows(builder, state, option, bundle, starts.bundle_class)
     rows = _GpuRows(builder, state, np.unique(problem.options.milli[option])[::-1])
     rows.add(bundle, starts.bundle_class, option)
     add_queue_limits(builder, state, start, starts.option)

@@ -14,6 +14,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import RESOURCES, IntArray, Problem, State
+from placeopt.problem.classes import waiting_per_class
 
 if TYPE_CHECKING:
     pass
@@ -23,6 +24,12 @@ LOADS = (600, 700, 800, 850, 900, 940, 970, 1000)
 """Thousandths of a resource between which its use has a column of its own."""
 AMPLE = 1 << 43
 """More of a resource than any node states, and little enough to be summed over all nodes in 64 bits."""
+SMALL_NODE = 4
+"""GPUs of a node up to which dual feasible functions bound what it takes: on larger ones sums say as much of openb."""
+SCARCE = 0.9
+"""Of a resource of all nodes: where jobs ask for less, 0.68 on openb, the rows gain nothing and delay first plans."""
+DUAL_FEASIBLE = (1, 2, 3, 4, 5)
+"""Parameters k of these functions: 1 is about bundles of more than half of a node."""
 RANGE = 10.0**7
 """Largest coefficient of the objective with prices: enough for them to count, far from where float tolerances hurt."""
 
@@ -103,6 +110,41 @@ def add_whole_node_rows(
             columns = np.concatenate((column[uses], column[whole]))
             coefficients = np.concatenate((need[uses], np.full(len(whole), least)))
             builder.add_row(columns, coefficients, NO_LOWER, int(free[nodes, r].sum()))
+
+
+def add_dual_feasible_rows(
+    builder: ModelBuilder, state: State, option: IntArray, column: IntArray, node_class: IntArray
+) -> None:
+    """
+    Add rows for how few bundles of a half, third, ... of a small node's resources fit there; arguments as above.
+
+    Sums over nodes let one and a half jobs of 10 cores run on each node of 16. A dual feasible function u keeps
+    ``sum u(x) <= 1`` wherever ``sum x <= 1``, so a node's bundles keep it with x their part of the node, the largest of
+    its class: u(x) is floor((k + 1) x) / k, but x itself where (k + 1) x is whole (Fekete and Schepers 2001,
+    https://doi.org/10.1007/s101070100243). A row for each k that says more than the sum does of some bundle.
+    """
+    problem, options = state.problem, state.problem.options
+    needs = (options.demand * options.bundle_workers[:, None])[option]  # (P, R)
+    free = np.clip(state.node_free, 0, AMPLE)
+    gpus = np.diff(problem.node_gpu_start)
+    classes, first = problem.first_options
+    jobs = waiting_per_class(state)[classes] * options.workers[first]
+    scarce = jobs @ options.demand[first] >= SCARCE * free.sum(axis=0)
+    for c in np.unique(node_class).tolist() if scarce.any() else ():
+        nodes, here = np.flatnonzero(problem.node_class == c), np.flatnonzero(node_class == c)
+        if int(gpus[nodes].max()) > SMALL_NODE:
+            continue
+        for r in range(len(RESOURCES)):
+            whole, need = int(free[nodes, r].max()), needs[here, r]
+            if not scarce[r] or not 0 < whole < AMPLE or not need.any():
+                continue
+            at_most = int((free[nodes, r] > 0).sum())
+            for k in DUAL_FEASIBLE:
+                parts, rest = np.divmod((k + 1) * need, whole)
+                taken = np.where(rest == 0, k * need, parts * whole)  # u, times k and the node
+                if (taken > k * need).any():
+                    uses = np.flatnonzero(taken)
+                    builder.add_row(column[here[uses]], taken[uses], NO_LOWER, at_most * k * whole)
 
 
 def with_class_limits(

@@ -31,6 +31,7 @@ Score = Callable[["Candidates", int, IntArray], FloatArray]
 Ranks nodes for a bundle of an option, the lower the better; a bundle fits on all of them. Optional attributes:
 
 - ``cacheable``: True promises equal scores for nodes that differ in nothing but their number.
+- ``reads_positions(problem)``, (O,): options for which it also matters on which GPUs of a node the free shares are.
 - ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
 - ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
@@ -96,6 +97,8 @@ class Candidates:
         """Whether GPUs of a node are chosen by their free part alone."""
         self._only_usable = self._pick is None and self._excluded_gpus is None and self._views.only_shares
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
+        reads: Callable[[Problem], FloatArray] | None = getattr(score, "reads_positions", None)
+        self._reads_positions = [False] * len(self._shape) if reads is None else reads(self.problem).tolist()
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
         per_node = np.diff(start)
@@ -186,8 +189,9 @@ class Candidates:
                 scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
             return
         shape, unknown = self._shape[option], []
+        state_of = self._views.placed_state_of if self._reads_positions[option] else self._views.state_of
         for node in nodes.tolist():
-            known = cache.recall((shape, self._views.state_of(node)))
+            known = cache.recall((shape, state_of(node)))
             if known is None:
                 unknown.append(node)
             else:
@@ -198,7 +202,7 @@ class Candidates:
         scores[where], rooms[where] = self.evaluate(option, where)
         if cache.helps:
             for node in unknown:
-                cache.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
+                cache.keep((shape, state_of(node)), (float(scores[node]), int(rooms[node])))
 
     def _bundle(self, option: int) -> _Bundle:
         bundle = self._bundles.get(option)

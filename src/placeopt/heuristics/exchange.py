@@ -172,7 +172,7 @@ class _Assignment:
         for r, unit in enumerate(self._unit.tolist()):
             given = self._need[mine, r][:, None] - (0 if others is None else self._need[others, r])
             after = np.maximum(-self.free[n, r] - given, 0)
-            after += np.maximum(given - self.free[at, r], 0)
+            after = after + np.maximum(given - self.free[at, r], 0)  # moves: a column and a row
             gain -= after / unit
         gain[~self._may[mine][:, self._class[at]]] = -np.inf
         return gain

@@ -124,14 +124,13 @@ def greedy(
     failed_classes: set[int] = set()
     fill_s = seconds_to_fill(problem, order) if fill and deadline < float("inf") else []
     began = time.monotonic()
-    for position, job in enumerate(order.tolist()):
+    for position, (job, k) in enumerate(zip(order.tolist(), problem.job_class[order].tolist(), strict=True)):
+        if k in failed_classes or state.placements[job] is not None:
+            continue
         if over() or (position >= PACE_AFTER and fill_s and _is_slow(began, position, deadline, fill_s)):
             return _cut_short(state, order[position:], over, fill=fill)
-        if state.placements[job] is not None:
-            continue
-        k = int(problem.job_class[job])
         try:
-            placement = None if k in failed_classes else chosen.place(job)
+            placement = chosen.place(job)
         except OutOfTime:
             return _cut_short(state, order[position:], over, fill=fill)
         if placement is None:

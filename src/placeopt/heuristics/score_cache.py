@@ -84,6 +84,10 @@ class NodeViews:
             cached = self._states[node] = (self._class[node], *free, *sorted(self.gpus_of(node)[1:]))
         return cached
 
+    def placed_state_of(self, node: int) -> View:
+        """Return class, free resources, and the free part of every GPU."""
+        return (*self.gpus_of(node), *self._state.node_free[node].tolist())
+
     def gpus_of(self, node: int) -> View:
         """Return class, and the free part of every GPU."""
         start, end = self._start[node], self._start[node + 1]

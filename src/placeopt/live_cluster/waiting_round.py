@@ -58,6 +58,9 @@ class WaitingPlan:
         """``beside``: value of the running jobs."""
         self._record, self._policy, self.beside = record, policy, beside
 
+    def prepare(self) -> None:
+        """Nothing: these plans name no digest."""
+
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""
         made = [recorder.record(job, held) for job, held in enumerate(allocation) if held is not None]

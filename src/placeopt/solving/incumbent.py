@@ -95,10 +95,12 @@ class Incumbent:
         self.draft = draft
         return draft
 
-    def prepare(self) -> None:
-        """Do what every offer needs, but no allocation, while nothing else can be done."""
-        self._recorder = self._recorder or Recorder(self._problem)
-        _ = self._problem.given.digest  # computed once
+    def prepare(self) -> Recorder:
+        """Do what the first offer needs, but no allocation: sooner, while nothing else can be done."""
+        if self._recorder is None:
+            self._recorder = Recorder(self._problem)
+            self._form.prepare()
+        return self._recorder
 
     def is_better(self, value_: int, cost: int) -> bool:
         """Tell whether an objective is strictly better than that of the incumbent."""
@@ -146,13 +148,14 @@ class Incumbent:
 
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
         """Return the draft of a plan, and the referee's first fault."""
-        before = time.monotonic()
         with gc_paused():
-            self._recorder = self._recorder or Recorder(self._problem)
-            draft = self._form.draft(self._problem, allocation, self._recorder)
+            began = time.monotonic()
+            recorder = self.prepare()
+            before = time.monotonic()  # what is done once is no part of what another offer, or the end, will take
+            draft = self._form.draft(self._problem, allocation, recorder)
             faults, standing = self._form.judge(draft)
             if standing:
                 draft = draft.model_copy(update={"standing": standing_records(standing)})
         self._budget.offer_s = time.monotonic() - before
-        self._budget.check_s += self._budget.offer_s
+        self._budget.check_s += before - began + self._budget.offer_s
         return draft, f"{faults[0].rule}: {faults[0].message}" if faults else None

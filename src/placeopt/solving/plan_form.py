@@ -24,6 +24,10 @@ class PlanForm(Protocol):
         """Value of the round that plans do not state: the gap to stop at is one of the whole round."""
         ...
 
+    def prepare(self) -> None:
+        """Do what the first draft needs and later ones do not."""
+        ...
+
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""
         ...
@@ -41,6 +45,10 @@ class WholePlan:
 
     def __init__(self, referee: Referee) -> None:
         self._referee = referee
+
+    def prepare(self) -> None:
+        """Work out the digest, which a plan names."""
+        _ = self._referee.instance.digest
 
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placeopt.formulations.cost_relaxation.node_classes import NodeClasses
+from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, least_paths
 from placeopt.model import Split
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key, startable_options
@@ -162,21 +162,12 @@ class CostLowerBounds:
         )
         if key not in self._usable_cache:
             usable = self._node_classes.usable(bundle_group.option, bundle_group.milli)
+            least, pattern = least_paths(problem, self._node_classes.paths, usable)
             self._usable_cache[key] = (
                 np.bincount(problem.gpu_node[usable], minlength=problem.num_nodes),
-                self._least(usable),
+                least[pattern],
             )
         return self._usable_cache[key]
-
-    def _least(self, usable: BoolArray) -> IntArray:
-        problem, paths = self._node_classes.problem, self._node_classes.paths
-        start, machine = problem.first_gpu, problem.topology.node_machine.tolist()
-        widest = int(np.diff(problem.node_gpu_start).max(initial=0))
-        out = np.full((problem.num_nodes, widest + 1), UNLIMITED, dtype=np.int64)
-        for n in range(problem.num_nodes):
-            here = usable[start[n] : start[n + 1]]
-            out[n, : len(here) + 1] = paths[machine[n]].of(here)
-        return out
 
     def _most(self, bundle_group: BundleGroup, domain: IntArray, room: IntArray) -> IntArray:
         """

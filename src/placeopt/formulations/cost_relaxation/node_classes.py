@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.problem import UNLIMITED, BoolArray, FragmentationLevel, IntArray, Problem, State
+from placeopt.problem.classes import group_by_key
 from placeopt.problem.free_capacity import gpu_milli_left, gpus_with_room
 
 MOST_CLASSES = 400
@@ -82,7 +83,7 @@ class NodeClasses:
 
 
 def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClasses:
-    """Fold the nodes of ``state``; ``check_time`` is called before the paths of every node, and raises to end it."""
+    """Fold the nodes of ``state``; ``check_time`` is called before the paths of a pattern of GPUs, and may raise."""
     problem, topology = state.problem, state.problem.topology
     tables = {id(distance): distance for distance in topology.distance}  # machine types share them
     of = {name: LeastPaths(distance) for name, distance in tables.items()}
@@ -92,7 +93,9 @@ def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClass
     free_milli = np.bincount(problem.gpu_node, gpu_milli_left(state), problem.num_nodes).astype(np.int64)
     able = (free_milli > 0) | ~np.array(problem.shares_bind)
     domains = _domains(problem)
-    shapes, closeness = _shapes(state, paths, free_gpu, check_time), [_sums(d, idle) for d in domains]
+    least, pattern = least_paths(problem, paths, free_gpu, check_time)
+    shapes = np.array(group_by_key(row.tobytes() for row in least)[0], dtype=np.int64)[pattern]
+    closeness = [_sums(d, idle) for d in domains]
     used = [used_idle(state, level, free) for level, free in zip(problem.levels, state.level_free, strict=True)]
     keys = [problem.node_class, topology.node_machine, idle, *used]
     for finer in ([shapes, *closeness], [shapes], []):
@@ -115,17 +118,29 @@ def _domains(problem: Problem) -> list[IntArray]:
     return out
 
 
-def _shapes(state: State, paths: list[LeastPaths], free_gpu: BoolArray, check_time: Callable[[], None]) -> IntArray:
-    """Shape (N,): nodes of equal number have idle GPUs that are equally close."""
-    problem = state.problem
-    known: dict[bytes, int] = {}
-    out = np.zeros(problem.num_nodes, dtype=np.int64)
-    machine, start = problem.topology.node_machine.tolist(), problem.first_gpu
-    for n in range(problem.num_nodes):
+def least_paths(
+    problem: Problem, paths: list[LeastPaths], usable: BoolArray, check_time: Callable[[], None] = lambda: None
+) -> tuple[IntArray, IntArray]:
+    """
+    Return least paths between k of the ``usable`` GPUs, (G,), of a node, and which of them are each node's.
+
+    Shapes (patterns, most GPUs of a node + 1), a row for all nodes of a machine with the same GPUs usable, and (N,).
+    """
+    widths = np.diff(problem.node_gpu_start)
+    widest = int(widths.max(initial=0))
+    slot = np.arange(widest)
+    exists = slot < widths[:, None]
+    at = np.minimum(problem.node_gpu_start[:-1, None] + slot, max(problem.num_gpus - 1, 0))
+    here = exists & usable[at] if problem.num_gpus else exists
+    number = {id(of): i for i, of in enumerate(paths)}
+    table = np.array([number[id(of)] for of in paths], dtype=np.int64)[problem.topology.node_machine]
+    keys = np.concatenate((table[:, None].view(np.uint8), np.packbits(here, axis=1)), axis=1)
+    group, first = group_by_key(key.tobytes() for key in keys)
+    out = np.full((len(first), widest + 1), UNLIMITED, dtype=np.int64)
+    for row, n in enumerate(first):
         check_time()
-        least = paths[machine[n]].of(free_gpu[start[n] : start[n + 1]])
-        out[n] = known.setdefault(least.tobytes(), len(known))
-    return out
+        out[row, : widths[n] + 1] = paths[table[n]].of(here[n, : widths[n]])
+    return out, np.asarray(group, dtype=np.int64)
 
 
 def _sums(domain: IntArray, idle: IntArray) -> IntArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from placeopt.heuristics.candidates import Score
+from placeopt.heuristics.scores.close_fit import CloseFit
 from placeopt.heuristics.scores.fit import BestFit, Stranding, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
 from placeopt.heuristics.scores.marginal_cost import MarginalCost
@@ -61,6 +62,7 @@ def _constant(score: Score) -> Callable[[Problem], Score]:
 SCORES: dict[str, ScoreSpec] = {
     "first_fit": ScoreSpec(_constant(first_fit)),
     "best_fit": ScoreSpec(BestFit),
+    "close_fit": ScoreSpec(CloseFit, local=False),
     "dot_product": ScoreSpec(_constant(dot_product)),
     "gpu_packing": ScoreSpec(_constant(gpu_packing)),
     "gpu_clustering": ScoreSpec(_constant(gpu_clustering), local=False),

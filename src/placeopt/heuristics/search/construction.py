@@ -22,7 +22,7 @@ def construct(
     problem: Problem,
     weighted: tuple[Weighted, ...],
     *,
-    ranking: str = "best_fit",
+    ranking: str = "close_fit",
     guide: Guide | None = None,
     chosen: IntArray | None = None,
     start: Allocation | None = None,

@@ -32,7 +32,7 @@ class Guide:
 Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""
 
-RANKINGS = ("best_fit", "marginal_cost", "filled_cost")
+RANKINGS = ("close_fit", "marginal_cost", "filled_cost")
 """Scores by which nodes for single bundles are ranked: by fit, by cost, by cost as if opened domains fill up."""
 
 
@@ -49,7 +49,7 @@ class IncrementalSolution:
         self.problem, self.weighted = problem, weighted
         self.state = State(problem, allocation)
         self.ranked = {name: Candidates(self.state, score_named(name, problem)) for name in RANKINGS}
-        self.candidates = self.ranked["best_fit"]
+        self.candidates = self.ranked["close_fit"]
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
         path_price = weight_of(weighted, Communication)
         self.is_placed: BoolArray = np.array([placement is not None for placement in allocation], dtype=bool)

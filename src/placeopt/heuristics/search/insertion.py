@@ -25,7 +25,7 @@ class Insertion:
         weight = weight_of(solution.weighted, Communication)
         self._solution, self._gang_placer = solution, GangPlacer(solution.candidates, weight, guide)
 
-    def best(self, job: int, ranking: str = "best_fit") -> Placement | None:
+    def best(self, job: int, ranking: str = "close_fit") -> Placement | None:
         """
         Return the cheapest place found for a job, in its most valuable option that finds any; None without one.
 

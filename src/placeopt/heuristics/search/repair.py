@@ -26,7 +26,7 @@ class Repair:
         *,
         noise: float = 0.0,
         first: int | None = None,
-        ranking: str = "best_fit",
+        ranking: str = "close_fit",
     ) -> None:
         """
         Place as many of ``jobs``, which are able and wait, as find room; ``first`` before all others.

@@ -108,7 +108,9 @@ class GpuPatternPlans:
                 allocation = maker.make()
             maker.made += 1
             made, fruitless = made + 1, fruitless + 1
-            if allocation is not None:
+            if allocation is not None and (
+                not context.incumbent.number or context.budget.has_left(context.budget.offer_s)
+            ):
                 latest = context.incumbent.offer(allocation)
                 offer = latest if isinstance(latest, Refused) else offer
                 maker.note_time()

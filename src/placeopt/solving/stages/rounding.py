@@ -21,7 +21,7 @@ LAG = 0.003
 """Part of the value that a plan made anew may lag behind the best one and still be where the search begins."""
 CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
-FIRST_SHARE = 0.6
+FIRST_SHARE = 0.7
 """Part of the time left for the first plan: where that is cut short, greedy, twice as quick, makes a whole one."""
 NEXT = 4.0
 """Time left, in multiples of what the last ranking took, from which on another one is tried: it takes up to three."""

@@ -1,0 +1,75 @@
+"""Rows of dual feasible functions: bundles of more than a half of a node are not half on one, half on another."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from helpers import builders
+from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.model import Instance, Running
+from placeopt.problem import State, compile_problem
+from placeopt.solvers.highs import solve
+from placeopt.solvers.result import SolveOptions
+
+
+def bound(round_: Instance) -> int | None:
+    """Bound the value."""
+    model = build_gpu_patterns(State(compile_problem(round_))).model
+    return solve(model, SolveOptions(time_limit_s=10, relax=True)).bound
+
+
+def round_of(cores: list[int], nodes: int, *, gpus: int = 2, of_node: int = 16, held: int = 0) -> Instance:
+    """Nodes with so many cores, ``held`` of those of the first one taken; jobs of one GPU, worth 1000 each."""
+    jobs = [builders.job(f"j{i}", cpu_millicores=1000 * c, memory_mib=0, value=1000) for i, c in enumerate(cores)]
+    runs: list[Running] = []
+    if held:
+        jobs.append(builders.job("held", gpus=0, cpu_millicores=1000 * held, memory_mib=0))
+        runs.append(builders.running(jobs[-1], [("n0", [])]))
+    machine = builders.machine(gpus=gpus, cpu_millicores=1000 * of_node)
+    return builders.instance(nodes, jobs, machines=[machine], running=runs)
+
+
+def test_one_large_job_a_node() -> None:
+    """Jobs of 10 and 11 cores on two nodes of 16: sums let three run and a part of the fourth, 32 cores in all."""
+    assert bound(round_of([10, 10, 11, 11], 2)) == 2000
+    assert bound(round_of([10, 10, 11, 11], 2, gpus=8)) == 3090  # large nodes keep to sums
+
+
+def test_thirds() -> None:
+    """Of jobs of 6 and 7 of 16 cores two fit on a node of four GPUs, where sums let five run on two nodes."""
+    assert bound(round_of([6, 6, 6, 7, 7, 7], 2, gpus=4)) == 4000
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_fits_is_never_cut_off(seed: int) -> None:
+    """Against all ways to put jobs of random sizes onto two nodes, cores of one of which a running job holds."""
+    random = np.random.default_rng(seed)
+    cores, held = random.integers(1, 13, 6).tolist(), int(random.integers(0, 8))
+    running_worth = compile_problem(round_of(cores, 2, gpus=3, held=held))
+    base = sum(int(running_worth.options.value[running_worth.running[j].option]) for j in running_worth.running)
+    best = 0
+    for subset in range(1 << len(cores)):
+        for other in range(1 << len(cores)):
+            if subset & other:
+                continue
+            first = [c for i, c in enumerate(cores) if subset >> i & 1]
+            second = [c for i, c in enumerate(cores) if other >> i & 1]
+            if sum(first) <= 16 - held and sum(second) <= 16 and max(len(first), len(second)) <= 3:
+                best = max(best, len(first) + len(second))
+    found = bound(round_of(cores, 2, gpus=3, held=held))
+    assert found is not None
+    assert found >= base + 1000 * best
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_the_functions_are_dual_feasible(k: int) -> None:
+    """Whatever of up to five items of 24ths fits into one node keeps the row."""
+
+    def u(part: int) -> int:
+        whole, rest = divmod((k + 1) * part, 24)
+        return k * part if rest == 0 else whole * 24
+
+    for parts in combinations_with_replacement(range(25), 5):
+        if sum(parts) <= 24:
+            assert sum(map(u, parts)) <= 24 * k
