@@ -1,5 +1,6 @@
 """The audit takes scores that are known only for the allocation that the plan itself writes."""
 
+import numpy as np
 import pytest
 
 from placeopt import Engine
@@ -53,3 +54,42 @@ def test_a_plan_that_writes_another_allocation_is_scored_anew(solved: tuple[Inst
     less = plan.model_copy(update={"placements": tuple(held for held in plan.placements if held is not started)})
     found = audit(round_, less, problem, scored=scored(plan, problem))
     assert any("value is stated as" in fault for fault in found)
+
+
+def test_known_scores_make_no_difference_for_any_plan(solved: tuple[Instance, Plan]) -> None:
+    """A plan changed in one place is told the same with the scores of the former one as without."""
+    round_, plan = solved
+    problem = compile_problem(round_, round_.policy)
+    known, rng = scored(plan, problem), np.random.default_rng(5)
+    options = sorted({option.id for job in round_.jobs for option in job.options})
+    differ = 0
+    for _ in range(300):
+        placements = list(plan.placements)
+        one = int(rng.integers(len(placements)))
+        placement = placements[one]
+        first, *others = placement.assignments
+        worker, *rest = first.workers
+        match int(rng.integers(6)):
+            case 0:
+                placements[one], placements[one - 1] = placements[one - 1], placements[one]
+            case 1:
+                del placements[one]
+            case 2:
+                node = problem.node_ids[int(rng.integers(problem.num_nodes))]
+                first = first.model_copy(update={"node": node})
+                placements[one] = placement.model_copy(update={"assignments": (first, *others)})
+            case 3:
+                gpus = tuple((gpu + 1) % 8 for gpu in worker.gpus)
+                shares = dict.fromkeys(map(str, gpus), 1000)
+                workers = (worker.model_copy(update={"gpus": gpus}), *rest)
+                first = first.model_copy(update={"gpus": shares, "workers": workers})
+                placements[one] = placement.model_copy(update={"assignments": (first, *others)})
+            case 4:
+                placements[one] = placement.model_copy(update={"option": str(rng.choice(options))})
+            case _:
+                placements[one] = placement.model_copy(update={"job": placements[one - 1].job})
+        changed = plan.model_copy(update={"placements": tuple(placements)})
+        told = audit(round_, changed, problem)
+        assert audit(round_, changed, problem, scored=known) == told
+        differ += bool(told)
+    assert differ > 100

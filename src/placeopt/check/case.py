@@ -74,6 +74,8 @@ class CheckCase:
         The same instance by name; ``jobs``, ``nodes`` and ``machine_of`` are its dictionaries.
     placements
         What is judged: the plan's placements; of a plan for some jobs also those of the running jobs, which stay.
+    names
+        The jobs of the placements, in their order.
     running
         Running jobs that the plan must leave alone or say what it does to them.
     screening
@@ -110,9 +112,11 @@ class CheckCase:
         self.screening = screening
         self.elsewhere = Elsewhere()
         self.relation: dict[str, Relation] = {}
-        for placement in placements if running else ():
-            now = running.get(placement.job)
-            if now is not None and placement.job not in self.relation:
+        self.names = [placement.job for placement in placements]
+        runs = [i for i, name in enumerate(self.names) if name in running] if running else ()
+        for placement in map(placements.__getitem__, runs):
+            now = running[placement.job]
+            if placement.job not in self.relation:
                 kept = now.assignments is placement.assignments and now.option == placement.option
                 self.relation[placement.job] = "same" if kept else compare(now, placement)
 

@@ -32,10 +32,11 @@ def check_account(case: CheckCase) -> None:
 
     A plan for some jobs has those jobs and no others, and they are waiting ones.
     """
-    placed = [placement.job for placement in case.plan.placements]
-    waiting = [unplaced.job for unplaced in case.plan.unplaced]
+    plan = case.plan
+    placed = case.names if case.placements is plan.placements else [placement.job for placement in plan.placements]
+    waiting = [unplaced.job for unplaced in plan.unplaced]
     stands = {*placed, *waiting}
-    asked = case.plan.asked
+    asked = plan.asked
     wanted: Collection[str] = case.jobs.keys() if asked is None else dict.fromkeys(asked).keys()
     for job in asked or ():
         if job in case.directory.running:

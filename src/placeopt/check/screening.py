@@ -10,13 +10,33 @@ wrong; tests judge with and without it.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple, Self
 
-from placeopt.check.directory import Directory, PlacedJob, option_of
+from placeopt.check.directory import Directory, PlacedJob
 from placeopt.model import Assignment, Job, Machine, Option, Placement, Policy
 
 WHOLE = 1000
 """Thousandths of a GPU."""
+
+# Read from the dictionaries of records: an attribute of a pydantic record takes twice the time, and there are 100,000.
+_read_placement = itemgetter("job", "option", "assignments")
+_read_job = itemgetter("options", "nodes_allowed", "utility_min_thousandths", "node_selector")
+_read_assignment = itemgetter("node", "gpus", "cpu_millicores", "memory_mib", "workers")
+_read_worker = itemgetter("rank", "gpus")
+
+
+class GpuSet(NamedTuple):
+    """Some GPUs of a node held by one worker, each with the same share."""
+
+    shares: dict[str, int] | None  # as the assignment writes them; None: no worker can hold these
+    end: int  # above the largest index
+
+    @classmethod
+    def of(cls, gpus: tuple[int, ...], milli: int) -> Self:
+        """Return what an assignment has to say of the GPUs."""
+        possible = len(set(gpus)) == len(gpus) and min(gpus, default=0) >= 0
+        return cls({str(gpu): milli for gpu in gpus} if possible else None, max(gpus, default=-1) + 1)
 
 
 class OptionForm(NamedTuple):
@@ -32,10 +52,12 @@ class OptionForm(NamedTuple):
     workers_most: int
     is_plain: bool
     """Whether one worker is enough, gets what it requests, may stand anywhere, and takes nothing but this."""
+    gpu_sets: dict[tuple[int, ...], GpuSet]
+    """What was met of GPUs that one worker holds, each with the share ``low``."""
 
     @classmethod
-    def of(cls, option: Option) -> Self:
-        """Read an option."""
+    def of(cls, option: Option, gpu_sets: dict[int, dict[tuple[int, ...], GpuSet]]) -> Self:
+        """Read an option; ``gpu_sets``: by share, those of all options."""
         demand, least = option.demand, option.workers if option.workers_min is None else option.workers_min
         fixed = demand.gpu_milli_limit is None
         bandwidth = demand.memory_bandwidth_mbps or demand.pcie_bandwidth_mbps
@@ -49,20 +71,8 @@ class OptionForm(NamedTuple):
             least,
             option.workers,
             least == 1 and fixed and not (bandwidth or demand.gpu_models or option.splits),
+            gpu_sets.setdefault(demand.gpu_milli, {}),
         )
-
-
-class GpuSet(NamedTuple):
-    """Some GPUs of a node held by one worker, each with the same share."""
-
-    shares: dict[str, int] | None  # as the assignment writes them; None: no worker can hold these
-    end: int  # above the largest index
-
-    @classmethod
-    def of(cls, gpus: tuple[int, ...], milli: int) -> Self:
-        """Return what an assignment has to say of the GPUs."""
-        possible = len(set(gpus)) == len(gpus) and min(gpus, default=0) >= 0
-        return cls({str(gpu): milli for gpu in gpus} if possible else None, max(gpus, default=-1) + 1)
 
 
 class NodeUse:
@@ -138,49 +148,49 @@ class Screening:
 
     def _add_up(self, placements: Iterable[Placement]) -> None:
         jobs, marked, uses, counts_jobs = self._directory.jobs, self._directory.marked, self._uses, self._counts_jobs
-        forms: dict[int, OptionForm] = {}
-        gpu_sets: dict[tuple[tuple[int, ...], int], GpuSet] = {}
+        forms: dict[int, dict[str, tuple[Option, OptionForm]]] = {}
+        gpu_sets_by_share: dict[int, dict[tuple[int, ...], GpuSet]] = {}
         for placement in placements:
-            job = jobs.get(placement.job)
+            name, option_id, assignments = _read_placement(placement.__dict__)
+            job = jobs.get(name)
             if job is None:
                 self.num_unknown += 1
                 continue  # told by rule `account`
-            option = job.options[0]
-            if option.id != placement.option:
-                other = option_of(job, placement.option)
-                if other is None:
-                    self.num_unknown += 1
-                    continue  # told by rule `option`
-                option = other
-            form = forms.get(id(option))  # the jobs hold the options, so no number is given to two
-            if form is None:
-                form = forms[id(option)] = OptionForm.of(option)
-            gpus, milli, _, cpu_millicores, memory_mib, gpu_memory_mib, _, _, is_plain = form
-            assignments = placement.assignments
-            if is_plain and len(assignments) == 1 and len(assignments[0].workers) == 1:
-                assignment, worker = assignments[0], assignments[0].workers[0]
-                node, taken = assignment.node, worker.gpus
-                use, gpu_set = uses.get(node), gpu_sets.get((taken, milli))
+            options, nodes_allowed, utility_min, selector = _read_job(job.__dict__)
+            by_name = forms.get(id(options))  # the jobs hold the options, so no number is given to two
+            if by_name is None:
+                by_name = {option.id: (option, OptionForm.of(option, gpu_sets_by_share)) for option in options}
+                forms[id(options)] = by_name
+            found = by_name.get(option_id)
+            if found is None:
+                self.num_unknown += 1
+                continue  # told by rule `option`
+            option, form = found
+            gpus, milli, _, cpu_millicores, memory_mib, gpu_memory_mib, _, _, is_plain, gpu_sets = form
+            free = nodes_allowed is None and utility_min is None and not selector
+            if is_plain and free and len(assignments) == 1:
+                node, shares, cpu, memory, workers = _read_assignment(assignments[0].__dict__)
+                rank, taken = _read_worker(workers[0].__dict__) if len(workers) == 1 else (-1, ())
+                use, gpu_set = uses.get(node), gpu_sets.get(taken)
                 if use is None or gpu_set is None:
                     use = self._use_of(node)
-                    gpu_set = gpu_sets[taken, milli] = GpuSet.of(taken, milli)
+                    gpu_set = gpu_sets[taken] = GpuSet.of(taken, milli)
+                expected, end = gpu_set
                 if (
                     use is not None
-                    and worker.rank == 0
+                    and rank == 0
                     and len(taken) == gpus
-                    and gpu_set.end <= use.num_gpus
-                    and assignment.gpus == gpu_set.shares
-                    and assignment.cpu_millicores == cpu_millicores
-                    and assignment.memory_mib == memory_mib
-                    and job.nodes_allowed is None
-                    and job.utility_min_thousandths is None
-                    and not job.node_selector
+                    and end <= use.num_gpus
+                    and shares == expected
+                    and cpu == cpu_millicores
+                    and memory == memory_mib
                     and node not in marked
                 ):
-                    use.cpu_millicores += cpu_millicores
-                    use.memory_mib += memory_mib
+                    use.cpu_millicores += cpu
+                    use.memory_mib += memory
+                    held = use.milli
                     for gpu in taken:
-                        use.milli[gpu] += milli
+                        held[gpu] += milli
                     if gpu_memory_mib or counts_jobs:
                         use.count(taken, gpu_memory_mib)
                     continue

@@ -66,7 +66,7 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
     recorder = Recorder(problem) if starts else None
     options = [placed[job].option for job in starts]
     worth = int(problem.options.value[options].sum())
-    made = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
+    made = () if recorder is None else tuple(recorder.records([(job, placed[job]) for job in starts]))
     placements = tuple(record.granted(made))
     milli = int(problem.options.total_milli[options].sum())
     stage = Stage(

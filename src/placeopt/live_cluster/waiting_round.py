@@ -63,7 +63,7 @@ class WaitingPlan:
 
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""
-        made = [recorder.record(job, held) for job, held in enumerate(allocation) if held is not None]
+        made = recorder.records([(job, held) for job, held in enumerate(allocation) if held is not None])
         fields = plan_fields(
             self._record,
             self._policy,
@@ -71,7 +71,7 @@ class WaitingPlan:
             None,
             asked=problem.job_ids,
             placements=tuple(self._record.granted(made)),
-            unplaced=tuple(recorder.waiting(job) for job, held in enumerate(allocation) if held is None),
+            unplaced=tuple(recorder.waiting([job for job, held in enumerate(allocation) if held is None])),
         )
         return trusted(Plan, fields)
 

@@ -1,12 +1,9 @@
 """The instance: one scheduling round as a file."""
 
 import hashlib
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container
 from functools import cached_property
-from itertools import chain
-from json.encoder import encode_basestring
-from operator import itemgetter
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -19,128 +16,12 @@ from placeopt.model.base import (
     Revision,
     Thousandths,
     refuse_repeats,
-    trusted,
 )
+from placeopt.model.canonical import canonical_list
 from placeopt.model.cluster import Cluster
 from placeopt.model.job import Job
 from placeopt.model.placement import Running
 from placeopt.model.policy import Policy
-
-R = TypeVar("R", bound=Record)
-FEW = 500
-"""Rows below which pydantic is as quick."""
-PART = 8192
-"""Rows written at once: what is written of them stays in the processor's cache."""
-SHARED = 4
-"""Rows per distinct object in a column from which writing by columns pays."""
-SAMPLE = 500
-"""First rows that show whether a column shares anything."""
-PLAIN = ({str}, {int}, {str, type(None)}, {int, type(None)})
-"""Types of a column whose equal values are written alike: not so ``1``, ``True`` and ``1.0``."""
-
-
-Texts = dict[str, dict[int, str]]
-"""By field, what was written of an object, by its ``id``; only while the objects are held."""
-
-
-def canonical_rows(rows: Sequence[R], texts: Texts | None = None) -> str | None:
-    """
-    Return what ``model_dump_json(exclude_defaults=True)`` makes of records of one kind, as the inside of a list.
-
-    Column by column: a value that many rows share is written once, and not again for other rows that come with the same
-    ``texts``. None where the rows share too little for that to pay, or a field has no default to compare with other
-    than the first, its key.
-    """
-    texts = {} if texts is None else texts
-    if len(rows) < FEW or len(type(rows[0]).model_fields) == 1:
-        return None
-    kind = type(rows[0])
-    read = itemgetter(*kind.model_fields)  # row by row: a row is in the cache while it is read
-    cells = list(chain.from_iterable([read(row.__dict__) for row in rows]))
-    width = len(kind.model_fields)
-    held = {name: cells[number::width] for number, name in enumerate(kind.model_fields)}
-    defaults = {
-        name: field.get_default(call_default_factory=True)
-        for name, field in kind.model_fields.items()
-        if not field.is_required()
-    }
-    told = [name for name, values in held.items() if name not in defaults or not _is_all(values, defaults[name])]
-    if any(_varied(held[name]) for name in told):
-        return None
-    columns: list[Sequence[str]] = []
-    for name in told:
-        if name not in defaults:
-            if columns:
-                return None
-            columns.append(_keys(name, held[name]))
-            continue
-        column = _column(kind, name, held[name], defaults[name], texts.setdefault(name, {}))
-        if column is None:
-            return None
-        if column:
-            columns.append(column)
-    return "".join(chain.from_iterable(zip(*columns, strict=True)))[len("},") :] + "}"
-
-
-def _keys(name: str, values: list[str]) -> list[str]:
-    """Return ``},{"name":value`` of every row, all values different: the end of the row before, and the begin of it."""
-    together = "".join(values)
-    if len(encode_basestring(together)) == len(together) + 2:  # nothing to escape
-        return [f'}},{{"{name}":"{value}"' for value in values]
-    return [f'}},{{"{name}":{encode_basestring(value)}' for value in values]
-
-
-def _is_all(values: list[Any], default: object) -> bool:
-    """Return whether a column holds nothing but its default, as most do; of other columns not all is compared."""
-    quick = default is None or isinstance(default, str | int) or default in ((), {})
-    return quick and bool(values[0] == default) and values.count(default) == len(values)
-
-
-def _varied(values: list[Any]) -> bool:
-    """Return whether the first rows all hold an object of their own that is slow to write: then columns do not pay."""
-    return not isinstance(values[0], str | int | None) and len(set(map(id, values[:SAMPLE]))) == SAMPLE
-
-
-def _column(
-    kind: type[Record], name: str, values: list[Any], default: object, known: dict[int, str]
-) -> list[str] | None:
-    """
-    Return ``,"name":value`` of every row, nothing where it is the default; an empty list if it is so everywhere.
-
-    ``known``: What was written of objects of this column; those that are written now are added.
-    """
-    types, head = set(map(type, values)), f',"{name}":'
-    keys = (
-        values if types in PLAIN else list(map(id, values))
-    )  # the rows hold the objects, so no number is given to two
-    distinct = dict(zip(keys, values, strict=True))
-    if types == {int} and len(distinct) * SHARED > len(values):
-        return ["" if value == default else f"{head}{value}" for value in values]
-    objects = 0
-    texts: dict[Any, str] = {}
-    for key, value in distinct.items():
-        if value == default:
-            texts[key] = ""
-        elif value.__class__ is str:
-            texts[key] = head + encode_basestring(value)
-        elif value.__class__ is int:
-            texts[key] = f"{head}{value}"
-        else:
-            objects += 1
-            if objects * SHARED > len(values):
-                return None
-            text = known.get(id(value))
-            if text is None:
-                text = known[id(value)] = f",{_written(kind, name, value)}"
-            texts[key] = text
-    return list(map(texts.__getitem__, keys)) if any(texts.values()) else []
-
-
-def _written(kind: type[Record], name: str, value: Any) -> str:
-    """Return ``"name":value`` as pydantic writes it inside a record of that kind."""
-    alone = trusted(kind, {name: value}).model_dump_json(exclude_defaults=True)
-    return alone[1:-1]
-
 
 FORMAT_VERSION: Literal[1] = 1
 
@@ -266,17 +147,13 @@ class Instance(Record):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form, so of the content and not of the file's spelling."""
-        parts = [self.jobs[start : start + PART] for start in range(0, len(self.jobs), PART)]
-        texts: Texts = {}
-        begin = canonical_rows(parts[0], texts) if parts else None
-        if begin is None:
-            return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
-        text = self.model_copy(update={"jobs": self.jobs[:1]}).model_dump_json(exclude_defaults=True)
-        first = self.jobs[0].model_dump_json(exclude_defaults=True)
-        before, _, after = text.partition(f'"jobs":[{first}]')
-        digest = hashlib.sha256(f'{before}"jobs":[{begin}'.encode())
-        for part in parts[1:]:
-            rows = canonical_rows(part, texts) or ",".join([job.model_dump_json(exclude_defaults=True) for job in part])
-            digest.update(f",{rows}".encode())
-        digest.update(f"]{after}".encode())
+        first = self.jobs[:1]
+        text = self.model_copy(update={"jobs": first}).model_dump_json(exclude_defaults=True)
+        digest = hashlib.sha256()
+        if first:
+            before, _, text = text.partition(f'"jobs":[{first[0].model_dump_json(exclude_defaults=True)}]')
+            digest.update(f'{before}"jobs":'.encode())
+            for piece in canonical_list(self.jobs):
+                digest.update(piece.encode())
+        digest.update(text.encode())
         return digest.hexdigest()

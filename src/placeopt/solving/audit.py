@@ -52,7 +52,10 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
         return [f"cannot be rescored: the plan breaks rules, first of all {broken[0]}"]
     try:
         problem = problem or compile_problem(instance, plan.policy.values)
-        allocation = allocation_of(plan, problem)
+        if scored is not None and _restates(plan, problem, scored.allocation):
+            allocation = scored.allocation
+        else:
+            allocation = allocation_of(plan, problem)
     except PlaceoptError as error:
         return [f"cannot be rescored: {error}"]
     faults: list[str] = []
@@ -104,6 +107,48 @@ def _arithmetic(plan: Plan) -> list[str]:
     if (gap is None) != (plan.gap is None) or (gap is not None and plan.gap is not None and abs(gap - plan.gap) > 1e-9):
         faults.append(f"gap: {plan.gap}, expected {gap}")
     return faults
+
+
+def _restates(plan: Plan, problem: Problem, allocation: Allocation) -> bool:
+    """
+    Return whether the plan's placements are those of ``allocation`` in the same order, as in every plan of this house.
+
+    No placement in indices is made for that. False where it takes more to tell: then `allocation_of` does. That 'gpus'
+    of an assignment lists what its workers hold is left to the referee.
+    """
+    held = [(job, placement) for job, placement in enumerate(allocation) if placement is not None]
+    if plan.asked is not None or plan.moved or problem.lost_gpu or len(held) != len(plan.placements):
+        return False
+    ids, nodes, names, first = problem.job_ids, problem.node_ids, problem.options.name, problem.first_gpu
+    job_class = problem.job_class.tolist()
+    option_class, option_workers = problem.options.job_class.tolist(), problem.options.workers.tolist()
+    running, records = problem.running, problem.running_records
+    for (job, known), placement in zip(held, plan.placements, strict=True):
+        option, assignments = known.option, placement.assignments
+        if placement.job != ids[job] or placement.option != names[option] or option_class[option] != job_class[job]:
+            return False
+        if running.get(job) is known and records[job].assignments is assignments:
+            continue
+        if option_workers[option] > 1:
+            places = {nodes[node]: node for node in known.nodes}
+            if any(assignment.node not in places for assignment in assignments):
+                return False
+            if running_placement(placement, problem, job, places) != known:
+                return False
+            continue
+        node, assignment = known.nodes[0], assignments[0]
+        workers, start = assignment.workers, first[node]
+        if (
+            len(known.nodes) > 1
+            or len(assignments) > 1
+            or len(workers) > 1
+            or known.restarts
+            or assignment.node != nodes[node]
+        ):
+            return False
+        if [start + gpu for gpu in workers[0].gpus] != list(known.gpus):
+            return False
+    return True
 
 
 def allocation_of(plan: Plan, problem: Problem) -> Allocation:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from placeopt.check import Violation, judge
 from placeopt.environment import versions
 from placeopt.errors import BadInput
 from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
-from placeopt.model.base import trusted
+from placeopt.model.base import trusted, trusted_all
 from placeopt.model.plan import (
     InstanceRef,
     Level,
@@ -39,12 +39,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     up an earlier plan of the problem makes the records of what changed since.
     """
     recorder = recorder or Recorder(problem)
-    placements, unplaced = [], []
-    for job, placement in enumerate(allocation):
-        if placement is not None:
-            placements.append(recorder.record(job, placement))
-        else:
-            unplaced.append(recorder.waiting(job))
+    placements = recorder.records([(job, held) for job, held in enumerate(allocation) if held is not None])
+    unplaced = recorder.waiting([job for job, held in enumerate(allocation) if held is None])
     if problem.share_bounds:
         placements = with_grants(placements, [problem.share_bounds[p.option] for p in allocation if p is not None])
     policy = problem.policy
@@ -128,39 +124,46 @@ class Recorder:
         self._workers: dict[tuple[int, tuple[int, ...]], WorkerGpus] = {}  # alike in most jobs, so few are made
         self._alone: dict[tuple[int, tuple[int, ...]], dict[str, Any]] = {}  # option, GPUs -> what is held on a node
         self._last: list[Indexed | None] = [None] * problem.num_jobs
-        self._made: list[Placement | None] = [None] * problem.num_jobs
+        self._made: dict[int, Placement] = {}
         self._waiting: dict[int, Unplaced] = {}
 
-    def record(self, job: int, placement: Indexed) -> Placement:
-        """Return the placement of one job."""
-        last = self._made[job]
-        if last is not None and self._last[job] is placement:
-            return last
-        problem = self.problem
-        assignments = self.same[job] if problem.running.get(job) is placement else self.assignments(placement)
-        name = problem.options.name[placement.option]
-        made = trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
-        self._last[job], self._made[job] = placement, made
-        return made
+    def records(self, placed: Sequence[tuple[int, Indexed]]) -> list[Placement]:
+        """Return the placements of some jobs."""
+        last, made, ids, names = self._last, self._made, self.problem.job_ids, self.problem.options.name
+        new = [(job, placement) for job, placement in placed if last[job] is not placement]
+        rows = [
+            {"job": ids[job], "option": names[placement.option], "assignments": held}
+            for (job, placement), held in zip(new, self._assignments(new), strict=True)
+        ]
+        for (job, placement), record in zip(new, trusted_all(Placement, rows), strict=True):
+            last[job], made[job] = placement, record
+        return [made[job] for job, _ in placed]
 
-    def waiting(self, job: int) -> Unplaced:
-        """Return the entry of a job that is not placed, without a reason so far."""
-        entry = self._waiting.get(job)
-        if entry is None:
-            fields = {"job": self.problem.job_ids[job], "reason": "outvoted", "detail": ""}
-            entry = self._waiting[job] = trusted(Unplaced, fields)
-        return entry
+    def waiting(self, jobs: Sequence[int]) -> list[Unplaced]:
+        """Return the entries of jobs that are not placed, without a reason so far."""
+        ids, known = self.problem.job_ids, self._waiting
+        new = [job for job in jobs if job not in known]
+        rows = [{"job": ids[job], "reason": "outvoted", "detail": ""} for job in new]
+        known.update(zip(new, trusted_all(Unplaced, rows), strict=True))
+        return [known[job] for job in jobs]
+
+    def _assignments(self, placed: Sequence[tuple[int, Indexed]]) -> Iterator[tuple[Assignment, ...]]:
+        """Yield what some jobs hold; assignments to one node, as most are, are made together."""
+        running = self.problem.running
+        stays = [running.get(job) is placement for job, placement in placed]
+        alone = [p for (_, p), kept in zip(placed, stays, strict=True) if not kept and len(p.nodes) == 1]
+        made = iter(trusted_all(Assignment, map(self._held_alone, alone)))
+        for (job, placement), kept in zip(placed, stays, strict=True):
+            if kept:
+                yield self.same[job]
+            else:
+                yield (next(made),) if len(placement.nodes) == 1 else self.assignments(placement)
 
     def assignments(self, placement: Indexed) -> tuple[Assignment, ...]:
         """Return what a placement holds: one assignment per node, in order of first use."""
         nodes = placement.nodes
         if len(nodes) == 1:
-            node = nodes[0]
-            key = placement.option, self._indexes(node, placement.gpus)
-            held = self._alone.get(key)
-            if held is None:
-                held = self._alone[key] = self._held(placement, node, (0,))
-            return (trusted(Assignment, {"node": self.problem.node_ids[node], **held}),)
+            return (trusted(Assignment, self._held_alone(placement)),)
         ranks: dict[int, list[int]] = {}
         for rank, node in enumerate(nodes):
             ranks.setdefault(node, []).append(rank)
@@ -169,6 +172,15 @@ class Recorder:
             trusted(Assignment, {"node": ids[node], **self._held(placement, node, here)})
             for node, here in ranks.items()
         )
+
+    def _held_alone(self, placement: Indexed) -> dict[str, Any]:
+        """Return the fields of the assignment of a single worker."""
+        node = placement.nodes[0]
+        key = placement.option, self._indexes(node, placement.gpus)
+        held = self._alone.get(key)
+        if held is None:
+            held = self._alone[key] = self._held(placement, node, (0,))
+        return {"node": self.problem.node_ids[node], **held}
 
     def _indexes(self, node: int, gpus: tuple[int, ...]) -> tuple[int, ...]:
         """Return GPUs of a node by their indexes in the file."""

@@ -15,7 +15,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.heuristics import Candidates, place, places, score_named
 from placeopt.heuristics.lookahead import Wait
 from placeopt.model import Job
-from placeopt.model.base import trusted
+from placeopt.model.base import trusted_all
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
 from placeopt.solving.context import SolveContext
@@ -48,7 +48,7 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
     problem = context.problem
     finder = _ReasonFinder(context, final) if explain else None
     of_class: dict[int, tuple[UnplacedReason, str]] = {}
-    out: dict[int, Unplaced] = {}
+    rows: list[dict[str, str]] = []
     waiting = [job for job, placement in enumerate(context.incumbent.allocation) if placement is None]
     ran, waits, ids = problem.running, context.waits, problem.job_ids
     for job, k in zip(waiting, problem.job_class[waiting].tolist() if waiting else (), strict=True):
@@ -62,8 +62,8 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
             if k not in of_class:
                 of_class[k] = NOT_EXPLAINED if finder is None else finder.reason(job)
             reason, detail = of_class[k]
-        out[job] = trusted(Unplaced, {"job": ids[job], "reason": reason, "detail": detail})
-    return out
+        rows.append({"job": ids[job], "reason": reason, "detail": detail})
+    return dict(zip(waiting, trusted_all(Unplaced, rows), strict=True))
 
 
 class _ReasonFinder:
