@@ -108,7 +108,7 @@ CORES = (
 )
 ALL_NODES = (
     "As above, on the paper's 80 nodes for 4 days of its month, one seed: more nodes leave more room to choose from. "
-    "The whole month is played for CODA and SODA (bench/soda_month.md)."
+    "The whole month is played for SODA alone (bench/soda_month.md)."
 )
 HELD = (
     "Cores held, and only on a reduced cluster; the paper counts active ones. Core numbers of CPU jobs are not "

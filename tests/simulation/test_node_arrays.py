@@ -1,7 +1,5 @@
 """SODA's arrays on every node, and users compared by GPUs alone: worked by hand."""
 
-import pytest
-
 from helpers.builders import placement
 from helpers.scenarios import policy, scenario, timed
 from placeopt.model import Job
@@ -30,7 +28,8 @@ def test_nodes_and_cores_of_each_array() -> None:
     assert nodes is not None
     assert (nodes.nodes_of("small"), nodes.nodes_of("large")) == (("n0", "n1", "n2"), ("n3",))
     cores = world.cluster.machines[0].cpu_millicores
-    assert nodes.cpu_part("n0") == pytest.approx(cores / 3, abs=1)
+    assert not nodes.beyond_cpu_part("n0", -(cores // 3) + 1)
+    assert nodes.beyond_cpu_part("n0", -(cores // 3) - 1)
     assert [size_of(arrival.job) for arrival in world.arrivals] == ["small", "large", "none"]
 
 

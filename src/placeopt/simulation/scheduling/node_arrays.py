@@ -46,10 +46,6 @@ class NodeArrays:
         """Return the nodes of an array of GPU jobs."""
         return self._nodes[size]
 
-    def cpu_part(self, node: str) -> int:
-        """Return the millicores of a node that belong to CPU jobs."""
-        return self._cpu_part[node]
-
     def hold(self, job: Job, placement: Placement, sign: int) -> None:
         """Account for a job that starts or, with ``sign`` -1, ends."""
         if size_of(job) == "none":
