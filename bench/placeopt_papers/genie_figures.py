@@ -101,14 +101,14 @@ def figures() -> Iterator[ReportedFigure]:
     for density, whole in WHOLE.items():
         for measure, what, more in MEASURED:
             yield _figure(
-                f"{whole}-{measure}", "algorithm 1, line 3", f"{density} an hour, all placements: {what}, best", "%",
-                None, Change((whole,), OURS, BASELINES, measure, more), "fitted", EVERY,
+                f"{whole}-{measure}", "algorithm 1, line 3", f"{density} an hour, all shapes: {what}, best", "%",
+                None, Change((whole,), OURS, BASELINES, measure, more), "fitted", EVERY, (LOAD,),
                 said="above 0" if more else "below 0", varied=False,
             )  # fmt: skip
             what = f"{density} an hour, genie: {what}, all to few"
             yield _figure(
                 f"{whole}-{measure}-to-few", "algorithm 1, line 3", what, "%",
-                None, BetweenSettings(whole, f"genie-{density}", OURS, measure), "fitted", EVERY, said="-",
+                None, BetweenSettings(whole, f"genie-{density}", OURS, measure), "fitted", EVERY, (LOAD,), said="-",
                 varied=False,
             )  # fmt: skip
     for density in DENSITIES:

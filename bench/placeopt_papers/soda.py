@@ -244,7 +244,7 @@ def _figures() -> Iterator[ReportedFigure]:
         "here; network bandwidth is not simulated. The paper's 2.2 % counts while jobs "
         "queue; whether points or percent is not stated.",
     )  # fmt: skip
-    for policy, what in (("soda-halved", "cores halved"), ("soda-by-utilisation", "halved, noticed by utilisation")):
+    for policy, what in (("soda-halved", "cores halved"), ("soda-by-utilisation", "halved by utilisation")):
         yield _figure(
             policy, "V-E", f"utilisation, {what} to soda", "%", None,
             Gain(MONTH, policy, "soda", "utilisation_of_active_percent"), "independent", HALVED, said="-",

@@ -36,6 +36,7 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "update": lambda: engine.update(add_jobs=[job("new")]),
         "place": engine.place,
         "commit": lambda: engine.commit(plan),
+        "rank": lambda: engine.rank("b"),
         "release": lambda: engine.release("a"),
         "snapshot": lambda: engine.snapshot,
         "revision": lambda: engine.revision,

@@ -238,7 +238,7 @@ def test_papers_and_settings_are_chosen_by_name() -> None:
     papers, settings = select(["horus-trace"])
     assert papers == ["horus"]
     assert [setting.name for setting in settings] == ["horus-trace"]
-    varied = {setting.name for setting in select(["dynamoml"])[1]} - {"dynamoml-12", "dynamoml-16"}
+    varied = {setting.name for setting in select(["dynamoml"])[1]} - {"dynamoml-12", "dynamoml-12-lag", "dynamoml-16"}
     assert varied == set(VARIED["dynamoml"])
     with pytest.raises(Exception, match="neither a paper"):
         select(["horas"])

@@ -13,7 +13,7 @@ from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.simulation import named_policy, policy_names, simulate, with_scaled_errors
-from placeopt.simulation.endpoints import wanted_replicas
+from placeopt.simulation.autoscaler import wanted_replicas
 
 
 def world(arrivals: list[Arrival], **physics: Any) -> Scenario:

@@ -59,8 +59,8 @@ def test_a_plan_that_lags_a_little_is_left_to_the_search(monkeypatch: pytest.Mon
         plan = placeopt.solve(round_, method="search", time_limit_s=3, deterministic=True)
         assert violations(round_, plan) == []
         made[lag] = [stage.detail for stage in stages_of(plan, "rounding")]
-    assert made[0.0] == ["nodes by best_fit"]
-    assert made[1.0] == ["nodes by best_fit", "nodes by marginal_cost, filled_cost"]
+    assert made[0.0] == ["nodes by close_fit"]
+    assert made[1.0] == ["nodes by close_fit", "nodes by marginal_cost, filled_cost"]
 
 
 def test_what_jobs_cost_alone() -> None:

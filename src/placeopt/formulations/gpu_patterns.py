@@ -53,8 +53,12 @@ class GpuPatterns:
     relaxes: tuple[str, ...]
 
 
-def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatterns:
-    """Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds."""
+def build_gpu_patterns(state: State, deadline: float = float("inf"), *, scarce_rows: bool = True) -> GpuPatterns:
+    """
+    Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds.
+
+    Without ``scarce_rows``, which depend on what is scarce, a cluster with one node more has the same rows.
+    """
     problem, builder, starts = state.problem, ModelBuilder(deadline), draft_starts(state)
     start = builder.add_variables(0, starts.most)
     bundle = builder.add_variables(0, starts.bundle_most)
@@ -62,7 +66,8 @@ def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatte
     option = starts.option[starts.bundle_start]
     loads = add_node_rows(builder, state, option, bundle, starts.bundle_class)
     add_whole_node_rows(builder, state, option, bundle, starts.bundle_class)
-    add_dual_feasible_rows(builder, state, option, bundle, starts.bundle_class)
+    if scarce_rows:
+        add_dual_feasible_rows(builder, state, option, bundle, starts.bundle_class)
     rows = _GpuRows(builder, state, np.unique(problem.options.milli[option])[::-1])
     rows.add(bundle, starts.bundle_class, option)
     add_queue_limits(builder, state, start, starts.option)

@@ -154,7 +154,7 @@ def _duals(base: Instance, limits: Limits) -> Duals | None:
 
 
 def _relaxation(instance: Instance) -> LinearModel:
-    return build_gpu_patterns(open_state(compile_problem(instance))).model
+    return build_gpu_patterns(open_state(compile_problem(instance)), scarce_rows=False).model
 
 
 def _more(base: Instance, what: str) -> Iterator[Addition]:
