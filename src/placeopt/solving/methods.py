@@ -184,6 +184,7 @@ METHODS: dict[str, Method] = {
             MultiStart(),
             GpuPatternPlans(before_exact="counts"),
             NodePatterns(before_exact=True, before_cost=True),
+            RefillNodes(after_patterns=True),
             BranchAndPrice(share=0.7, root_share=0.5),
             LoadRace("counts"),
             Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import greedy
 from placeopt.problem import Allocation, IntArray
 from placeopt.problem.free_capacity import room_decides
@@ -56,7 +57,7 @@ class MultiStart:
             return "there is no whole pass of greedy that other orders could improve on"
         if context.problem.changeable:
             return "running jobs may be changed"
-        if room_decides(context.problem):
+        if room_decides(context.problem) and not shares_nest(context.problem):
             return "nodes are refilled instead"
         product = sizes.product(context)
         if product <= sizes.SIZES.search_product:

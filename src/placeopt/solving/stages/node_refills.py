@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics.node_refills import NodeRefills
 from placeopt.problem.free_capacity import room_decides
 from placeopt.solving.context import SolveContext
@@ -34,6 +35,8 @@ class RefillNodes:
     uses_solver: ClassVar[bool] = False
     share: float = 0.5
     """Part of the time left that it may take."""
+    after_patterns: bool = False
+    """Whether it runs in the rounds of which patterns of nodes know the shares, after them; else in the others."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where the plan is far from the bound, and any job may overtake others."""
@@ -43,6 +46,8 @@ class RefillNodes:
             return "the round is proven, or within the gap"
         if not context.is_far:
             return "the plan is close to the bound"
+        if shares_nest(context.problem) != self.after_patterns:
+            return "patterns of nodes come first" if not self.after_patterns else "it ran before"
         if context.greedy.shape != "value" or context.greedy.strict:
             return "the method does not choose jobs and options by their value"
         return None if room_decides(context.problem) else "more than shares and resources decides what a node takes"
