@@ -269,9 +269,8 @@ class TestCommit:
                 ({"asked": ("b",), "placements": (beside_a.model_copy(update={"job": "b"}),)}, "queue_quota"),
             ):
                 broken = plan.model_copy(update=fields)
-                assert rule in {
-                    found.rule for found in resident.state.record.ledger.violations(resident.state.record, broken)
-                }
+                record = resident.state.record
+                assert rule in {found.rule for found in record.ledger.violations(record, broken)}
                 assert rule in {found.rule for found in violations(engine.snapshot, broken)}
 
 

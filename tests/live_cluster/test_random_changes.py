@@ -146,7 +146,7 @@ def step(rng: Generator, engine: Engine) -> None:
     snapshot, revision = engine.snapshot, engine.revision
     waiting = [job.id for job in snapshot.jobs if job.id not in {held.job for held in snapshot.running}]
     try:
-        match int(rng.integers(14)):
+        match int(rng.integers(13)):
             case 0:
                 engine.update(add_jobs=borrowed_jobs(rng, snapshot, {job.id for job in snapshot.jobs}))
             case 1:
@@ -178,16 +178,15 @@ def step(rng: Generator, engine: Engine) -> None:
                 back = engine.fail_node(failed, remove=bool(rng.integers(2)))
                 assert sorted(job.id for job in back) == sorted(there)
             case 8:
-                engine.adopt(*stolen_place(rng, snapshot), started_ms=3, movable=True)
+                place, record = stolen_place(rng, snapshot)
+                engine.adopt(place, job=record if place.job == record.id else None, started_ms=3, movable=True)
             case 9:
-                engine.adopt(stolen_place(rng, snapshot)[0], preemptible=True, expected_end_ms=10**6)
-            case 10:
                 held_jobs = [held.job for held in snapshot.running]
                 flags = {name: {flag: bool(rng.integers(2)) for flag in FLAGS} for name in held_jobs}
                 engine.update(flags=flags, priority={name: int(rng.integers(-3, 4)) for name in waiting})
-            case 11:
+            case 10:
                 engine.update(**new_types(rng, snapshot))
-            case 12:
+            case 11:
                 changes = snapshot.policy.changes.model_copy(update={"moves_max": int(rng.integers(3))})
                 mode, most = [("exclusive", None), ("fraction", None), ("overcommit", 3)][int(rng.integers(3))]
                 update = {"changes": changes, "share_mode": mode, "jobs_per_gpu_max": most}

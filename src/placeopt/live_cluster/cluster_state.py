@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -142,6 +142,12 @@ class ClusterState:
         if self.parts.table.mostly_empty:
             self._compile(self.snapshot)
 
+    def drop_stand_ins(self, gone: Iterable[Running]) -> None:
+        """Compile everything again if ``gone``, which no longer holds, held hardware that the cluster does not list."""
+        lost = self.parts.lost
+        if lost is not None and any(held.node in lost.gpu_index for running in gone for held in running.assignments):
+            self._compile(self.snapshot)
+
     def adopt(self, running: Running, job: Job | None) -> None:
         """Let a waiting job, or a new one, run where it does, whatever limits that exceeds."""
         if job is not None:
@@ -150,7 +156,7 @@ class ClusterState:
         try:
             self.start(running)
             started = True
-            self._refuse_impossible([assignment.node for assignment in running.assignments], self.record.bare())
+            self._refuse_impossible([held.node for held in running.assignments], self.record.bare(), "placement")
             counts = self.parts.table.count
             refuse_huge_values(self.placer.problem.options, counts, self.policy, len(self.record.running))
         except PlaceoptError:
@@ -229,11 +235,11 @@ class ClusterState:
             self.parts, self.placer, self.node_number = parts, placer, numbers
             raise
 
-    def _refuse_impossible(self, nodes: list[str], bare: Instance) -> None:
+    def _refuse_impossible(self, nodes: list[str], bare: Instance, argument: str = "nodes") -> None:
         """Raise if running placements on ``nodes`` contradict each other; limits that they exceed stand."""
         broken = self.record.ledger.standing(nodes, empty_plan(bare, self.policy))
         if broken:
-            raise BadInput(f"nodes: what runs there contradicts itself: {broken[0]}")
+            raise BadInput(f"{argument}: what runs there contradicts itself: {broken[0]}")
 
     def _compile_changes(
         self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]

@@ -167,7 +167,8 @@ class HostReports:
         before = state.policy.name
         with gc_paused(), state.kept():
             try:
-                now = Instance(**{**dict(state.snapshot), "policy": policy})
+                fields = {name: getattr(state.snapshot, name) for name in Instance.model_fields}
+                now = Instance(**{**fields, "policy": policy})
             except ValidationError as error:
                 raise _refused(error) from None
             state.recompile(now, policy)
@@ -194,8 +195,10 @@ class HostReports:
         """
         if job not in self._state.record.running:
             raise BadInput(f"release: job {job!r} does not run")
+        held = self._state.record.running[job]
         record = self._state.release(job)
         self._state.record.note(f"job {job!r} ended", stopped=[job])
+        self._state.drop_stand_ins([held])
         return record
 
     @checked
@@ -215,8 +218,10 @@ class HostReports:
         """
         if job not in self._state.record.running:
             raise BadInput(f"undo: job {job!r} does not run")
+        held = self._state.record.running[job]
         self._state.stop(job)
         self._state.record.note(f"job {job!r} waits again", stopped=[job])
+        self._state.drop_stand_ins([held])
 
     @checked
     def fail_node(self, node: str, *, remove: bool = False) -> tuple[Job, ...]:

@@ -169,6 +169,7 @@ class LiveCluster:
         starting = [p for p in plan.placements if p.job not in record.running]
         keep = {job_id: record.running[job_id] for job_id in changed}
         stopped = [entry.job for entry in plan.preempted]
+        gone = [*keep.values(), *(record.running[job_id] for job_id in stopped)]
         for job_id in stopped:
             self.state.stop(job_id)
         new = {placement.job: placement for placement in plan.placements if placement.job in keep}
@@ -188,6 +189,7 @@ class LiveCluster:
                 if jobs
             ]
             record.note(" and ".join(changes), changed, started=begun, stopped=stopped)
+            self.state.drop_stand_ins(gone)
         return Committed(committed=(*(placement.job for placement in starting), *changed, *stopped), refused=refused)
 
     @staticmethod
