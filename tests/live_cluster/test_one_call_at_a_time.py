@@ -36,6 +36,7 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "update": lambda: engine.update(add_jobs=[job("new")]),
         "place": engine.place,
         "commit": lambda: engine.commit(plan),
+        "rank": lambda: engine.rank("a"),
         "release": lambda: engine.release("a"),
         "undo": lambda: engine.undo("a"),
         "fail_node": lambda: engine.fail_node("n0"),

@@ -1,9 +1,9 @@
 """
 Whatever happens to a resident cluster, it is what a fresh load of its snapshot would be.
 
-Random sequences of updates, plans, commits and releases on small random clusters. After each step the compiled parts
-are compared with those compiled from nothing, array by array, the desk's free capacity with a fresh count, and the
-ledger's verdicts with the whole referee's.
+Random sequences of reports (updates, releases, failures, starts elsewhere), plans and commits on small random clusters.
+After each step the compiled parts are compared with those compiled from nothing, array by array, the desk's free
+capacity with a fresh count, and the ledger's verdicts with the whole referee's.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
+from helpers.builders import placement
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, violations
 from placeopt.errors import PlaceoptError
 from placeopt.live_cluster.cluster_record import FLAGS
-from placeopt.model import Assignment, Domain, Job, Node, WorkerGpus
+from placeopt.model import Domain, Job, Node
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.solving.audit import audit
@@ -102,30 +103,20 @@ def changed_node(rng: Generator, instance: Instance) -> dict[str, Node | str | N
 
 
 def stolen_place(rng: Generator, instance: Instance) -> tuple[PlacementRecord, Job]:
-    """Where a job might run that someone else started, be there room or not, and a record of it under a new name."""
+    """Where a job might run that someone else started, be there room or not, and its record, sometimes of a new one."""
     nodes = {node.id: node.machine for node in instance.cluster.nodes}
     gpus = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
     running = {held.job for held in instance.running}
     jobs = [job for job in instance.jobs if job.id not in running] or [Job(id="plain")]
     job = jobs[int(rng.integers(len(jobs)))]
     option = job.options[int(rng.integers(len(job.options)))]
-    demand, held = option.demand, {}
-    for rank in range(option.workers):
+    where = []
+    for _ in range(option.workers):
         node = str(rng.choice(list(nodes)))
-        held.setdefault(node, []).append((rank, rng.permutation(gpus[nodes[node]])[: demand.gpus].tolist()))
-    assignments = tuple(
-        Assignment(
-            node=node,
-            gpus={str(gpu): demand.gpu_milli for _, mine in workers for gpu in mine},
-            cpu_millicores=len(workers) * demand.cpu_millicores,
-            memory_mib=len(workers) * demand.memory_mib,
-            workers=tuple(WorkerGpus(rank=rank, gpus=tuple(mine)) for rank, mine in workers),
-        )
-        for node, workers in held.items()
-    )
-    other = job.model_copy(update={"id": f"adopted-{rng.integers(10**6)}"})
-    name = job.id if rng.random() < 0.5 else other.id
-    return PlacementRecord(job=name, option=option.id, assignments=assignments), other
+        where.append((node, rng.permutation(gpus[nodes[node]])[: option.demand.gpus].tolist()))
+    if rng.random() < 0.5:
+        job = job.model_copy(update={"id": f"adopted-{rng.integers(10**6)}"})
+    return placement(job, where, option=option.id), job
 
 
 def new_types(rng: Generator, instance: Instance) -> dict[str, Any]:
@@ -178,8 +169,9 @@ def step(rng: Generator, engine: Engine) -> None:
                 back = engine.fail_node(failed, remove=bool(rng.integers(2)))
                 assert sorted(job.id for job in back) == sorted(there)
             case 8:
-                place, record = stolen_place(rng, snapshot)
-                engine.adopt(place, job=record if place.job == record.id else None, started_ms=3, movable=True)
+                where, job = stolen_place(rng, snapshot)
+                new = None if job.id in waiting else job
+                engine.adopt(where, job=new, started_ms=3, movable=True)
             case 9:
                 held_jobs = [held.job for held in snapshot.running]
                 flags = {name: {flag: bool(rng.integers(2)) for flag in FLAGS} for name in held_jobs}
@@ -228,7 +220,7 @@ def assert_as_if_fresh(engine: Engine) -> None:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_changed_cluster_equals_a_fresh_one(seed: int) -> None:
-    """The promise of ``load``, ``update``, ``place``, ``commit`` and ``release`` together."""
+    """The promise of ``load``, of all reports, ``place`` and ``commit`` together."""
     rng = np.random.default_rng(seed)
     instance = random_round(rng, changes=bool(seed % 2))
     with Engine(isolation="thread") as engine:
