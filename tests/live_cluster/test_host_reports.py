@@ -113,6 +113,19 @@ class TestUndo:
             engine.commit(engine.place(["first"]))
             assert runs(engine) == ["gang", "small", "first"]
 
+    def test_a_whole_round_beside_it_may_start_it(self) -> None:
+        """It waited when the round was planned, and waits again; one that another system started does not."""
+        with engine_of(instance(2, [FIRST, job("other", gpus=2)])) as engine:
+            plan = engine.place(method="stranding")
+            engine.commit(engine.place(["first"]))
+            engine.undo("first")
+            engine.update(machines=[machine("big", 8)])  # compiled anew, what happened before is known
+            engine.adopt(placement(job("other", gpus=2), [("n1", [0, 1])]))
+            done = engine.commit(plan, rebase=True)
+            assert done.committed == ("first",)
+            assert [(entry.job, entry.why) for entry in done.refused] == [("other", "it was started meanwhile")]
+            assert_as_if_fresh(engine)
+
     def test_it_says_so(self) -> None:
         """A plan made while it ran is stale."""
         with engine_of(busy()) as engine:

@@ -110,8 +110,8 @@ class ClusterRecord:
             origin = job.origin.model_copy(update={"workers": (*kept, *gone)})
             self.jobs[job_id] = job.model_copy(update={"origin": origin})
 
-    def runs_since(self, planned: int) -> tuple[set[str], set[str]]:
-        """Return the jobs that were started, and those that were stopped or ended, since a revision of this cluster."""
+    def ran_at(self, planned: int) -> dict[str, bool]:
+        """Return whether each job that was started, was stopped or ended since a revision of this cluster ran then."""
         self.refuse_foreign(planned)
         if self._changes and self._changes[0].revision > planned + 1:
             raise StaleSnapshot(
@@ -122,8 +122,13 @@ class ClusterRecord:
                 f"more than {MOST_CHANGES_KEPT} changes, so it is not known what ran then",
             )
         since = [change for change in self._changes if change.revision > planned]
-        started = {job for change in since for job in change.started}
-        return started, {job for change in since for job in change.stopped}
+        ran: dict[str, bool] = {}
+        for change in since:  # what happened to a job first tells
+            for job in change.started:
+                ran.setdefault(job, False)
+            for job in change.stopped:
+                ran.setdefault(job, True)
+        return ran
 
     def refuse_foreign(self, planned: int) -> None:
         """Raise ``BadInput`` if this cluster has never been at revision ``planned``."""
