@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from test_random_changes import assert_as_if_fresh
 
-from helpers.builders import instance, job, machine, node, placement, running
+from helpers.builders import instance, job, machine, node, placement, plan_for, running
 from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, Unsupported
 from placeopt.model import Domain
 from placeopt.model.policy import Changes, Queue
@@ -94,7 +94,9 @@ class TestFailNode:
                 patch.setattr("placeopt.live_cluster.cluster_state.refuse_huge_values", fail)
                 with pytest.raises(Unsupported):
                     engine.fail_node("n0", remove=True)
-            assert (engine.snapshot.model_dump(), runs(engine)) == (before, ["gang", "small"])
+            assert engine.snapshot.model_dump() == before
+            engine.update(now_ms=1)  # a new snapshot
+            assert runs(engine) == ["gang", "small"]
             assert_as_if_fresh(engine)
 
 
@@ -134,6 +136,29 @@ class TestUndo:
             with pytest.raises(StaleSnapshot, match="job 'small' waits again"):
                 engine.commit(old)
             refused(engine, lambda: engine.undo("small"), "'small' does not run")
+
+
+@pytest.mark.parametrize("how", ["undo", "release", "preempted", "fail_node"])
+def test_stand_ins_go_with_the_job_that_needs_them(how: str) -> None:
+    """A job holds a GPU that its node no longer has; once it stops, nothing is left of it (regression: release)."""
+    better = job("better", gpus=2, value=9)
+    policy = Policy(changes=Changes(preemptions_max=1))
+    held = running(SMALL, [("n0", [3])], preemptible=True)
+    with engine_of(instance(1, [SMALL, better], running=[held], policy=policy)) as engine:
+        engine.update(machines=[machine("two", 2, cpu_millicores=0)])
+        engine.update(nodes={"n0": node("n0", "two")})
+        assert_as_if_fresh(engine)
+        match how:
+            case "undo":
+                engine.undo("small")
+            case "release":
+                engine.release("small")
+            case "fail_node":
+                engine.fail_node("n0")
+            case _:
+                engine.commit(plan_for(engine.snapshot, {"better": [("n0", [0, 1])]}, preempted=["small"]))
+        assert "small" not in runs(engine)
+        assert_as_if_fresh(engine)
 
 
 class TestAdopt:
