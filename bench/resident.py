@@ -121,9 +121,9 @@ def compile_rows(engine: Engine, instance: Instance, rng: np.random.Generator) -
 
     def row(what: str, change: Callable[[], None]) -> None:
         update = timed(change)
-        compiled = timed(resident.problem)
+        compiled = timed(resident.state.problem)
         fresh = compile_problem(engine.snapshot)
-        kept = resident.problem()
+        kept = resident.state.problem()
         assert kept.running == fresh.running
         assert (kept.job_class == fresh.job_class).all()
         assert (kept.node_class == fresh.node_class).all()
@@ -134,12 +134,12 @@ def compile_rows(engine: Engine, instance: Instance, rng: np.random.Generator) -
     row("1 job came", lambda: engine.update(add_jobs=[draw(rng, "one", 8000, False)]))
     row("100 jobs came", lambda: engine.update(add_jobs=[draw(rng, f"more-{i}", 8000, False) for i in range(100)]))
     row("1 job of a new class", lambda: engine.update(add_jobs=[job_of("new", 1000, 777, 0)]))
-    row("1 job ended", lambda: engine.release(next(iter(resident.record.running))) and None)
+    row("1 job ended", lambda: engine.release(next(iter(resident.state.record.running))) and None)
     row("1 node drained", lambda: engine.update(nodes={"n00007": "drain"}))
     moved = engine.snapshot.cluster.nodes[9].model_copy(update={"domain": "r1"})
     row("1 node in another rack", lambda: engine.update(nodes={moved.id: moved}))
     row("1 node added", lambda: engine.update(nodes={"extra": Node(id="extra", machine="m", domain="r0")}))
-    idle = next(n.id for n in instance.cluster.nodes if not resident.record.ledger.on_node(n.id))
+    idle = next(n.id for n in instance.cluster.nodes if not resident.state.record.ledger.on_node(n.id))
     row("1 node gone", lambda: engine.update(nodes={idle: None}))
     return rows
 
@@ -173,14 +173,14 @@ def decide(engine: Engine, rng: np.random.Generator, make: Callable[[str], Job],
     """Let jobs come, be decided on and run, while others end; return the row's figures."""
     resident = engine._cluster
     assert resident is not None
-    runs = list(resident.record.running)
+    runs = list(resident.state.record.running)
     kernel, place, commit, placed = Stopwatch(), Stopwatch(), Stopwatch(), 0
     for i in range(count):
         name = f"decided-{rng.integers(1 << 60)}"
         engine.update(add_jobs=[make(name)])
         if i % 2:
-            number = resident._parts.table.number(name)
-            kernel(lambda number=number: resident._placer.decide(number, "stranding"))
+            number = resident.state.parts.table.number(name)
+            kernel(lambda number=number: resident.state.placer.decide(number, "stranding"))
             plan = engine.place([name])
         else:
             plan = place(lambda name=name: engine.place([name]))

@@ -236,7 +236,7 @@ class TestCommit:
             for _ in range(12):
                 broken = damaged(rng, plan, snapshot)
                 full = {found.rule for found in violations(snapshot, broken)}
-                ours = {found.rule for found in resident.record.ledger.violations(resident.record, broken)}
+                ours = {found.rule for found in resident.state.record.ledger.violations(resident.state.record, broken)}
                 assert bool(ours) == bool(full)
                 if held.isdisjoint(entry.job for entry in broken.placements):  # else what runs is counted twice
                     assert ours == full
@@ -269,7 +269,8 @@ class TestCommit:
                 ({"asked": ("b",), "placements": (beside_a.model_copy(update={"job": "b"}),)}, "queue_quota"),
             ):
                 broken = plan.model_copy(update=fields)
-                assert rule in {found.rule for found in resident.record.ledger.violations(resident.record, broken)}
+                record = resident.state.record
+                assert rule in {found.rule for found in record.ledger.violations(record, broken)}
                 assert rule in {found.rule for found in violations(engine.snapshot, broken)}
 
 

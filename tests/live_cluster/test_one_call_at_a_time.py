@@ -36,8 +36,12 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "update": lambda: engine.update(add_jobs=[job("new")]),
         "place": engine.place,
         "commit": lambda: engine.commit(plan),
-        "rank": lambda: engine.rank("b"),
+        "rank": lambda: engine.rank("a"),
         "release": lambda: engine.release("a"),
+        "undo": lambda: engine.undo("a"),
+        "fail_node": lambda: engine.fail_node("n0"),
+        "adopt": lambda: engine.adopt(plan.placements[0]),
+        "set_policy": lambda: engine.set_policy(placeopt.Policy()),
         "snapshot": lambda: engine.snapshot,
         "revision": lambda: engine.revision,
     }

@@ -1,9 +1,9 @@
 """
 Whatever happens to a resident cluster, it is what a fresh load of its snapshot would be.
 
-Random sequences of updates, plans, commits and releases on small random clusters. After each step the compiled parts
-are compared with those compiled from nothing, array by array, the desk's free capacity with a fresh count, and the
-ledger's verdicts with the whole referee's.
+Random sequences of reports (updates, releases, failures, starts elsewhere), plans and commits on small random clusters.
+After each step the compiled parts are compared with those compiled from nothing, array by array, the desk's free
+capacity with a fresh count, and the ledger's verdicts with the whole referee's.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
+from helpers.builders import placement
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, violations
 from placeopt.errors import PlaceoptError
-from placeopt.model import Job, Node
+from placeopt.live_cluster.cluster_record import FLAGS
+from placeopt.model import Domain, Job, Node
+from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.solving.audit import audit
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -99,12 +102,42 @@ def changed_node(rng: Generator, instance: Instance) -> dict[str, Node | str | N
             return {name: node.model_copy(update={"id": name, "drained": False})}
 
 
+def stolen_place(rng: Generator, instance: Instance) -> tuple[PlacementRecord, Job]:
+    """Where a job might run that someone else started, be there room or not, and its record, sometimes of a new one."""
+    nodes = {node.id: node.machine for node in instance.cluster.nodes}
+    gpus = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
+    running = {held.job for held in instance.running}
+    jobs = [job for job in instance.jobs if job.id not in running] or [Job(id="plain")]
+    job = jobs[int(rng.integers(len(jobs)))]
+    option = job.options[int(rng.integers(len(job.options)))]
+    where = []
+    for _ in range(option.workers):
+        node = str(rng.choice(list(nodes)))
+        where.append((node, rng.permutation(gpus[nodes[node]])[: option.demand.gpus].tolist()))
+    if rng.random() < 0.5:
+        job = job.model_copy(update={"id": f"adopted-{rng.integers(10**6)}"})
+    return placement(job, where, option=option.id), job
+
+
+def new_types(rng: Generator, instance: Instance) -> dict[str, Any]:
+    """A new machine type, a domain and a node that has both."""
+    name = f"new-{rng.integers(10**6)}"
+    old = instance.cluster.machines[int(rng.integers(len(instance.cluster.machines)))]
+    parent = rng.choice([None, *(domain.id for domain in instance.cluster.domains)])
+    return {
+        "machines": [old.model_copy(update={"id": name, "memory_mib": old.memory_mib + 1024})],
+        "domains": [Domain(id=name, level=str(rng.choice(["pod", "rack"])), parent=parent)],
+        "nodes": {name: Node(id=name, machine=name, domain=name)},
+        "add_jobs": borrowed_jobs(rng, instance, {job.id for job in instance.jobs}),
+    }
+
+
 def step(rng: Generator, engine: Engine) -> None:
     """Do something to the cluster; what is refused must change nothing."""
     snapshot, revision = engine.snapshot, engine.revision
     waiting = [job.id for job in snapshot.jobs if job.id not in {held.job for held in snapshot.running}]
     try:
-        match int(rng.integers(7)):
+        match int(rng.integers(13)):
             case 0:
                 engine.update(add_jobs=borrowed_jobs(rng, snapshot, {job.id for job in snapshot.jobs}))
             case 1:
@@ -125,6 +158,31 @@ def step(rng: Generator, engine: Engine) -> None:
             case 5:
                 asked = [job for job in waiting if rng.random() < 0.6]
                 engine.commit(judged(engine, engine.place(asked)), movable=True, shrinkable=True)
+            case 6:
+                for held in snapshot.running:
+                    if rng.random() < 0.3:
+                        engine.undo(held.job)
+            case 7:
+                nodes = snapshot.cluster.nodes
+                failed = nodes[int(rng.integers(len(nodes)))].id
+                there = [h.job for h in snapshot.running if failed in {a.node for a in h.assignments}]
+                back = engine.fail_node(failed, remove=bool(rng.integers(2)))
+                assert sorted(job.id for job in back) == sorted(there)
+            case 8:
+                where, job = stolen_place(rng, snapshot)
+                new = None if job.id in waiting else job
+                engine.adopt(where, job=new, started_ms=3, movable=True)
+            case 9:
+                held_jobs = [held.job for held in snapshot.running]
+                flags = {name: {flag: bool(rng.integers(2)) for flag in FLAGS} for name in held_jobs}
+                engine.update(flags=flags, priority={name: int(rng.integers(-3, 4)) for name in waiting})
+            case 10:
+                engine.update(**new_types(rng, snapshot))
+            case 11:
+                changes = snapshot.policy.changes.model_copy(update={"moves_max": int(rng.integers(3))})
+                mode, most = [("exclusive", None), ("fraction", None), ("overcommit", 3)][int(rng.integers(3))]
+                update = {"changes": changes, "share_mode": mode, "jobs_per_gpu_max": most}
+                engine.set_policy(snapshot.policy.model_copy(update=update))
             case _:
                 plan = engine.place(method="stranding", deterministic=True)
                 engine.commit(plan, preemptible=True, movable=[job for job in waiting if rng.random() < 0.5])
@@ -147,12 +205,12 @@ def assert_as_if_fresh(engine: Engine) -> None:
     assert again.digest == snapshot.digest
     resident = engine._cluster
     assert resident is not None
-    fresh = compile_problem(again, resident.policy)
-    kept = resident.problem()
+    fresh = compile_problem(again, resident.state.policy)
+    kept = resident.state.problem()
     for field in fields(Problem):
         if field.name not in ("instance", "policy"):
             same(getattr(kept, field.name), getattr(fresh, field.name), field.name)
-    placer, state = resident._placer.state, State(fresh)
+    placer, state = resident.state.placer.state, State(fresh)
     for name in ("node_free", "gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation", "level_free"):
         same(getattr(placer, name), getattr(state, name), name)
     for name in ("machine_load", "domain_load", "queue_used"):
@@ -162,7 +220,7 @@ def assert_as_if_fresh(engine: Engine) -> None:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_changed_cluster_equals_a_fresh_one(seed: int) -> None:
-    """The promise of ``load``, ``update``, ``place``, ``commit`` and ``release`` together."""
+    """The promise of ``load``, of all reports, ``place`` and ``commit`` together."""
     rng = np.random.default_rng(seed)
     instance = random_round(rng, changes=bool(seed % 2))
     with Engine(isolation="thread") as engine:

@@ -34,13 +34,25 @@ SEEDS = 60
 
 
 def disturb(engine: Engine, rng: np.random.Generator) -> None:
-    """Let jobs end, come, start elsewhere, and drain nodes."""
+    """Let jobs end, come, start elsewhere and stop, and nodes drain and fail."""
     for _ in range(int(rng.integers(1, 4))):
         now = engine.snapshot
         running = [held.job for held in now.running]
         waiting = [job.id for job in now.jobs if job.id not in running]
         try:
-            match int(rng.integers(4)):
+            match int(rng.integers(8)):
+                case 4 if running:
+                    engine.undo(running[int(rng.integers(len(running)))])
+                case 5:
+                    engine.fail_node(now.cluster.nodes[int(rng.integers(len(now.cluster.nodes)))].id)
+                case 6 if running:
+                    held = now.running[int(rng.integers(len(running)))]
+                    engine.undo(held.job)
+                    engine.adopt(held, preemptible=True)
+                case 7 if waiting:
+                    name = waiting[int(rng.integers(len(waiting)))]
+                    engine.commit(engine.place([name], method="best-fit"))
+                    engine.undo(name)
                 case 0 if running:
                     engine.release(running[int(rng.integers(len(running)))])
                 case 1 if waiting:

@@ -114,7 +114,7 @@ def test_plans_and_bounds_hold_for_the_whole_round(seed: int, monkeypatch: pytes
                 return
             cluster = engine._cluster
             assert cluster is not None
-            alone, whole = cluster.waiting_problem(), cluster.problem()
+            alone, whole = cluster.state.waiting_problem(), cluster.state.problem()
             mine, its = State(alone), State(whole)
             assert_same_room(mine, its)
             assert_no_room_elsewhere(alone, whole)
@@ -181,7 +181,7 @@ def test_states_follow_moves_as_in_the_whole_problem() -> None:
         assert cluster is not None
         plan = engine.place(waiting_only=True, method="stranding")
         assert plan.placements
-        whole, alone = cluster.problem(), cluster.waiting_problem()
+        whole, alone = cluster.state.problem(), cluster.state.waiting_problem()
         states = State(whole), State(alone)
         for state in states:
             number = {job_id: j for j, job_id in enumerate(state.problem.job_ids)}
@@ -296,10 +296,10 @@ def test_nodes_without_room_are_left_out_by_hand(monkeypatch: pytest.MonkeyPatch
         engine.load(instance(nodes, [*held, half, whole, heavy, *waiting], machines=machines, running=runs))
         cluster = engine._cluster
         assert cluster is not None
-        alone = cluster.waiting_problem()
+        alone = cluster.state.waiting_problem()
         assert alone.node_ids == ("n0", "n5", "n7", "n8")  # n0 and n7 are the first of their kinds
-        assert_same_room(State(alone), State(cluster.problem()))
-        assert_no_room_elsewhere(alone, cluster.problem())
+        assert_same_room(State(alone), State(cluster.state.problem()))
+        assert_no_room_elsewhere(alone, cluster.state.problem())
         plan = engine.place(waiting_only=True, time_limit_s=60)
         assert {entry.job: entry.assignments[0].node for entry in plan.placements} == {"w0": "n5", "w1": "n8"}
         assert violations(engine.snapshot, plan) == []

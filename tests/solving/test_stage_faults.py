@@ -126,14 +126,22 @@ class TestErrorsThatLeave:
             engine.load(knapsack())
             plan = engine.place(["a"])
             cause = ZeroDivisionError("by 0")
-            for name in ("update", "place_jobs", "commit", "release"):
-                monkeypatch.setattr(f"placeopt.live_cluster.LiveCluster.{name}", failing(cause))
+            for name in ("live_cluster.LiveCluster.place_jobs", "live_cluster.LiveCluster.commit"):
+                monkeypatch.setattr(f"placeopt.live_cluster.{name}", failing(cause))
+            reports = ("update", "release", "undo", "fail_node", "set_policy", "adopt")
+            for name in reports:
+                monkeypatch.setattr(f"placeopt.live_cluster.host_reports.HostReports.{name}", failing(cause))
             calls: list[Callable[[], object]] = [
                 lambda: engine.update(now_ms=1),
                 lambda: engine.place(["a"]),
                 lambda: engine.commit(plan),
                 lambda: engine.release("a"),
+                lambda: engine.undo("a"),
+                lambda: engine.fail_node("n0"),
+                lambda: engine.set_policy(Policy()),
+                lambda: engine.adopt(plan.placements[0]),
             ]
+            assert len(calls) == 2 + len(reports)
             for call in calls:
                 with pytest.raises(InternalFault, match="ZeroDivisionError: by 0") as caught:
                     call()

@@ -13,7 +13,8 @@ from placeopt.errors import BadInput, StaleSnapshot
 from placeopt.model import Cluster, Instance, Job, Node, Plan, Policy, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import MAX_JOBS, MAX_NODES
-from placeopt.model.instance import job_fault
+from placeopt.model.instance import job_fault, running_fault
+from placeopt.model.job import MAX_PRIORITY
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem.grants import Record, granted, has_limit
 
@@ -22,6 +23,9 @@ Ids = bool | Collection[str]
 
 NodeChange = Node | Literal["drain", "undrain"] | None
 """A record to add, or to replace the node of that id by; a word; or None, which removes the node."""
+
+FLAGS = ("movable", "shrinkable", "preemptible")
+"""What may be done to a running job."""
 
 MOST_CHANGES_LISTED = 5
 """Changes that the message of ``StaleSnapshot`` describes; it has the ids of all."""
@@ -61,6 +65,7 @@ class ClusterRecord:
         self.look_for_limits(instance.jobs)
         self.ledger = Ledger(instance, policy)
         self.name, self.revision, self.now_ms = instance.name, instance.revision, instance.now_ms
+        self._first_revision = instance.revision
         self.digest: str | None = None
         self.queues = {queue.id for queue in instance.policy.queues}, {queue.id for queue in policy.queues}
         self.levels = {"node"} | {domain.level for domain in instance.cluster.domains}
@@ -105,8 +110,8 @@ class ClusterRecord:
             origin = job.origin.model_copy(update={"workers": (*kept, *gone)})
             self.jobs[job_id] = job.model_copy(update={"origin": origin})
 
-    def runs_since(self, planned: int) -> tuple[set[str], set[str]]:
-        """Return the jobs that were started, and those that were stopped or ended, since a revision of this cluster."""
+    def ran_at(self, planned: int) -> dict[str, bool]:
+        """Return whether each job that was started, was stopped or ended since a revision of this cluster ran then."""
         self.refuse_foreign(planned)
         if self._changes and self._changes[0].revision > planned + 1:
             raise StaleSnapshot(
@@ -117,14 +122,19 @@ class ClusterRecord:
                 f"more than {MOST_CHANGES_KEPT} changes, so it is not known what ran then",
             )
         since = [change for change in self._changes if change.revision > planned]
-        started = {job for change in since for job in change.started}
-        return started, {job for change in since for job in change.stopped}
+        ran: dict[str, bool] = {}
+        for change in since:  # what happened to a job first tells
+            for job in change.started:
+                ran.setdefault(job, False)
+            for job in change.stopped:
+                ran.setdefault(job, True)
+        return ran
 
     def refuse_foreign(self, planned: int) -> None:
         """Raise ``BadInput`` if this cluster has never been at revision ``planned``."""
-        if not self._loaded.revision <= planned <= self.revision:
+        if not self._first_revision <= planned <= self.revision:
             raise BadInput(
-                f"plan: instance.revision: {planned}; this cluster was loaded at {self._loaded.revision} and is at "
+                f"plan: instance.revision: {planned}; this cluster was loaded at {self._first_revision} and is at "
                 f"{self.revision}, so the plan is of another"
             )
 
@@ -132,6 +142,20 @@ class ClusterRecord:
         """Replace the times at which running jobs are expected to end."""
         for job_id, end in ends.items():
             self.running[job_id] = self.running[job_id].model_copy(update={"expected_end_ms": end})
+
+    def allow(self, flags: Mapping[str, Mapping[str, bool]]) -> None:
+        """Set flags of running jobs."""
+        for job_id, values in flags.items():
+            self.running[job_id] = self.running[job_id].model_copy(update=dict(values))
+
+    def order_running(self, ids: Iterable[str]) -> None:
+        """Bring what runs into this order; ``ids`` names each job that runs."""
+        for job_id in ids:
+            self.running[job_id] = self.running.pop(job_id)
+
+    def continue_history(self, former: ClusterRecord) -> None:
+        """Take over the revisions of a cluster that this one goes on from."""
+        self._first_revision, self._changes = former._first_revision, former._changes.copy()
 
     def nodes_changed(self) -> None:
         """Note that the records of nodes are not those of the last snapshot."""
@@ -238,7 +262,57 @@ class ClusterRecord:
                 if fault is not None:
                     raise BadInput(f"add_jobs: job {job.id!r}: {fault}")
 
-    def check_nodes(self, nodes: Mapping[str, NodeChange]) -> dict[str, Node | None]:
+    def new_priorities(self, priority: Mapping[str, int], leaving: Collection[str]) -> dict[str, int]:
+        """Return the priorities that change, or raise ``BadInput`` unless all are of jobs that go on waiting."""
+        for job_id, number in priority.items():
+            if job_id not in self.jobs or job_id in self.running or job_id in leaving:
+                raise BadInput(f"priority: no job {job_id!r} waits")
+            if type(number) is not int or abs(number) > MAX_PRIORITY:
+                raise BadInput(
+                    f"priority: {number!r} for job {job_id!r}, expected an integer of at most {MAX_PRIORITY} either way"
+                )
+        return {job: number for job, number in priority.items() if self.jobs[job].priority != number}
+
+    def new_flags(self, flags: Mapping[str, Mapping[str, bool]]) -> dict[str, dict[str, bool]]:
+        """Return the flags that change, or raise ``BadInput`` unless all are flags of running jobs."""
+        changed: dict[str, dict[str, bool]] = {}
+        for job_id, values in flags.items():
+            if job_id not in self.running:
+                raise BadInput(f"flags: job {job_id!r} does not run")
+            if not isinstance(values, Mapping):
+                raise BadInput(f"flags: {values!r} for job {job_id!r}, expected flags by name")
+            for flag, value in values.items():
+                if flag not in FLAGS or not isinstance(value, bool):
+                    raise BadInput(
+                        f"flags: {flag!r}: {value!r} for job {job_id!r}, expected {', '.join(FLAGS)} with true or false"
+                    )
+                if getattr(self.running[job_id], flag) != value:
+                    changed.setdefault(job_id, {})[flag] = value
+        return changed
+
+    def check_place(self, placement: PlacementRecord, job: Job | None) -> None:
+        """Raise ``BadInput`` unless the job, or the waiting one of that id, can be said to run there."""
+        if job is not None:
+            if job.id != placement.job:
+                raise BadInput(f"job: is {job.id!r}, the placement is of {placement.job!r}")
+            self.check_jobs((job,), (), {})
+        elif placement.job in self.running:
+            raise BadInput(f"placement: job {placement.job!r} runs already")
+        elif placement.job not in self.jobs:
+            raise BadInput(f"placement: no job {placement.job!r}; give its record (job=)")
+        fault = running_fault(job or self.jobs[placement.job], placement)
+        if fault is not None:
+            raise BadInput(f"placement: {fault}")
+        for a, assignment in enumerate(placement.assignments):
+            where = f"placement: assignments[{a}]"
+            if assignment.node not in self.nodes:
+                raise BadInput(f"{where}.node: no node {assignment.node!r}")
+            size = len(self.ledger.directory.machine_of[assignment.node].gpus)
+            beyond = [gpu for gpu in assignment.gpus if int(gpu) >= size]
+            if beyond:
+                raise BadInput(f"{where}.gpus: node {assignment.node!r} has {size} GPUs, but no GPU {beyond[0]}")
+
+    def check_nodes(self, nodes: Mapping[str, NodeChange], stopping: Collection[str] = ()) -> dict[str, Node | None]:
         """Return the new records by node id, or raise ``BadInput`` unless they can come, go and change."""
         records: dict[str, Node | None] = {}
         for name, change in nodes.items():
@@ -248,9 +322,9 @@ class ClusterRecord:
                 self._check_node(name, change)
                 records[name] = change
             elif change is None:
-                if self.ledger.on_node(name):
-                    held = names(list(self.ledger.on_node(name)))
-                    raise BadInput(f"nodes: {name!r} cannot go; release what runs there first: {held}")
+                held = [job for job in self.ledger.on_node(name) if job not in stopping]
+                if held:
+                    raise BadInput(f"nodes: {name!r} cannot go; release what runs there first: {names(held)}")
                 records[name] = None
             elif change in ("drain", "undrain"):
                 records[name] = self.nodes[name].model_copy(update={"drained": change == "drain"})
@@ -269,10 +343,10 @@ class ClusterRecord:
         if node.id != name:
             raise BadInput(f"nodes: {name!r} is given a node {node.id!r}; keys are ids")
         if node.machine not in directory.machines:
-            raise BadInput(f"nodes: {name!r}: no machine type {node.machine!r}; new types come with a new load")
+            raise BadInput(f"nodes: {name!r}: no machine type {node.machine!r}; add it (machines=)")
         if node.domain is not None:
             if node.domain not in directory.uplinks:
-                raise BadInput(f"nodes: {name!r}: no domain {node.domain!r}; new domains come with a new load")
+                raise BadInput(f"nodes: {name!r}: no domain {node.domain!r}; add it (domains=)")
             clash = directory.domains_above[node.domain].keys() & node.labels.keys()
             if clash:
                 raise BadInput(f"nodes: {name!r}: label {min(clash)!r} is set by the node's domain already")

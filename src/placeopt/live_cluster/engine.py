@@ -4,64 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import TracebackType
-from typing import Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, Unpack
+from typing import Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
 
 from placeopt.aliases import former_argument, former_names
 from placeopt.arguments import INSTANCE, expect
-from placeopt.errors import BadInput, EngineInUse, only_documented
+from placeopt.errors import BadInput, only_documented
 from placeopt.formats.gc_pause import gc_paused
-from placeopt.live_cluster.cluster_record import Ids, NodeChange
+from placeopt.live_cluster.cluster_record import Ids
+from placeopt.live_cluster.exclusive_calls import exclusive
+from placeopt.live_cluster.host_reports import HostReports
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.live_cluster.ranking import Ranking
 from placeopt.live_cluster.rebase import Committed
-from placeopt.model import Instance, Job, Plan, Policy
+from placeopt.model import Instance, Plan, Policy
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.bounds import Progress
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Exclusive(Protocol):
-    """An object that takes one call at a time."""
-
-    _calls: dict[str, list[str]]
-    """Under ``"now"`` the name of the call at work, in a list; empty between calls."""
-
-
-S = TypeVar("S", bound=Exclusive)
-
-
-def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """
-    Wrap a public method so that it raises ``EngineInUse`` while another one of the same object is at work.
-
-    The second call is refused and does not wait: a caller that waits in silence loses its time limit, and a call from
-    ``on_progress``, in the thread of the first one, would wait for ever.
-
-    Notes
-    -----
-    Uses the entry of a dictionary instead of a lock: ``setdefault`` is atomic, and what a KeyboardInterrupt cuts short
-    anywhere inside ``try`` is undone in ``finally``, where a lock taken just before ``try`` would stay taken.
-    """
-
-    @wraps(method)
-    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        mine = [method.__name__]
-        try:
-            holder = self._calls.setdefault("now", mine)
-            if holder is not mine:
-                raise EngineInUse(method.__name__, holder[0])
-            return method(self, *args, **kwargs)
-        finally:
-            if self._calls.get("now") is mine:
-                del self._calls["now"]
-
-    return call
 
 
 __getattr__ = former_names(__name__)
@@ -73,6 +37,18 @@ def _by_solver(method: Callable[Concatenate[Solver, P], R]) -> Callable[Concaten
     @wraps(method)
     def call(self: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return method(self._solver, *args, **kwargs)
+
+    call.__qualname__ = f"Engine.{method.__name__}"
+    return call
+
+
+def _by_reports(method: Callable[Concatenate[HostReports, P], R]) -> Callable[Concatenate[Engine, P], R]:
+    """Return a method of an engine that reports to its cluster, with the same arguments and the same docstring."""
+
+    @wraps(method)
+    def call(self: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        done: R = getattr(self._loaded().reports, method.__name__)(*args, **kwargs)
+        return done
 
     call.__qualname__ = f"Engine.{method.__name__}"
     return call
@@ -150,13 +126,13 @@ class Engine:
         BadInput
             If nothing is loaded.
         """
-        return self._loaded().snapshot
+        return self._loaded().state.snapshot
 
     @property
     @exclusive
     def revision(self) -> int:
         """Number of the present state: that of the loaded instance, and one more with every change."""
-        return self._loaded().record.revision
+        return self._loaded().state.record.revision
 
     @exclusive
     @only_documented
@@ -181,44 +157,12 @@ class Engine:
             cluster = LiveCluster(instance, self._solver.policy or instance.policy)
         self._cluster = cluster
 
-    @exclusive
-    @only_documented
-    def update(
-        self,
-        *,
-        add_jobs: Iterable[Job] = (),
-        remove_jobs: Iterable[str] = (),
-        nodes: Mapping[str, NodeChange] | None = None,
-        now_ms: int | None = None,
-        expected_end_ms: Mapping[str, int] | None = None,
-    ) -> None:
-        """
-        Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
-
-        Parameters
-        ----------
-        add_jobs
-            Waiting jobs that come, in their order. Their ids are new, or stand in ``remove_jobs`` too.
-        remove_jobs
-            Ids of waiting jobs that go.
-        nodes
-            By id: a ``Node`` to add, last, or to replace the present one; ``"drain"`` or ``"undrain"``;
-            None to remove it, once nothing runs there. What runs on a node stays there; limits that it exceeds
-            after the change stand (``Plan.standing``). Machine types and domains are those of the loaded instance.
-        now_ms
-            What time it is now; jobs that are committed start then.
-        expected_end_ms
-            By id of a running job: when it is now expected to end, for look-ahead.
-
-        Raises
-        ------
-        BadInput
-            If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
-            name it, what runs contradicts itself, or a job with an expected end does not run.
-        Unsupported
-            If the jobs can be worth more than 2^53 together.
-        """
-        self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
+    update = exclusive(only_documented(_by_reports(HostReports.update)))
+    set_policy = exclusive(only_documented(_by_reports(HostReports.set_policy)))
+    release = exclusive(only_documented(_by_reports(HostReports.release)))
+    undo = exclusive(only_documented(_by_reports(HostReports.undo)))
+    fail_node = exclusive(only_documented(_by_reports(HostReports.fail_node)))
+    adopt = exclusive(only_documented(_by_reports(HostReports.adopt)))
 
     @former_argument("say_why", "explain")
     @exclusive
@@ -371,29 +315,6 @@ class Engine:
         cluster = self._loaded()
         expect("plan", plan, Plan, "a Plan that place() gave")
         return cluster.commit(plan, movable, shrinkable, preemptible, rebased=rebase)
-
-    @exclusive
-    @only_documented
-    def release(self, job: str) -> Job:
-        """
-        Remove a running job, because it is done or has failed, and return its record.
-
-        Parameters
-        ----------
-        job
-            Id of the job.
-
-        Returns
-        -------
-        Job
-            The record of the job, which the cluster no longer has.
-
-        Raises
-        ------
-        BadInput
-            If no such job runs.
-        """
-        return self._loaded().release(job)
 
     def _loaded(self) -> LiveCluster:
         if self._cluster is None:

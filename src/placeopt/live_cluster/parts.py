@@ -108,6 +108,10 @@ class JobTable:
         self._there[row] = False
         self._count[int(self._columns[NUMBER, row])] -= 1
 
+    def prioritise(self, job_id: str, priority: int) -> None:
+        """Set the priority of a job."""
+        self._columns[PRIORITY, self._row[job_id]] = priority
+
     def _make_room(self) -> None:
         """Drop empty rows, and double the table if that is not enough."""
         rows = np.flatnonzero(self._there[: self._end])

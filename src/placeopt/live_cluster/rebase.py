@@ -66,16 +66,17 @@ def _changed(plan: Plan) -> list[str]:
 
 def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[Placement]:
     """Return the placements of jobs that the plan starts and that still wait."""
-    started, stopped = record.runs_since(plan.instance.revision)
+    ran = record.ran_at(plan.instance.revision)
     starts = []
     for placement in plan.placements:
         job = placement.job
-        if job in started:
-            refused.append(Refused(job=job, why="it was started meanwhile"))
-        elif job in stopped or job in record.running:
+        waits = job in record.jobs and job not in record.running
+        if ran.get(job, job in record.running):
             continue  # it ran already
-        elif job in record.jobs:
+        if waits:
             starts.append(placement)
+        elif job in ran:
+            refused.append(Refused(job=job, why="it was started meanwhile"))
         else:
             refused.append(Refused(job=job, why="the cluster has it no more"))
     return starts

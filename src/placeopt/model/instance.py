@@ -20,7 +20,7 @@ from placeopt.model.base import (
 from placeopt.model.canonical import canonical_list
 from placeopt.model.cluster import Cluster
 from placeopt.model.job import Job
-from placeopt.model.placement import Running
+from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
 
 FORMAT_VERSION: Literal[1] = 1
@@ -59,6 +59,26 @@ def job_fault(job: Job, nodes: Container[str], queues: Collection[str], levels: 
             if split.level not in levels:
                 known = ", ".join(sorted(levels))
                 return f"options[{o}].splits[{s}].level: no level {split.level!r} in the cluster; known: {known}"
+    return None
+
+
+def running_fault(job: Job, held: Placement) -> str | None:
+    """Return how a running placement contradicts its job, as ``field: message``; None if it does not."""
+    option = next((option for option in job.options if option.id == held.option), None)
+    if option is None:
+        return f"option: job {job.id!r} has no option {held.option!r}"
+    for a, assignment in enumerate(held.assignments):
+        fault = assignment.fault(option.demand)
+        if fault is not None:
+            return f"assignments[{a}].{fault}"
+    ranks = sorted(worker.rank for assignment in held.assignments for worker in assignment.workers)
+    least = option.workers if option.workers_min is None else option.workers_min
+    if not least <= len(ranks) <= option.workers:
+        return (
+            f"assignments: {len(ranks)} workers; option {option.id!r} of job {job.id!r} has {least} to {option.workers}"
+        )
+    if ranks != list(range(len(ranks))):
+        return f"assignments: ranks of workers must be 0 to {len(ranks) - 1}, each once"
     return None
 
 
@@ -118,21 +138,9 @@ class Instance(Record):
         # What runs is kept as it is, so a malformed entry would leave the round without any valid plan. Nodes and GPUs
         # that the cluster does not list are none: they may be gone while the job still counts as running there.
         for i, running in enumerate(self.running):
-            option = next(option for option in jobs[running.job].options if option.id == running.option)
-            for a, assignment in enumerate(running.assignments):
-                where = f"running[{i}].assignments[{a}]"
-                fault = assignment.fault(option.demand)
-                if fault is not None:
-                    raise ValueError(f"{where}.{fault}")
-            ranks = sorted(worker.rank for assignment in running.assignments for worker in assignment.workers)
-            least = option.workers if option.workers_min is None else option.workers_min
-            if not least <= len(ranks) <= option.workers:
-                raise ValueError(
-                    f"running[{i}].assignments: {len(ranks)} workers; option {option.id!r} of job {running.job!r} has "
-                    f"{least} to {option.workers}"
-                )
-            if ranks != list(range(len(ranks))):
-                raise ValueError(f"running[{i}].assignments: ranks of workers must be 0 to {len(ranks) - 1}, each once")
+            fault = running_fault(jobs[running.job], running)
+            if fault is not None:
+                raise ValueError(f"running[{i}].{fault}")
 
     @property
     def running_gpu_milli(self) -> int:

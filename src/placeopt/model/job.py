@@ -25,6 +25,7 @@ from placeopt.model.origin import JobOrigin
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
 MAX_WORKERS = 100_000
+MAX_PRIORITY = 1_000_000
 
 
 class Demand(Record):
@@ -173,7 +174,7 @@ class Job(Record):
     """Owner of the job."""
     queue: Id | None = None
     """Queue of the policy whose quota the job uses."""
-    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    priority: Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
     """Orders queues; what a job is worth stands in its options."""
     arrival_ms: Milliseconds = 0
     """Time of submission."""

@@ -1,0 +1,274 @@
+"""The state of a live cluster: its records, its compiled parts and what is free, changed in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from placeopt.errors import BadInput, PlaceoptError
+from placeopt.live_cluster.cluster_record import ClusterRecord, empty_plan
+from placeopt.live_cluster.incremental_placer import IncrementalPlacer
+from placeopt.live_cluster.index_remap import IndexRemap
+from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.waiting_problem import waiting_problem
+from placeopt.model import Instance, Job, Node, Policy, Running
+from placeopt.problem import Problem, State
+from placeopt.problem.compile import refuse_huge_values
+from placeopt.problem.grants import refuse_overfull
+from placeopt.problem.running import find_lost, running_placement
+
+
+class ClusterState:
+    """
+    A cluster between rounds. Every method either does all it says or raises and changes nothing.
+
+    Three things are kept in step: the record (jobs, nodes, running placements, the referee's ledger, the revision), the
+    parts that problems are compiled from, and the placer, which holds what is free. No method begins a revision: the
+    caller notes what changed (``ClusterRecord.note``).
+    """
+
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self.policy = policy
+        self.record = ClusterRecord(instance, policy)
+        self._compile(instance)
+        if self.record.has_limits:
+            refuse_overfull(instance.running)
+        broken = self.record.ledger.standing(self.record.nodes, empty_plan(instance, policy))
+        if broken:
+            raise BadInput(f"running placements: {broken[0]}; what runs contradicts itself")
+
+    def _compile(self, instance: Instance) -> None:
+        self.parts = Parts(instance, self.policy)
+        table = self.parts.table
+        problem = self.parts.class_problem(self.record.bare())
+        refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
+        self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        for running in instance.running:
+            number = table.number(running.job)
+            placement = running_placement(running, problem, number, self.node_number)
+            self.parts.start(running.job, placement)
+        whole = self.parts.whole(instance, problem)
+        self.placer = IncrementalPlacer(problem, table.count, State(whole))
+        self.placer.held_value = int(problem.options.value[[p.option for p in self.parts.placed.values()]].sum())
+
+    @property
+    def snapshot(self) -> Instance:
+        """The cluster as it is now, as an instance."""
+        return self.record.snapshot()
+
+    def waiting_problem(self) -> Problem:
+        """Return the problem of the waiting jobs alone, beside the load of all that runs."""
+        columns = self.parts.table.waiting_columns()
+        instance = self.record.waiting(columns[0])
+        return waiting_problem(instance, self.policy, self.placer.problem, self.placer.state, columns)
+
+    def problem(self) -> Problem:
+        """Return what ``compile_problem`` makes of the snapshot, from the parts."""
+        return self.parts.whole(self.snapshot, self.placer.problem)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Undo what ``recompile`` does inside, and all changes after it, if an exception ends the block."""
+        before = self._contents()
+        try:
+            yield
+        except BaseException:
+            self.policy, self.record, self.parts, self.placer, self.node_number = before
+            raise
+
+    def recompile(self, instance: Instance, policy: Policy) -> None:
+        """Continue from ``instance``, the snapshot with other hardware or policy, as if it were loaded."""
+        other = ClusterState(instance, policy)
+        other.record.continue_history(self.record)
+        self.policy, self.record, self.parts, self.placer, self.node_number = other._contents()
+
+    def _contents(self) -> tuple[Policy, ClusterRecord, Parts, IncrementalPlacer, dict[str, int]]:
+        return self.policy, self.record, self.parts, self.placer, self.node_number
+
+    def change(
+        self,
+        add: tuple[Job, ...] = (),
+        remove: tuple[str, ...] = (),
+        records: Mapping[str, Node | None] | None = None,
+        stop: tuple[str, ...] = (),
+    ) -> None:
+        """
+        Stop running jobs, put other records of nodes (None removes one), remove waiting jobs, and add some.
+
+        All of it has been checked as far as the records can tell.
+        """
+        records = records or {}
+        before = {name: self.record.nodes[name] for name in records if name in self.record.nodes}
+        order = list(self.record.nodes) if None in records.values() else None
+        hardware, known = self.parts.hardware, len(self.parts.table.members)
+        running = dict(self.record.running) if stop else {}
+        for job_id in stop:
+            self.stop(job_id)
+        self._put_nodes(records)
+        try:
+            anew = bool(records) and self._changes_lost()
+            if anew:
+                self._compile_anew(add, remove)
+            else:
+                numbers = self.parts.table.classes_of(add)
+                problem = self._compile_changes(numbers, before, records)
+        except PlaceoptError:
+            self._put_nodes({name: before.get(name) for name in records}, order)
+            self.parts.table.forget_classes(known)
+            self.parts.go_back(hardware)
+            self._start_again(stop, running)
+            raise
+        self.record.look_for_limits(add)
+        if anew:
+            return
+        for job_id in remove:
+            self.parts.table.remove(job_id)
+            del self.record.jobs[job_id]
+        for job, number in zip(add, numbers, strict=True):
+            self.parts.table.add(job, number)
+            self.record.jobs[job.id] = job
+        self._take_over(problem, same_hardware=self.parts.hardware is hardware)
+
+    def prioritise(self, priority: Mapping[str, int]) -> None:
+        """Set the priority of waiting jobs."""
+        for job_id, number in priority.items():
+            self.record.jobs[job_id] = self.record.jobs[job_id].model_copy(update={"priority": number})
+            self.parts.table.prioritise(job_id, number)
+
+    def number_classes_anew(self) -> None:
+        """Compile everything again where most classes of jobs are empty."""
+        if self.parts.table.mostly_empty:
+            self._compile(self.snapshot)
+
+    def drop_stand_ins(self, gone: Iterable[Running]) -> None:
+        """Compile everything again if ``gone``, which no longer holds, held hardware that the cluster does not list."""
+        lost = self.parts.lost
+        if lost is not None and any(held.node in lost.gpu_index for running in gone for held in running.assignments):
+            self._compile(self.snapshot)
+
+    def adopt(self, running: Running, job: Job | None) -> None:
+        """Let a waiting job, or a new one, run where it does, whatever limits that exceeds."""
+        if job is not None:
+            self.change(add=(job,))
+        started = False
+        try:
+            self.start(running)
+            started = True
+            self._refuse_impossible([held.node for held in running.assignments], self.record.bare(), "placement")
+            counts = self.parts.table.count
+            refuse_huge_values(self.placer.problem.options, counts, self.policy, len(self.record.running))
+        except PlaceoptError:
+            if started:
+                self.stop(running.job)
+            if job is not None:
+                self.parts.table.remove(job.id)
+                del self.record.jobs[job.id]
+            raise
+
+    def release(self, job_id: str) -> Job:
+        """Stop a running job, remove it and return its record."""
+        self.stop(job_id)
+        self.parts.table.remove(job_id)
+        return self.record.jobs.pop(job_id)
+
+    def start(self, running: Running) -> None:
+        """Place a job, instead of any placement that it held before."""
+        number = self.parts.table.number(running.job)
+        placement = running_placement(running, self.placer.problem, number, self.node_number)
+        before = self.parts.placed.get(running.job)
+        if before is not None:
+            self.placer.take(number, before, -1)
+        self.placer.take(number, placement)
+        self.parts.start(running.job, placement)
+        self.record.ledger.start(running)
+
+    def stop(self, job_id: str) -> None:
+        """Release what a running job holds."""
+        self.record.ledger.stop(job_id)
+        self.placer.take(self.parts.table.number(job_id), self.parts.stop(job_id), -1)
+
+    def _start_again(self, stopped: tuple[str, ...], running: Mapping[str, Running]) -> None:
+        """Undo the stop of some jobs; ``running``: all that ran before, in order."""
+        if not stopped:
+            return
+        for job_id in stopped:
+            self.start(running[job_id])
+        self.record.order_running(running)
+        self.parts.replace({job_id: self.parts.placed[job_id] for job_id in running})
+
+    def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
+        """Add nodes to the records, or remove them; ``order`` restores the former order."""
+        ledger = self.record.ledger
+        for name, node in records.items():
+            if node is not None:
+                ledger.put_node(node)
+            elif name in self.record.nodes:
+                ledger.remove_node(name)
+        if order is not None:
+            ledger.directory.order_nodes(order)
+        if records:
+            self.record.nodes_changed()
+
+    def _changes_lost(self) -> bool:
+        """Whether jobs run on GPUs that are no longer listed, or did before nodes changed."""
+        running = tuple(self.record.running.values())
+        now = self.record.bare().model_copy(update={"running": running})
+        return self.parts.lost is not None or find_lost(now) is not None
+
+    def _compile_anew(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
+        """Remove jobs, add some, and compile everything again; nothing is changed if that fails."""
+        jobs = dict(self.record.jobs)
+        for job_id in remove:
+            del self.record.jobs[job_id]
+        self.record.jobs.update({job.id: job for job in add})
+        parts, placer, numbers = self.parts, self.placer, self.node_number
+        try:
+            self._refuse_impossible(list(self.record.nodes), self.record.bare())
+            running = tuple(self.record.running.values())
+            everything = {"jobs": tuple(self.record.jobs.values()), "running": running}
+            self._compile(self.record.bare().model_copy(update=everything))
+        except PlaceoptError:
+            self.record.jobs.clear()
+            self.record.jobs.update(jobs)
+            self.parts, self.placer, self.node_number = parts, placer, numbers
+            raise
+
+    def _refuse_impossible(self, nodes: list[str], bare: Instance, argument: str = "nodes") -> None:
+        """Raise if running placements on ``nodes`` contradict each other; limits that they exceed stand."""
+        broken = self.record.ledger.standing(nodes, empty_plan(bare, self.policy))
+        if broken:
+            raise BadInput(f"{argument}: what runs there contradicts itself: {broken[0]}")
+
+    def _compile_changes(
+        self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
+    ) -> Problem:
+        """Return the class problem after a change; raise if the change is not possible."""
+        parts, table = self.parts, self.parts.table
+        bare = self.record.bare()
+        if records:
+            changed = [name for name, node in records.items() if node is not None]
+            self._refuse_impossible(changed, bare)
+            parts.nodes_changed(bare, before)
+        grown = len(table.members) > self.placer.problem.num_jobs
+        mix_is_old = len(table) + len(numbers) > 2 * max(self.placer.jobs_known, 1)
+        problem = parts.class_problem(bare) if records or grown or mix_is_old else self.placer.problem
+        counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
+        refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
+        return problem
+
+    def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:
+        """Switch the placer, and the placements that are kept, to the new class problem."""
+        if problem is self.placer.problem:
+            return
+        count = self.parts.table.count
+        if same_hardware:
+            self.placer.use_classes(problem, count)
+            return
+        remap = IndexRemap(self.placer.problem, problem)
+        placed = self.parts.placed
+        self.placer.use_hardware(problem, count, remap, list(placed.values()))
+        if remap.shifts:
+            self.parts.replace({job_id: remap.placement(placement) for job_id, placement in placed.items()})
+        self.node_number = {name: n for n, name in enumerate(problem.node_ids)}

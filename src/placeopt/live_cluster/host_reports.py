@@ -1,0 +1,337 @@
+"""What the host system reports of a live cluster: jobs and nodes that come, change, go and fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import ValidationError
+
+from placeopt.arguments import checked
+from placeopt.check.case import names
+from placeopt.errors import BadInput
+from placeopt.formats.gc_pause import gc_paused
+from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
+from placeopt.live_cluster.cluster_state import ClusterState
+from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Placement, Policy, Running
+
+
+class HostReports:
+    """
+    Calls by which the caller of an engine tells what happened outside; ``Engine`` has each of them.
+
+    Each begins one revision, or raises and changes nothing.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def update(
+        self,
+        *,
+        add_jobs: Iterable[Job] = (),
+        remove_jobs: Iterable[str] = (),
+        nodes: Mapping[str, NodeChange] | None = None,
+        now_ms: int | None = None,
+        expected_end_ms: Mapping[str, int] | None = None,
+        flags: Mapping[str, Mapping[str, bool]] | None = None,
+        priority: Mapping[str, int] | None = None,
+        machines: Iterable[Machine] = (),
+        domains: Iterable[Domain] = (),
+    ) -> None:
+        """
+        Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
+
+        Parameters
+        ----------
+        add_jobs
+            Waiting jobs that come, in their order. Their ids are new, or stand in ``remove_jobs`` too.
+        remove_jobs
+            Ids of waiting jobs that go.
+        nodes
+            By id: a ``Node`` to add, last, or to replace the present one; ``"drain"`` or ``"undrain"``;
+            None to remove it, once nothing runs there. What runs on a node stays there; limits that it exceeds
+            after the change stand (``Plan.standing``).
+        now_ms
+            What time it is now; jobs that are committed start then.
+        expected_end_ms
+            By id of a running job: when it is now expected to end, for look-ahead.
+        flags
+            By id of a running job: which of ``movable``, ``shrinkable`` and ``preemptible`` it is from now on.
+        priority
+            By id of a waiting job: its new priority.
+        machines, domains
+            Machine types and domains that come, with ids that are new; parents before children. Everything is compiled
+            again, as in ``load``.
+
+        Raises
+        ------
+        BadInput
+            If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
+            name it, what runs contradicts itself, or a job with an expected end or flags does not run.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        machines, domains = tuple(machines), tuple(domains)
+        with self._state.kept():
+            if machines or domains:
+                self._extend(machines, domains)
+            new = (("machine type", machines), ("domain", domains))
+            words = [f"{_listed(what, [one.id for one in ones])} came" for what, ones in new if ones]
+            add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
+            self._update(add, remove, nodes or {}, now_ms, expected_end_ms or {}, flags or {}, priority or {}, words)
+
+    def _update(
+        self,
+        add: tuple[Job, ...],
+        remove: tuple[str, ...],
+        nodes: Mapping[str, NodeChange],
+        now_ms: int | None,
+        expected_end_ms: Mapping[str, int],
+        flags: Mapping[str, Mapping[str, bool]],
+        priority: Mapping[str, int],
+        words: list[str],
+    ) -> None:
+        """Change nodes, then remove waiting jobs, then add some; ``words``: what has changed already."""
+        record = self._state.record
+        records = record.check_nodes(nodes)
+        record.check_jobs(add, remove, nodes)
+        self._refuse_lost_nodes(records, frozenset(remove))
+        if now_ms is not None and now_ms < record.now_ms:
+            raise BadInput(f"now_ms: {now_ms}, but it is {record.now_ms} already; time goes forward")
+        for job_id, end in expected_end_ms.items():
+            if job_id not in record.running:
+                raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
+            if end < 0:
+                raise BadInput(f"expected_end_ms: {end} for job {job_id!r}, expected a time from 0 on")
+        running = record.running
+        ends = {job: end for job, end in expected_end_ms.items() if running[job].expected_end_ms != end}
+        flags, priority = record.new_flags(flags), record.new_priorities(priority, frozenset(remove))
+        if not (add or remove or records or ends or flags or priority or words or now_ms is not None):
+            return
+        self._state.change(add, remove, records)
+        self._state.prioritise(priority)
+        record.now_ms = record.now_ms if now_ms is None else now_ms
+        record.expect(ends)
+        record.allow(flags)
+        changes = [
+            *words,
+            *([f"{names([job.id for job in add])} came"] if add else []),
+            *([f"{names(list(remove))} went"] if remove else []),
+            *([nodes_text(list(records))] if records else []),
+            *([f"{names(list(ends))} expected to end at another time"] if ends else []),
+            *([f"flags of {names(list(flags))} changed"] if flags else []),
+            *([f"priority of {names(list(priority))} changed"] if priority else []),
+        ]
+        changed = dict.fromkeys([*(job.id for job in add), *remove, *ends, *flags, *priority])
+        record.note(" and ".join(changes) or "time went on", changed, records)
+        self._state.number_classes_anew()
+
+    def _extend(self, machines: tuple[Machine, ...], domains: tuple[Domain, ...]) -> None:
+        """Compile the cluster with more machine types and domains."""
+        now = self._state.snapshot
+        for field, kind, added in (("machines", Machine, machines), ("domains", Domain, domains)):
+            wrong = [type(one).__name__ for one in added if not isinstance(one, kind)]
+            if wrong:
+                raise BadInput(f"{field}: {wrong[0]}, expected records of placeopt.model.{kind.__name__}")
+        try:
+            cluster = Cluster(
+                machines=(*now.cluster.machines, *machines),
+                domains=(*now.cluster.domains, *domains),
+                nodes=now.cluster.nodes,
+            )
+        except ValidationError as error:
+            raise _refused(error) from None
+        with gc_paused():
+            self._state.recompile(now.model_copy(update={"cluster": cluster}), self._state.policy)
+
+    @checked
+    def set_policy(self, policy: Policy) -> None:
+        """
+        Go on under another policy, which the snapshot states from now on. Everything is compiled again, as in ``load``.
+
+        The policy that the engine was made with, if any, remains that of other instances and of later loads.
+
+        Parameters
+        ----------
+        policy
+            The policy of the loaded cluster from now on.
+
+        Raises
+        ------
+        BadInput
+            If a job is of a queue that the policy lacks, or what runs contradicts itself under it.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        state = self._state
+        before = state.policy.name
+        with gc_paused(), state.kept():
+            try:
+                fields = {name: getattr(state.snapshot, name) for name in Instance.model_fields}
+                now = Instance(**{**fields, "policy": policy})
+            except ValidationError as error:
+                raise _refused(error) from None
+            state.recompile(now, policy)
+            state.record.note(f"policy {policy.name!r} took the place of {before!r}")
+
+    def release(self, job: str) -> Job:
+        """
+        Remove a running job, because it is done or has failed, and return its record.
+
+        Parameters
+        ----------
+        job
+            Id of the job.
+
+        Returns
+        -------
+        Job
+            The record of the job, which the cluster no longer has.
+
+        Raises
+        ------
+        BadInput
+            If no such job runs.
+        """
+        if job not in self._state.record.running:
+            raise BadInput(f"release: job {job!r} does not run")
+        held = self._state.record.running[job]
+        record = self._state.release(job)
+        self._state.record.note(f"job {job!r} ended", stopped=[job])
+        self._state.drop_stand_ins([held])
+        return record
+
+    @checked
+    def undo(self, job: str) -> None:
+        """
+        Let a running job wait again, because its start failed or the host stopped it.
+
+        Parameters
+        ----------
+        job
+            Id of the job. Its record, and its place in the order of jobs, are as before the start.
+
+        Raises
+        ------
+        BadInput
+            If no such job runs.
+        """
+        if job not in self._state.record.running:
+            raise BadInput(f"undo: job {job!r} does not run")
+        held = self._state.record.running[job]
+        self._state.stop(job)
+        self._state.record.note(f"job {job!r} waits again", stopped=[job])
+        self._state.drop_stand_ins([held])
+
+    @checked
+    def fail_node(self, node: str, *, remove: bool = False) -> tuple[Job, ...]:
+        """
+        Take a failed node out of use: what ran there waits again, whole gangs with all their workers.
+
+        Parameters
+        ----------
+        node
+            Id of the node.
+        remove
+            Whether the node is removed; otherwise it stays, drained.
+
+        Returns
+        -------
+        tuple of Job
+            The records of the jobs that wait again.
+
+        Raises
+        ------
+        BadInput
+            If there is no such node; with ``remove`` also if it is the only one, or a job names it in
+            ``nodes_allowed``.
+        """
+        record = self._state.record
+        stopped = record.ledger.on_node(node)
+        records = record.check_nodes({node: None if remove else "drain"}, stopped)
+        self._refuse_lost_nodes(records, frozenset())
+        self._state.change(records=records, stop=stopped)
+        words = f"node {node!r} failed" + (f" and {names(list(stopped))} stopped" if stopped else "")
+        record.note(words, nodes=[node], stopped=stopped)
+        return tuple(record.jobs[job_id] for job_id in stopped)
+
+    @checked
+    def adopt(
+        self,
+        placement: Placement,
+        *,
+        job: Job | None = None,
+        started_ms: int | None = None,
+        expected_end_ms: int | None = None,
+        movable: bool = False,
+        shrinkable: bool = False,
+        preemptible: bool = False,
+    ) -> None:
+        """
+        Count a job that another system started as running where it is.
+
+        What keeps jobs from starting somewhere does not matter: the job may be on a drained node, and beyond limits,
+        which then stand (``Plan.standing``).
+
+        Parameters
+        ----------
+        placement
+            Where it runs, in which option.
+        job
+            Its record, if it does not wait here.
+        started_ms
+            When it started; None: now.
+        expected_end_ms
+            When it is expected to end; None: by the run time of its option.
+        movable, shrinkable, preemptible
+            What may be done to it later.
+
+        Raises
+        ------
+        BadInput
+            If the job runs already or is not known, a node or GPU is unknown, its workers do not match the option, or
+            jobs hold more than the whole of a GPU together.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        record = self._state.record
+        record.check_place(placement, job)
+        try:
+            running = Running(
+                job=placement.job,
+                option=placement.option,
+                assignments=placement.assignments,
+                started_ms=record.now_ms if started_ms is None else started_ms,
+                expected_end_ms=expected_end_ms,
+                movable=movable,
+                shrinkable=shrinkable,
+                preemptible=preemptible,
+            )
+        except ValidationError as error:
+            raise _refused(error) from None
+        self._state.adopt(running, job)
+        record.note(f"{names([running.job])} started elsewhere", started=[running.job])
+
+    def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
+        """Refuse to remove a node that a remaining job names."""
+        going = {name for name, node in records.items() if node is None}
+        table = self._state.parts.table
+        if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
+            return
+        for job in self._state.record.jobs.values():
+            lost = going.intersection(job.nodes_allowed or ())
+            if lost and job.id not in leaving:
+                raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")
+
+
+def _listed(what: str, ids: list[str]) -> str:
+    """Name some new things, the first five in full."""
+    shown = ", ".join(repr(name) for name in ids[:5])
+    return f"{what}{'s' * (len(ids) > 1)} {shown}" + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+
+
+def _refused(error: ValidationError) -> BadInput:
+    """Return the first thing that a record is refused for."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return BadInput(f"{place}: " * bool(place) + first["msg"].removeprefix("Value error, "))
