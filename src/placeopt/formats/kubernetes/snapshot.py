@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
@@ -25,7 +26,7 @@ GPU = "nvidia.com/gpu"
 
 @checked
 def read_kubernetes(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
     *,
     resource: str = GPU,
     levels: Sequence[str] | None = None,
@@ -38,7 +39,10 @@ def read_kubernetes(
     ----------
     paths
         Lists of nodes and pods in one file or several; with pod groups where there are gangs, with
-        volume claims, volumes, namespaces and resource claims where pods name them.
+        volume claims, volumes, namespaces and resource claims where pods name them. In place of a file, a list or a
+        single object as ``json.loads`` returns it (of the Python client, what ``sanitize_for_serialization`` returns);
+        messages call them ``objects[0]`` and so on. Items of the API's own lists may lack ``kind``: a list of kind
+        ``PodList`` holds pods.
     resource
         The extended resource that counts GPUs.
     levels
@@ -75,11 +79,13 @@ def read_kubernetes(
     strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them.
     CPU and memory of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
     """
-    items = [item for path in paths for item in _items(read_json(path))]
-    where = ", ".join(Path(path).name for path in paths)
+    sources = [paths] if isinstance(paths, dict) else list(paths)
+    where = ", ".join(dict.fromkeys("objects" if isinstance(one, dict) else Path(one).name for one in sources))
     listed: dict[str, list[JsonEntry]] = defaultdict(list)
-    for item in items:
-        listed[item.text("kind", "")].append(item)
+    for i, source in enumerate(sources):
+        document = read_json(source, "objects" if len(sources) == 1 else f"objects[{i}]")
+        for kind, item in _items(document):
+            listed[kind].append(item)
     if not 1 <= len(listed["Node"]) <= MAX_NODES:
         raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
     if len(listed["Pod"]) > MAX_JOBS:
@@ -117,12 +123,13 @@ def read_kubernetes(
     )
 
 
-def _items(document: JsonEntry) -> list[JsonEntry]:
-    """Return the objects of a list, or the one object."""
-    if "items" in document:
-        return document.entries("items")
-    if "kind" in document and "metadata" in document:
-        return [document]
+def _items(document: JsonEntry) -> list[tuple[str, JsonEntry]]:
+    """Return the objects of a list, or the one object, each with its kind."""
+    own = document.text("kind", "")
+    if "items" in document or own.endswith("List"):  # the API states the kind of a list's items in the list alone
+        return [(item.text("kind", own.removesuffix("List")), item) for item in document.entries("items")]
+    if own and "metadata" in document:
+        return [(own, document)]
     raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.faults import make_record
@@ -166,7 +167,7 @@ TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
 
 
 def read_slurm(
-    nodes: str | Path, jobs: str | Path, topology: str | Path | None = None, *, name: str | None = None
+    nodes: str | Path | dict[str, Any], jobs: str | Path | dict[str, Any], topology: str | Path | None = None, *, name: str | None = None
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -177,7 +178,8 @@ def read_slurm(
         ``scontrol show nodes --json`` (Slurm 23.02 and later), ``sinfo --json`` (21.08 to 22.05; later it has another
         form), or slurmrestd's reply of ``.../nodes``.
     jobs
-        ``squeue --json``, or slurmrestd's reply of ``.../jobs``.
+        ``squeue --json``, or slurmrestd's reply of ``.../jobs``. Both lists may be given parsed, as ``json.loads``
+        returns them; messages call them ``nodes`` and ``jobs``.
     topology
         ``topology.conf`` or the output of ``scontrol show topology``: switches or blocks become domains.
     name
@@ -217,7 +219,7 @@ def read_slurm(
     refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = ImportNotes()
     cluster, listed = read_nodes(nodes, topology, notes)
-    document = read_json(jobs)
+    document = read_json(jobs, "jobs")
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
     jobs_seen: list[ObservedJob] = []
@@ -232,7 +234,7 @@ def read_slurm(
     now = milliseconds(document, "last_update", 1000) or 0
     return observed_instance(
         name or "slurm",
-        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
+        f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}.",
         notes,
         max([now, *(max(observed.job.arrival_ms, observed.started_ms) for observed in jobs_seen)]),
         cluster,
@@ -241,9 +243,14 @@ def read_slurm(
     )
 
 
-def refuse_text(path: str | Path, command: str) -> None:
+def _told(kind: str, source: str | Path | dict[str, Any]) -> str:
+    """Return where nodes or jobs come from, for the instance's note."""
+    return f"{kind} as parsed" if isinstance(source, dict) else f"{kind} of {Path(source).name}"
+
+
+def refuse_text(path: str | Path | dict[str, Any], command: str) -> None:
     """Raise `Unsupported` if a file is Slurm's plain text; ``command`` names the commands that print JSON."""
-    if str(path) == STREAM:
+    if isinstance(path, dict) or str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
     if match := TEXT.match(head):
