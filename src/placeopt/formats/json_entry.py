@@ -108,6 +108,8 @@ class JsonEntry:
             return []
         if not isinstance(value, list):
             raise self.bad(key, "a list")
+        if not value:
+            return []
         if len(value) > MAX_JOBS:
             raise BadInput(f"{self.path(key)}: {len(value)} entries, expected at most {MAX_JOBS}")
         return [JsonEntry(f"{_step(key)}[{i}]", fields, self) for i, fields in enumerate(value)]

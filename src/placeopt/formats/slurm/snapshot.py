@@ -11,6 +11,7 @@ from typing import Any
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.faults import make_record
 from placeopt.formats.files import read_bytes
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import ObservedJob, observed_instance, origin_of, snapshot_policy
@@ -166,6 +167,7 @@ TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
 """How the output of scontrol, squeue and sinfo begins without ``--json``."""
 
 
+@gc_paused()
 def read_slurm(
     nodes: str | Path | dict[str, Any], jobs: str | Path | dict[str, Any], topology: str | Path | None = None, *, name: str | None = None
 ) -> Instance:
