@@ -37,6 +37,7 @@ class JobBuilder:
     notes: ImportNotes
     _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _tolerated_by_rules: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _nodes_allowed: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
     _options: dict[tuple[object, ...], tuple[Option]] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -164,7 +165,11 @@ class JobBuilder:
         return self._tolerated_by_rules[pod.rules]
 
     def _allowed(self, excluded_nodes: frozenset[str]) -> tuple[str, ...] | None:
-        return tuple(name for name in self.nodes if name not in excluded_nodes) if excluded_nodes else None
+        if not excluded_nodes:
+            return None
+        if excluded_nodes not in self._nodes_allowed:
+            self._nodes_allowed[excluded_nodes] = tuple(name for name in self.nodes if name not in excluded_nodes)
+        return self._nodes_allowed[excluded_nodes]
 
     def _own_nodes(self, draft: JobDraft) -> tuple[str, ...] | None:
         """

@@ -33,6 +33,7 @@ def read_kubernetes(
     resource: str = GPU,
     levels: Sequence[str] | None = None,
     name: str | None = None,
+    previous: Instance | None = None,
 ) -> Instance:
     """
     Return the nodes and pods that Kubernetes lists at one moment, as a round.
@@ -52,6 +53,9 @@ def read_kubernetes(
         (`LEVEL_LABELS`).
     name
         Of the instance, ``kubernetes`` by default.
+    previous
+        An earlier reading of the same cluster. Jobs that run on keep the GPUs that it gave them where the resource
+        manager does not list them, and records that did not change are the same objects (`changes_between`).
 
     Returns
     -------
@@ -122,6 +126,7 @@ def read_kubernetes(
         cluster,
         jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
+        previous,
     )
 
 

@@ -110,7 +110,9 @@ def node_entries(reply: object, name: str) -> list[JsonEntry]:
     if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
         other = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
         if other is not None:
-            raise Unsupported(f"{name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes")
+            raise Unsupported(
+                f"{name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes"
+            )
         raise BadInput(f"{name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
     if not 1 <= len(reply["nodes"]) <= MAX_NODES:
         raise BadInput(f"{name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
@@ -227,7 +229,9 @@ def read_nodes(
     try:
         entries = node_entries(reply, name)
     except Unsupported:
-        raise Unsupported(f"{name}: no list 'nodes', but another list of Slurm's; give the output of {COMMANDS}") from None
+        raise Unsupported(
+            f"{name}: no list 'nodes', but another list of Slurm's; give the output of {COMMANDS}"
+        ) from None
     except BadInput:
         if isinstance(reply, dict) and "sinfo" in reply:
             raise Unsupported(

@@ -169,7 +169,12 @@ TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
 
 @gc_paused()
 def read_slurm(
-    nodes: str | Path | dict[str, Any], jobs: str | Path | dict[str, Any], topology: str | Path | None = None, *, name: str | None = None
+    nodes: str | Path | dict[str, Any],
+    jobs: str | Path | dict[str, Any],
+    topology: str | Path | None = None,
+    *,
+    name: str | None = None,
+    previous: Instance | None = None,
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -186,6 +191,9 @@ def read_slurm(
         ``topology.conf`` or the output of ``scontrol show topology``: switches or blocks become domains.
     name
         Of the instance, ``slurm`` by default.
+    previous
+        An earlier reading of the same cluster. Jobs that run on keep the GPUs that it gave them where the resource
+        manager does not list them, and records that did not change are the same objects (`changes_between`).
 
     Returns
     -------
@@ -242,6 +250,7 @@ def read_slurm(
         cluster,
         jobs_seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
+        previous,
     )
 
 
