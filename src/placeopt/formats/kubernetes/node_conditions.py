@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from fractions import Fraction
 
 import numpy as np
@@ -121,6 +122,14 @@ class OtherResources:
         self._free: dict[str, Floats] = {}
         self._total: dict[str, Floats] = {}
         self._ratio: dict[str, Floats] = {}
+
+    def emptied(self) -> OtherResources:
+        """Return the same nodes and pods without any job taken."""
+        other = copy(self)
+        other._free = dict(self._free)
+        other._total = {resource: np.zeros_like(total) for resource, total in self._total.items()}
+        other._ratio = {resource: np.zeros_like(ratio) for resource, ratio in self._ratio.items()}
+        return other
 
     def free(self, resource: str) -> Floats:
         """Return the free amount of a resource on each node; ``pods`` are unlimited on a node that states no number."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +85,7 @@ def read_kubernetes(
     strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them.
     CPU and memory of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
     """
-    sources = [paths] if isinstance(paths, dict) else list(paths)
-    where = ", ".join(dict.fromkeys("objects" if isinstance(one, dict) else Path(one).name for one in sources))
-    listed: dict[str, list[JsonEntry]] = defaultdict(list)
-    for i, source in enumerate(sources):
-        document = read_json(source, "objects" if len(sources) == 1 else f"objects[{i}]")
-        for kind, item in _items(document):
-            listed[kind].append(item)
-    if not 1 <= len(listed["Node"]) <= MAX_NODES:
-        raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
-    if len(listed["Pod"]) > MAX_JOBS:
-        raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
+    listed, where = read_objects(paths)
     notes = ImportNotes()
     nodes: dict[str, NodeCapacity] = {}
     for entry in listed["Node"]:
@@ -112,7 +102,7 @@ def read_kubernetes(
         notes.drain("nodes with as many pods as they take", name_)
     for pod in pods.running:
         if (holder := nodes.get(pod.node or "")) is not None:
-            _take(holder, pod)
+            take_requests(holder, pod)
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
     cluster, level_of = make_cluster(list(nodes.values()), levels, where)
     jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
@@ -128,6 +118,24 @@ def read_kubernetes(
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
     )
+
+
+def read_objects(
+    sources: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
+) -> tuple[Mapping[str, list[JsonEntry]], str]:
+    """Return the listed objects by kind, and what messages call their files; raises as `read_kubernetes`."""
+    sources = [sources] if isinstance(sources, dict) else list(sources)
+    where = ", ".join(dict.fromkeys("objects" if isinstance(one, dict) else Path(one).name for one in sources))
+    listed: dict[str, list[JsonEntry]] = defaultdict(list)
+    for i, source in enumerate(sources):
+        document = read_json(source, "objects" if len(sources) == 1 else f"objects[{i}]")
+        for kind, item in _items(document):
+            listed[kind].append(item)
+    if not 1 <= len(listed["Node"]) <= MAX_NODES:
+        raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
+    if len(listed["Pod"]) > MAX_JOBS:
+        raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
+    return listed, where
 
 
 def _items(document: JsonEntry) -> list[tuple[str, JsonEntry]]:
@@ -160,7 +168,7 @@ def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> Non
         )
 
 
-def _take(node: NodeCapacity, pod: Pod) -> None:
+def take_requests(node: NodeCapacity, pod: Pod) -> None:
     """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
     cpu, memory = 1000 * pod.cpu, pod.memory / MIB
     daemon = pod.daemon and not pod.gpus
