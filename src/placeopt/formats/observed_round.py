@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -24,17 +26,16 @@ from placeopt.model import (
     Instance,
     Job,
     JobOrigin,
-    Node,
     Option,
     Origin,
     Policy,
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import one_line
-from placeopt.model.equality import keep_equal
+from placeopt.model.base import Record, one_line
 from placeopt.model.policy import Fragmentation, Weights
 
+R = TypeVar("R", bound=Record)
 WHOLE_GPU_MILLI = 1000
 MAX_GPUS = 1024
 """GPU indices of a node are below it."""
@@ -135,10 +136,10 @@ def observed_instance(
     ranked = _with_ranked_priorities(placed)
     running = tuple(_running(job) for job in placed if job.workers)
     if previous is not None:
-        nodes = keep_equal(Node, previous.cluster.nodes, cluster.nodes, "id")
+        nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
         cluster = cluster.model_copy(update={"nodes": nodes})
-        ranked = keep_equal(Job, previous.jobs, ranked, "id")
-        running = keep_equal(Running, previous.running, running, "job")
+        ranked = _kept(previous.jobs, ranked, "id")
+        running = _kept(previous.running, running, "job")
     try:
         return Instance(
             name=name,
@@ -273,6 +274,13 @@ class _GpuLedger:
         for gpu in free:
             held[gpu] += share
         return tuple(free)
+
+
+def _kept(before: Iterable[R], after: Sequence[R], key: str) -> tuple[R, ...]:
+    """Return the records ``after``, each of them replaced by the equal one ``before`` with the same ``key``, if any."""
+    name = attrgetter(key)
+    known = {name(record): record for record in before}
+    return tuple(old if (old := known.get(name(record))) == record and old is not None else record for record in after)
 
 
 def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from operator import attrgetter, not_
+from operator import attrgetter
 from typing import TypeVar
 
 from placeopt.arguments import checked
 from placeopt.model import Instance, Job, Node, Running
 from placeopt.model.base import Record
-from placeopt.model.equality import equal_records
 
 _id, _job = attrgetter("id"), attrgetter("job")
 R = TypeVar("R", bound=Record)
+UNSTATED = ("started_ms", "expected_end_ms", "movable", "shrinkable", "preemptible")
+"""Of a running job: what does not decide whether it runs on as it did."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,12 @@ def changes_between(before: Instance, after: Instance) -> ClusterChanges:
     ran, runs = _by(_job, before.running), _by(_job, after.running)
     had, have = _by(_id, before.jobs), _by(_id, after.jobs)
     again = [job for job, record in have.items() if job in had and record is not had[job]]
-    old, new = [had[job] for job in again], [have[job] for job in again]
-    changed = set(compress(again, map(not_, equal_records(Job, old, new, ("priority",)))))
-    on = {job for job, record in runs.items() if job in ran and record is ran[job]}  # runs on as it did
-    again_running = [job for job in runs if job in ran and job not in on]
-    as_before = equal_records(
-        Running,
-        [ran[job] for job in again_running],
-        [runs[job] for job in again_running],
-        Running.model_fields.keys() - {"option", "assignments"},
-    )
-    on.update(compress(again_running, as_before))
-    on -= changed
+    changed = {job for job in again if not _agree(had[job], have[job], ("priority",))}
+    on = {
+        job
+        for job, record in runs.items()
+        if job in ran and job not in changed and (record is ran[job] or _agree(record, ran[job], UNSTATED))
+    }
     anew = {job for job in have if job not in had} | changed
     anew |= {
         job for job in have if job not in anew and ((job in ran) != (job in runs) or (job in runs and job not in on))
@@ -102,14 +96,10 @@ def changes_between(before: Instance, after: Instance) -> ClusterChanges:
         add_jobs=tuple(record for job, record in have.items() if job in anew),
         adopt=tuple(record for job, record in runs.items() if job not in on),
         priorities={
-            record.id: record.priority
-            for record, earlier in zip(new, old, strict=True)
-            if record.priority != earlier.priority and record.id not in anew
+            job: have[job].priority for job in again if have[job].priority != had[job].priority and job not in anew
         },
         expected_end_ms={
-            job: end
-            for job in again_running
-            if job in on and (end := runs[job].expected_end_ms) is not None and end != ran[job].expected_end_ms
+            job: end for job in on if (end := runs[job].expected_end_ms) is not None and end != ran[job].expected_end_ms
         },
         now_ms=after.now_ms,
     )
@@ -127,23 +117,21 @@ def _reload(before: Instance, after: Instance) -> tuple[str, ...]:
         for name, record in new.items():
             if name not in old:
                 reasons.append(f"cluster.{kind}: {name!r} is new")
-            elif _content(record) != _content(old[name]):
+            elif not _agree(record, old[name], ("source",) if kind == "machines" else ()):
                 reasons.append(f"cluster.{kind}: {name!r} is another")
     if before.slowdowns != after.slowdowns:
         reasons.append("slowdowns: they changed")
     return tuple(reasons)
 
 
-def _content(record: Record) -> dict[str, object]:
-    """Return the fields of a record but ``source``, the file that described it."""
-    return {name: value for name, value in record.__dict__.items() if name != "source"}
+def _agree(one: R, other: R, ignored: Iterable[str]) -> bool:
+    """Return whether two records are equal in all fields but the ``ignored`` ones."""
+    left, right = one.__dict__, other.__dict__
+    same = dict.fromkeys(ignored)
+    return left == right or {**left, **same} == {**right, **same}
 
 
 def _nodes(before: Instance, after: Instance) -> dict[str, Node | None]:
     old, new = _by(_id, before.cluster.nodes), _by(_id, after.cluster.nodes)
-    kept = [node for node, record in new.items() if node in old and record is not old[node]]
-    equal = equal_records(Node, [old[node] for node in kept], [new[node] for node in kept])
     changes: dict[str, Node | None] = {node: None for node in old if node not in new}
-    changes |= {node: new[node] for node in compress(kept, map(not_, equal))}
-    changes |= {node: record for node, record in new.items() if node not in old}
-    return changes
+    return changes | {node: record for node, record in new.items() if old.get(node) != record}

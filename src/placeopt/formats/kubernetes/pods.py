@@ -76,12 +76,14 @@ class Pod:
     """All rules about its node, as text; pods with equal text may run on the same nodes."""
 
 
-def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
+def read_pod(
+    entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]], known_rules: set[str]
+) -> Pod | None:
     """
     Return a pod; None if it has ended, or is terminating without a node.
 
     ``resource``: The extended resource that counts GPUs. ``drivers``: Of ResourceClaims that are allocated, by
-    namespace and name: the drivers of their devices.
+    namespace and name: the drivers of their devices. ``known_rules``: Texts of rules that were read; it grows.
     """
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     node = spec.text("nodeName", "") or None
@@ -97,7 +99,10 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
     kinds = {key: kind_of(key, resource) for key in requested}
     shares = [key for key, kind in kinds.items() if kind == "share"]
     shares += [f"annotation {key}" for key in FRACTIONS if key in annotations]
-    node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+    rules = _rules(spec)
+    if rules not in known_rules:
+        node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+        known_rules.add(rules)
     return Pod(
         entry=entry,
         id=f"{namespace}/{name}",
@@ -127,7 +132,7 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
         priority=spec.integer("priority", -(2**31), 2**31, 0),
         queue=next((labels[key] for key in QUEUES if labels.get(key)), None),
         scheduler=spec.text("schedulerName", "default-scheduler"),
-        rules=_rules(spec),
+        rules=rules,
     )
 
 
@@ -219,6 +224,18 @@ def time_ms(entry: JsonEntry, key: str) -> int:
 def mib(memory: Fraction, *, up: bool) -> int:
     """Return bytes in MiB, rounded up or down."""
     return -int(-memory // MIB) if up else int(memory // MIB)
+
+
+@lru_cache(4096)
+def float_amounts(cpu: Fraction, memory: Fraction) -> tuple[float, float]:
+    """Return cores and bytes in millicores and MiB, as floats."""
+    return float(1000 * cpu), float(memory) / 2**20
+
+
+@lru_cache(4096)
+def below_units(cpu: Fraction, memory: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the part of cores and bytes below a whole millicore and MiB."""
+    return 1000 * cpu % 1, memory / MIB % 1
 
 
 @lru_cache(4096)
