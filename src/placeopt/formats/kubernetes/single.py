@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
@@ -28,6 +29,7 @@ class KubernetesObjects:
     the instance that was read of the same nodes: machine types keep its ids. Raises as `read_kubernetes`.
     """
 
+    @checked
     def __init__(
         self,
         objects: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
@@ -47,14 +49,23 @@ class KubernetesObjects:
         self._counters = OtherResources(self._nodes, [], [name for name, node in self._nodes.items() if node.drained])
         self._counters.free("pods")
 
+    @checked
     def job(self, *pods: dict[str, Any]) -> Job:
         """
         Return the job of one pod, or of all pods of one gang.
 
-        It is the job of the whole lists but for what depends on other pods: ``priority``, there a rank among all jobs,
-        is 0 here; nodes that running pods close (by anti-affinity, affinity, ports, other resources such as ephemeral
-        storage, volumes of one pod alone) are allowed; what another waiting pod would exclude is not left out; and a
-        running pod to which rules of others refer is not bound to its node.
+        Parameters
+        ----------
+        pods
+            The objects, as ``json.loads`` returns them.
+
+        Returns
+        -------
+        Job
+            The job of the whole lists but for what depends on other pods: ``priority``, there a rank among all jobs, is
+            0 here; nodes that running pods close (by anti-affinity, affinity, ports, other resources such as ephemeral
+            storage, volumes of one pod alone) are allowed; what another waiting pod would exclude is not left out; and
+            a running pod to which rules of others refer is not bound to its node.
 
         Raises
         ------
@@ -80,15 +91,29 @@ class KubernetesObjects:
             raise BadInput(f"pods: {len(jobs)} jobs, expected the pods of one")
         return jobs[0].job
 
+    @checked
     def node(self, node: dict[str, Any], pods: Sequence[dict[str, Any]] = ()) -> tuple[Node, Machine]:
         """
-        Return a node and its machine type: the equal one of the known cluster, or one whose id is new there.
+        Return a node and its machine type.
 
-        ``pods``: Those that run there: the requests of daemons are not for jobs. A node of the whole lists may be
-        drained for more: where a pod holds what cannot be read, or the node has as many pods as it takes.
+        Parameters
+        ----------
+        node
+            The object, as ``json.loads`` returns it.
+        pods
+            Those that run there: the requests of daemons are not for jobs.
 
-        The node's domain is named by its labels, as in the whole lists unless domains of two levels share a name.
-        Raises `BadInput` if the node has no name.
+        Returns
+        -------
+        tuple[Node, Machine]
+            The machine type is the equal one of the known cluster, or one whose id is new there. The node's domain is
+            named by its labels, as in the whole lists unless domains of two levels share a name. A node of the whole
+            lists may be drained for more: jobs there hold what cannot be read, or it has as many pods as it takes.
+
+        Raises
+        ------
+        BadInput
+            If the node has no name.
         """
         notes = ImportNotes()
         read = read_node(JsonEntry("node", node), self._resource, notes)

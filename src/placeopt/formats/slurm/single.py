@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
@@ -22,6 +23,7 @@ class SlurmObjects:
     types keep its ids. Raises as `read_slurm`.
     """
 
+    @checked
     def __init__(
         self,
         nodes: str | Path | dict[str, Any],
@@ -33,13 +35,22 @@ class SlurmObjects:
         self._cluster = cluster or own
         self._domains = {node.id: node.domain for node in own.nodes}
 
+    @checked
     def jobs(self, job: dict[str, Any]) -> tuple[Job, ...]:
         """
         Return the jobs of one entry of the list of jobs.
 
-        An array that waits is a job for each task, and a job that holds more on one node than on another is one for
-        each kind. They are the jobs of the whole list but for ``priority``, there a rank among all jobs, 0 here, and
-        for the limit of an array (``%2``), which here does not count tasks that run.
+        Parameters
+        ----------
+        job
+            The entry, as ``json.loads`` returns it.
+
+        Returns
+        -------
+        tuple[Job, ...]
+            An array that waits is a job for each task, and a job that holds more on one node than on another is one for
+            each kind. They are the jobs of the whole list but for ``priority``, there a rank among all jobs, here 0,
+            and the limit of an array (``%2``), which here does not count tasks that run.
 
         Raises
         ------
@@ -58,12 +69,27 @@ class SlurmObjects:
             raise BadInput("job: it has ended, expected one that runs or waits")
         return tuple(one.job for one in read)
 
+    @checked
     def node(self, node: dict[str, Any]) -> tuple[Node, Machine]:
         """
-        Return a node and its machine type: the equal one of the known cluster, or one whose id is new there.
+        Return a node and its machine type.
 
-        A node that ``topology`` does not name has no domain. A node of the whole lists may be drained for more: where
-        more is in use there than the listed jobs hold. Raises `BadInput` if the node has no name.
+        Parameters
+        ----------
+        node
+            The entry, as ``json.loads`` returns it.
+
+        Returns
+        -------
+        tuple[Node, Machine]
+            The machine type is the equal one of the known cluster, or one whose id is new there. A node that
+            ``topology`` does not name has no domain. A node of the whole lists may be drained for more: where more is
+            in use there than the listed jobs hold.
+
+        Raises
+        ------
+        BadInput
+            If the node has no name.
         """
         notes = ImportNotes()
         read, _ = read_nodes({"nodes": [node]}, None, notes)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.faults import make_record
 from placeopt.formats.files import read_bytes
@@ -167,6 +168,7 @@ TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
 """How the output of scontrol, squeue and sinfo begins without ``--json``."""
 
 
+@checked
 @gc_paused()
 def read_slurm(
     nodes: str | Path | dict[str, Any],
