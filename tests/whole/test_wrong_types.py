@@ -15,6 +15,7 @@ from placeopt.explain import explain
 from placeopt.formats import openb, sc17, snapshots, solu, topo, traces
 from placeopt.formats.columns import cluster_from_columns, instance_from_columns
 from placeopt.formats.documents import dumps, loads, read_instance, write_instance
+from placeopt.live_cluster.changes import changes_between
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
 from placeopt.simulation import named_policy, round_at, summarise
@@ -50,6 +51,9 @@ CALLS = [
     round_at,
     summarise,
     running_as_plan,
+    changes_between,
+    snapshots.KubernetesObjects,
+    snapshots.SlurmObjects,
     instance_from_columns,
     cluster_from_columns,
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,12 +21,21 @@ class JsonEntry:
     One JSON object, with the file and path that messages name (``where``). A null field counts as absent.
 
     Only the fields that a caller reads are checked. Every method raises `BadInput` for a field of the wrong type.
+    ``where``: Of a document its name; of an object inside, the step below ``above``, the entry that has it.
     """
 
-    def __init__(self, where: str, fields: object) -> None:
+    __slots__ = ("_above", "_fields", "_where")
+
+    def __init__(self, where: str, fields: object, above: JsonEntry | None = None) -> None:
+        self._where, self._above = where, above
         if not isinstance(fields, dict):
-            raise BadInput(f"{where}: {shortened(fields)}, expected an object {{...}}")
-        self.where, self._fields = where, fields
+            raise BadInput(f"{self.where}: {shortened(fields)}, expected an object {{...}}")
+        self._fields = fields
+
+    @property
+    def where(self) -> str:
+        """File and path, for messages; put together when one is needed."""
+        return self._where if self._above is None else f"{self._above.where}{self._where}"
 
     def __contains__(self, key: str) -> bool:
         return self._fields.get(key) is not None
@@ -41,7 +51,7 @@ class JsonEntry:
 
     def path(self, key: str) -> str:
         """Return the file and the path of a field, for messages."""
-        return f"{self.where}.{key}" if key.isidentifier() else f"{self.where}[{key!r}]"
+        return f"{self.where}{_step(key)}"
 
     def text(self, key: str, default: str | None = None) -> str:
         """Return a string; the field is required if there is no default."""
@@ -89,7 +99,7 @@ class JsonEntry:
     def entry(self, key: str) -> JsonEntry:
         """Return the object in a field, empty by default."""
         value = self._fields.get(key)
-        return JsonEntry(self.path(key), {} if value is None else value)
+        return JsonEntry(_step(key), _NOTHING if value is None else value, self)
 
     def entries(self, key: str) -> list[JsonEntry]:
         """Return the objects of a list, empty by default."""
@@ -98,9 +108,11 @@ class JsonEntry:
             return []
         if not isinstance(value, list):
             raise self.bad(key, "a list")
+        if not value:
+            return []
         if len(value) > MAX_JOBS:
             raise BadInput(f"{self.path(key)}: {len(value)} entries, expected at most {MAX_JOBS}")
-        return [JsonEntry(f"{self.path(key)}[{i}]", fields) for i, fields in enumerate(value)]
+        return [JsonEntry(f"{_step(key)}[{i}]", fields, self) for i, fields in enumerate(value)]
 
     def parsed(self, key: str, parse: Callable[[str], T]) -> T:
         """Return what a parser makes of a string, empty by default; its ``ValueError`` names the field."""
@@ -114,7 +126,23 @@ class JsonEntry:
         return self._fields.get(key)
 
 
-def read_json(path: str | Path) -> JsonEntry:
-    """Return the object in a JSON file, gzip or not; ``-`` is standard input."""
-    name = label(str(path))
-    return JsonEntry(name, parse_json(read_bytes(path), name))
+_NOTHING: dict[str, Any] = {}
+"""What an absent object holds; entries never write."""
+
+
+@lru_cache(1024)
+def _step(key: str) -> str:
+    """Return a key as a step of a path."""
+    return f".{key}" if key.isidentifier() else f"[{key!r}]"
+
+
+def read_json(source: str | Path | dict[str, Any], name: str = "document") -> JsonEntry:
+    """
+    Return the object in a JSON file, gzip or not; ``-`` is standard input.
+
+    An object that is parsed already, as ``json.loads`` returns it, is taken as it is; messages call it ``name``.
+    """
+    if isinstance(source, dict):
+        return JsonEntry(name, source)
+    name = label(str(source))
+    return JsonEntry(name, parse_json(read_bytes(source), name))

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -30,9 +32,10 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import one_line
+from placeopt.model.base import Record, one_line
 from placeopt.model.policy import Fragmentation, Weights
 
+R = TypeVar("R", bound=Record)
 WHOLE_GPU_MILLI = 1000
 MAX_GPUS = 1024
 """GPU indices of a node are below it."""
@@ -93,6 +96,7 @@ def observed_instance(
     cluster: Cluster,
     jobs: Sequence[ObservedJob],
     policy: Policy,
+    previous: Instance | None = None,
 ) -> Instance:
     """
     Return the round of the observed nodes and jobs; raises `BadInput` if jobs hold more than 1024 GPUs of a node.
@@ -106,6 +110,9 @@ def observed_instance(
     ones with room, after all listed ones; if a node has too few, the indices go beyond the node's last. If two jobs are
     listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other on that node count
     as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
+
+    ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
+    and records that are equal are the same objects, which makes the two quick to compare.
     """
     sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
@@ -113,6 +120,9 @@ def observed_instance(
     readable = [i for i, job in enumerate(jobs) if job.unreadable_reason is None]
     for i in sorted(readable, key=lambda i: -jobs[i].started_ms):
         placed[i] = gpus.claim_listed(jobs[i])
+    held = {} if previous is None else {record.job: record for record in previous.running}
+    for i in readable if held else ():
+        placed[i] = gpus.claim_former(placed[i], held.get(placed[i].job.id))
     for i in readable:
         placed[i] = gpus.assign_missing(placed[i])
     for i, job in enumerate(jobs):
@@ -123,14 +133,21 @@ def observed_instance(
             node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
+    ranked = _with_ranked_priorities(placed)
+    running = tuple(_running(job) for job in placed if job.workers)
+    if previous is not None:
+        nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
+        cluster = cluster.model_copy(update={"nodes": nodes})
+        ranked = _kept(previous.jobs, ranked, "id")
+        running = _kept(previous.running, running, "job")
     try:
         return Instance(
             name=name,
             now_ms=now_ms,
             note=f"{source[:900]}\n{notes.text()}".strip(),
             cluster=cluster,
-            jobs=_with_ranked_priorities(placed),
-            running=tuple(_running(job) for job in placed if job.workers),
+            jobs=ranked,
+            running=running,
             policy=policy,
         )
     except ValidationError as error:
@@ -164,6 +181,32 @@ class _GpuLedger:
             for gpu in worker.gpus or ():
                 self._held_milli[worker.node][gpu] += share
         return observed
+
+    def claim_former(self, observed: ObservedJob, before: Running | None) -> ObservedJob:
+        """Return a job whose workers, where no GPUs are listed, have those of before: if all of these have room."""
+        if before is None or all(worker.gpus is not None for worker in observed.workers):
+            return observed
+        demand = observed.job.options[0].demand
+        former = {worker.rank: (held.node, worker.gpus) for held in before.assignments for worker in held.workers}
+        listed = {(worker.node, gpu) for worker in observed.workers for gpu in worker.gpus or ()}
+        workers = list(observed.workers)
+        for rank, worker in enumerate(workers):
+            node, gpus = former.get(rank, ("", ()))
+            if worker.gpus is not None or worker.node != node or len(gpus) != demand.gpus:
+                continue
+            held = self._held_milli[node]
+            if any(
+                held[gpu] + demand.gpu_milli > WHOLE_GPU_MILLI
+                or (node, gpu) in listed
+                or gpu >= self._sizes.get(node, 0)
+                for gpu in gpus
+            ):
+                continue
+            for gpu in gpus:
+                held[gpu] += demand.gpu_milli
+                listed.add((node, gpu))
+            workers[rank] = replace(worker, gpus=gpus)
+        return replace(observed, workers=tuple(workers))
 
     def assign_missing(self, observed: ObservedJob) -> ObservedJob:
         """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
@@ -231,6 +274,13 @@ class _GpuLedger:
         for gpu in free:
             held[gpu] += share
         return tuple(free)
+
+
+def _kept(before: Iterable[R], after: Sequence[R], key: str) -> tuple[R, ...]:
+    """Return the records ``after``, each of them replaced by the equal one ``before`` with the same ``key``, if any."""
+    name = attrgetter(key)
+    known = {name(record): record for record in before}
+    return tuple(old if (old := known.get(name(record))) == record and old is not None else record for record in after)
 
 
 def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:

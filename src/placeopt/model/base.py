@@ -13,18 +13,50 @@ from functools import cache
 from itertools import islice, repeat
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+)
+from pydantic_core import CoreSchema
+
+
+def _take_lists(schema: Any) -> None:
+    """Let the tuples of a schema take lists, in place. Records inside are references: each has its own schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "tuple":
+            schema["strict"] = False
+        for key, inner in schema.items():
+            if key != "metadata":
+                _take_lists(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            _take_lists(inner)
 
 
 class Record(BaseModel):
     """
     A strict, frozen record: wrong types, unknown fields and values out of range are refused.
 
+    ``model_validate`` takes what ``json.loads`` returns: lists stand for tuples, objects for records. Everything else
+    is as strict as in a file: ``"1"`` and ``1.0`` are no integers.
+
     Empty dictionaries are made by ``default_factory``: as a plain default pydantic would deep-copy them, at some 10 %
     of the time to read an instance.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="null")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return pydantic's schema with tuples that may be given as lists; their elements stay strict."""
+        schema = handler(source)
+        _take_lists(handler.resolve_ref_schema(schema))
+        return schema
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy as pydantic does, but forget what was computed from the old content, such as ``digest``."""

@@ -49,9 +49,14 @@ class PodAffinity:
     """None may select a pod in the same domain."""
 
 
+NO_TERMS = PodAffinity()
+
+
 def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     """Return the required terms of a pod."""
     chosen = pod.entry.entry("spec").entry("affinity")
+    if not chosen.names():
+        return NO_TERMS
     near, apart = (
         tuple(
             _term(term, pod.namespace, namespaces)

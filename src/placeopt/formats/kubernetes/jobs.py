@@ -36,6 +36,9 @@ class JobBuilder:
     """Waiting pod -> conditions of its volumes on nodes."""
     notes: ImportNotes
     _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _tolerated_by_rules: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _nodes_allowed: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
+    _options: dict[tuple[object, ...], tuple[Option]] = field(default_factory=dict, init=False)
 
     @cached_property
     def _taints(self) -> tuple[str, ...]:
@@ -100,29 +103,10 @@ class JobBuilder:
         return self._refused_by_rules[pod.rules]
 
     def _job(self, draft: JobDraft) -> ObservedJob:
-        first, count, runs = draft.first, len(draft.pods), draft.runs
+        first, runs = draft.first, draft.runs
         spec = first.entry.entry("spec")
-        least = count if runs else draft.pods_min
-        demand = make_record(
-            Demand,
-            first.entry.where,
-            gpus=draft.gpus,
-            cpu_millicores=draft.cpu_millicores,
-            memory_mib=draft.memory_mib,
-        )
-        worth = 1000 * draft.gpus or 1
-        option = make_record(
-            Option,
-            first.entry.where,
-            workers=count,
-            workers_min=least if least < count else None,
-            demand=demand,
-            single_node=draft.single_node,
-            workers_per_node_max=draft.workers_per_node_max,
-            splits=tuple(draft.splits),
-            value=worth * least,
-            value_per_extra_worker=worth if least < count else 0,
-        )
+        least = len(draft.pods) if runs else draft.pods_min
+        option = self._option(draft, least)
         selector = {key: value or EMPTY for key, value in spec.texts("nodeSelector").items()}
         job = make_record(
             Job,
@@ -132,10 +116,10 @@ class JobBuilder:
             user=first.namespace,
             queue=first.queue,
             arrival_ms=min(pod.created_ms for pod in draft.pods),
-            options=(option,),
+            options=option,
             node_selector=selector,
             nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
-            tolerations=tolerated_taints(spec, self._taints),
+            tolerations=self._tolerated(first),
             origin=_origin(draft),
         )
         workers = tuple(
@@ -149,8 +133,43 @@ class JobBuilder:
             where=first.entry.where,
         )
 
+    def _option(self, draft: JobDraft, least: int) -> tuple[Option]:
+        """Return the way to run a job; equal ones are one object, which `share_options` explains."""
+        count, where = len(draft.pods), draft.first.entry.where
+        amounts = (draft.gpus, draft.cpu_millicores, draft.memory_mib)
+        key = (*amounts, count, least, draft.single_node, draft.workers_per_node_max, tuple(draft.splits))
+        if key not in self._options:
+            demand = make_record(
+                Demand, where, gpus=draft.gpus, cpu_millicores=draft.cpu_millicores, memory_mib=draft.memory_mib
+            )
+            worth = 1000 * draft.gpus or 1
+            option = make_record(
+                Option,
+                where,
+                workers=count,
+                workers_min=least if least < count else None,
+                demand=demand,
+                single_node=draft.single_node,
+                workers_per_node_max=draft.workers_per_node_max,
+                splits=tuple(draft.splits),
+                value=worth * least,
+                value_per_extra_worker=worth if least < count else 0,
+            )
+            self._options[key] = (option,)
+        return self._options[key]
+
+    def _tolerated(self, pod: Pod) -> tuple[str, ...]:
+        """Return the taints that a pod tolerates."""
+        if pod.rules not in self._tolerated_by_rules:
+            self._tolerated_by_rules[pod.rules] = tolerated_taints(pod.entry.entry("spec"), self._taints)
+        return self._tolerated_by_rules[pod.rules]
+
     def _allowed(self, excluded_nodes: frozenset[str]) -> tuple[str, ...] | None:
-        return tuple(name for name in self.nodes if name not in excluded_nodes) if excluded_nodes else None
+        if not excluded_nodes:
+            return None
+        if excluded_nodes not in self._nodes_allowed:
+            self._nodes_allowed[excluded_nodes] = tuple(name for name in self.nodes if name not in excluded_nodes)
+        return self._nodes_allowed[excluded_nodes]
 
     def _own_nodes(self, draft: JobDraft) -> tuple[str, ...] | None:
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import JobDraft
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_selector_terms
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pods import Pod, unreadable_field
+from placeopt.formats.kubernetes.pods import Pod, float_amounts, unreadable_field
 
 ZONES = (
     "topology.kubernetes.io/zone",
@@ -115,12 +116,20 @@ class OtherResources:
         here = [(pod, at[pod.node]) for pod in running if pod.node in at]
         self._room = np.array([[node.gpus, node.cpu, node.memory] for node in nodes.values()], dtype=float).T
         for pod, n in here:
-            self._room[:, n] -= (pod.gpus, float(1000 * pod.cpu), float(pod.memory) / 2**20)
+            self._room[:, n] -= (pod.gpus, *float_amounts(pod.cpu, pod.memory))
         self._room[:, [at[name] for name in shut]] = -1
         self._nodes, self._here = nodes, here
         self._free: dict[str, Floats] = {}
         self._total: dict[str, Floats] = {}
         self._ratio: dict[str, Floats] = {}
+
+    def emptied(self) -> OtherResources:
+        """Return the same nodes and pods without any job taken."""
+        other = copy(self)
+        other._free = dict(self._free)
+        other._total = {resource: np.zeros_like(total) for resource, total in self._total.items()}
+        other._ratio = {resource: np.zeros_like(ratio) for resource, ratio in self._ratio.items()}
+        return other
 
     def free(self, resource: str) -> Floats:
         """Return the free amount of a resource on each node; ``pods`` are unlimited on a node that states no number."""

@@ -10,7 +10,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import unreadable_job
-from placeopt.formats.kubernetes.inter_pod_rules import PodAffinity, namespace_labels, read_pod_affinity
+from placeopt.formats.kubernetes.inter_pod_rules import NO_TERMS, PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.nodes import NodeCapacity
 from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, unreadable_field
@@ -39,14 +39,15 @@ class PodList:
         namespaces = namespace_labels(listed.get("Namespace", []))
         drivers = _drivers(listed.get("ResourceClaim", []))
         pods: dict[str, Pod] = {}
+        known_rules: set[str] = set()
         for entry in listed.get("Pod", []):
             try:
-                pod = read_pod(entry, resource, drivers)
+                pod = read_pod(entry, resource, drivers, known_rules)
                 if pod is not None and self._is_new(pod, pods):
                     terms = read_pod_affinity(pod, namespaces)
                     pods[pod.id] = pod
                     self.terms.pop(pod.id, None)
-                    if terms != PodAffinity():
+                    if terms != NO_TERMS:
                         self.terms[pod.id] = terms
             except BadInput as error:
                 self._unreadable(entry, unreadable_field(entry, error))

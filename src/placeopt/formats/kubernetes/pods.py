@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
-from placeopt.formats.kubernetes.resources import MIB, kind_of, requested_amounts
+from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, requested_amounts
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
@@ -28,6 +29,7 @@ ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
 
 MAX_ID = 253
+ONE_POD = Fraction(1)
 
 Port = tuple[str, str, int]
 """Address, protocol, number of a port of the node."""
@@ -74,12 +76,14 @@ class Pod:
     """All rules about its node, as text; pods with equal text may run on the same nodes."""
 
 
-def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
+def read_pod(
+    entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]], known_rules: set[str]
+) -> Pod | None:
     """
     Return a pod; None if it has ended, or is terminating without a node.
 
     ``resource``: The extended resource that counts GPUs. ``drivers``: Of ResourceClaims that are allocated, by
-    namespace and name: the drivers of their devices.
+    namespace and name: the drivers of their devices. ``known_rules``: Texts of rules that were read; it grows.
     """
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     node = spec.text("nodeName", "") or None
@@ -88,14 +92,17 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     namespace, name = metadata.text("namespace", "default"), metadata.text("name")
     requested = dict(requested_amounts(spec, status))
-    gpus = requested.pop(resource, Fraction(0))
+    gpus = requested.pop(resource, NONE)
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
-    cpu, memory = requested.pop("cpu", Fraction(0)), requested.pop("memory", Fraction(0))
+    cpu, memory = requested.pop("cpu", NONE), requested.pop("memory", NONE)
     kinds = {key: kind_of(key, resource) for key in requested}
     shares = [key for key, kind in kinds.items() if kind == "share"]
     shares += [f"annotation {key}" for key in FRACTIONS if key in annotations]
-    node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+    rules = _rules(spec)
+    if rules not in known_rules:
+        node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+        known_rules.add(rules)
     return Pod(
         entry=entry,
         id=f"{namespace}/{name}",
@@ -107,7 +114,7 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
         cpu=cpu,
         memory=memory,
         other_resources={
-            "pods": Fraction(1),
+            "pods": ONE_POD,
             **{key: requested[key] for key, kind in kinds.items() if kind == "counter"},
         },
         devices=tuple(key for key, kind in kinds.items() if kind == "device"),
@@ -125,7 +132,7 @@ def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[st
         priority=spec.integer("priority", -(2**31), 2**31, 0),
         queue=next((labels[key] for key in QUEUES if labels.get(key)), None),
         scheduler=spec.text("schedulerName", "default-scheduler"),
-        rules=_rules(spec),
+        rules=rules,
     )
 
 
@@ -213,11 +220,25 @@ def time_ms(entry: JsonEntry, key: str) -> int:
     return int(1000 * seconds)
 
 
+@lru_cache(4096)
 def mib(memory: Fraction, *, up: bool) -> int:
     """Return bytes in MiB, rounded up or down."""
     return -int(-memory // MIB) if up else int(memory // MIB)
 
 
+@lru_cache(4096)
+def float_amounts(cpu: Fraction, memory: Fraction) -> tuple[float, float]:
+    """Return cores and bytes in millicores and MiB, as floats."""
+    return float(1000 * cpu), float(memory) / 2**20
+
+
+@lru_cache(4096)
+def below_units(cpu: Fraction, memory: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the part of cores and bytes below a whole millicore and MiB."""
+    return 1000 * cpu % 1, memory / MIB % 1
+
+
+@lru_cache(4096)
 def millicores(cpu: Fraction, *, up: bool) -> int:
     """Return cores in millicores, rounded up or down."""
     return -int(-1000 * cpu // 1) if up else int(1000 * cpu // 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from placeopt.formats.json_entry import JsonEntry
@@ -12,8 +13,11 @@ from placeopt.formats.json_entry import JsonEntry
 _FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0-9]{1,2}|[numkMGTPE]|[KMGTPE]i)?\Z")
 _POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 MIB = Fraction(1 << 20)
+NONE = Fraction(0)
+_MOST = 2**60
 
 
+@lru_cache(4096)
 def parse_quantity(text: str) -> Fraction:
     """Return the exact value of a quantity that is not negative; raises ValueError."""
     match = _FORM.match(text)
@@ -31,13 +35,13 @@ def quantity(entry: JsonEntry, key: str) -> Fraction:
     """Return the quantity of a field, 0 where it is left out; whole numbers may stand without quotes."""
     value = entry.raw(key)
     if value is None:
-        return Fraction(0)
+        return NONE
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     try:
         amount = parse_quantity(text) if isinstance(text, str) else None
     except ValueError:
         amount = None
-    if amount is None or amount > 2**60:
+    if amount is None or (amount.numerator > _MOST and amount > _MOST):
         raise entry.bad(key, "a quantity such as 500m, 8 or 64Gi")
     return amount
 
@@ -64,6 +68,7 @@ _DEVICE = re.compile(
 Kind = Literal["counter", "device", "share"]
 
 
+@lru_cache(4096)
 def kind_of(name: str, counted: str) -> Kind:
     """
     Return the class of a resource other than CPU, memory and the one that counts GPUs (``counted``).
@@ -103,19 +108,21 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
     ]
     main = [_needs(container, kept) for container in spec.entries("containers")]
     stated = _stated(whole)
+    if len(main) == 1 and not init and not stated and not overhead.names():
+        return {name: amount for name, amount in main[0].items() if amount}
     names = dict.fromkeys([*stated, *overhead.names(), *(name for needs, _ in init for name in needs)])
     names |= dict.fromkeys(name for needs in main for name in needs)
     amounts: dict[str, Fraction] = {}
     for name in names:
-        sidecars = most = Fraction(0)
+        sidecars = most = NONE
         for needs, restarts in init:
-            need = needs.get(name, Fraction(0))
+            need = needs.get(name, NONE)
             if restarts == "Always":
                 sidecars += need
                 most = max(most, sidecars)
             else:
                 most = max(most, sidecars + need)
-        together = sidecars + sum((needs.get(name, Fraction(0)) for needs in main), Fraction(0))
+        together = sidecars + sum((needs.get(name, NONE) for needs in main), NONE)
         amount = stated.get(name, max(most, together)) + quantity(overhead, name)
         if amount:
             amounts[name] = amount
@@ -128,7 +135,9 @@ def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry]) -> dict[str, Fra
     held = kept.get(container.text("name", ""))
     if held is not None:
         for name in held.names():
-            amounts[name] = max(amounts.get(name, Fraction(0)), quantity(held, name))
+            amount = quantity(held, name)
+            if amount is not amounts.get(name):  # equal texts are one number
+                amounts[name] = max(amounts.get(name, NONE), amount)
     return amounts
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.kubernetes.jobs import build_jobs
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.pods import Pod
+from placeopt.formats.kubernetes.pods import Pod, below_units
 from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.model import Instance
@@ -24,12 +26,14 @@ GPU = "nvidia.com/gpu"
 
 
 @checked
+@gc_paused()
 def read_kubernetes(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
     *,
     resource: str = GPU,
     levels: Sequence[str] | None = None,
     name: str | None = None,
+    previous: Instance | None = None,
 ) -> Instance:
     """
     Return the nodes and pods that Kubernetes lists at one moment, as a round.
@@ -38,7 +42,10 @@ def read_kubernetes(
     ----------
     paths
         Lists of nodes and pods in one file or several; with pod groups where there are gangs, with
-        volume claims, volumes, namespaces and resource claims where pods name them.
+        volume claims, volumes, namespaces and resource claims where pods name them. In place of a file, a list or a
+        single object as ``json.loads`` returns it (of the Python client, what ``sanitize_for_serialization`` returns);
+        messages call them ``objects[0]`` and so on. Items of the API's own lists may lack ``kind``: a list of kind
+        ``PodList`` holds pods.
     resource
         The extended resource that counts GPUs.
     levels
@@ -46,6 +53,9 @@ def read_kubernetes(
         (`LEVEL_LABELS`).
     name
         Of the instance, ``kubernetes`` by default.
+    previous
+        An earlier reading of the same cluster. Jobs that run on keep the GPUs that it gave them where the resource
+        manager does not list them, and records that did not change are the same objects (`changes_between`).
 
     Returns
     -------
@@ -75,15 +85,7 @@ def read_kubernetes(
     strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them.
     CPU and memory of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
     """
-    items = [item for path in paths for item in _items(read_json(path))]
-    where = ", ".join(Path(path).name for path in paths)
-    listed: dict[str, list[JsonEntry]] = defaultdict(list)
-    for item in items:
-        listed[item.text("kind", "")].append(item)
-    if not 1 <= len(listed["Node"]) <= MAX_NODES:
-        raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
-    if len(listed["Pod"]) > MAX_JOBS:
-        raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
+    listed, where = read_objects(paths)
     notes = ImportNotes()
     nodes: dict[str, NodeCapacity] = {}
     for entry in listed["Node"]:
@@ -100,7 +102,7 @@ def read_kubernetes(
         notes.drain("nodes with as many pods as they take", name_)
     for pod in pods.running:
         if (holder := nodes.get(pod.node or "")) is not None:
-            _take(holder, pod)
+            take_requests(holder, pod)
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
     cluster, level_of = make_cluster(list(nodes.values()), levels, where)
     jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
@@ -114,15 +116,35 @@ def read_kubernetes(
         cluster,
         jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
+        previous,
     )
 
 
-def _items(document: JsonEntry) -> list[JsonEntry]:
-    """Return the objects of a list, or the one object."""
-    if "items" in document:
-        return document.entries("items")
-    if "kind" in document and "metadata" in document:
-        return [document]
+def read_objects(
+    sources: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
+) -> tuple[Mapping[str, list[JsonEntry]], str]:
+    """Return the listed objects by kind, and what messages call their files; raises as `read_kubernetes`."""
+    sources = [sources] if isinstance(sources, dict) else list(sources)
+    where = ", ".join(dict.fromkeys("objects" if isinstance(one, dict) else Path(one).name for one in sources))
+    listed: dict[str, list[JsonEntry]] = defaultdict(list)
+    for i, source in enumerate(sources):
+        document = read_json(source, "objects" if len(sources) == 1 else f"objects[{i}]")
+        for kind, item in _items(document):
+            listed[kind].append(item)
+    if not 1 <= len(listed["Node"]) <= MAX_NODES:
+        raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
+    if len(listed["Pod"]) > MAX_JOBS:
+        raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
+    return listed, where
+
+
+def _items(document: JsonEntry) -> list[tuple[str, JsonEntry]]:
+    """Return the objects of a list, or the one object, each with its kind."""
+    own = document.text("kind", "")
+    if "items" in document or own.endswith("List"):  # the API states the kind of a list's items in the list alone
+        return [(item.text("kind", own.removesuffix("List")), item) for item in document.entries("items")]
+    if own and "metadata" in document:
+        return [(own, document)]
     raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
 
 
@@ -146,9 +168,13 @@ def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> Non
         )
 
 
-def _take(node: NodeCapacity, pod: Pod) -> None:
+def take_requests(node: NodeCapacity, pod: Pod) -> None:
     """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
-    cpu, memory = 1000 * pod.cpu, pod.memory / MIB
-    daemon = pod.daemon and not pod.gpus
-    node.taken[0] += cpu if daemon else cpu % 1
-    node.taken[1] += memory if daemon else memory % 1
+    if pod.daemon and not pod.gpus:
+        cpu, memory = 1000 * pod.cpu, pod.memory / MIB
+    else:
+        cpu, memory = below_units(pod.cpu, pod.memory)
+    if cpu:
+        node.taken[0] += cpu
+    if memory:
+        node.taken[1] += memory

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.bounds import parse_json
@@ -101,26 +101,27 @@ def is_json(source: SourceFile) -> bool:
     return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def node_entries(source: SourceFile) -> list[JsonEntry]:
+def node_entries(reply: object, name: str) -> list[JsonEntry]:
     """
     Return the nodes of a reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or of Slurm 22.05's ``sinfo --json``.
+
+    ``reply``: As parsed. ``name``: Of the file, for messages.
     """
-    reply = parse_json(source.text, source.name)
     if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
         other = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
         if other is not None:
             raise Unsupported(
-                f"{source.name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes"
+                f"{name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes"
             )
-        raise BadInput(f"{source.name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
+        raise BadInput(f"{name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
     if not 1 <= len(reply["nodes"]) <= MAX_NODES:
-        raise BadInput(f"{source.name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
-    return JsonEntry(source.name, reply).entries("nodes")
+        raise BadInput(f"{name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
+    return JsonEntry(name, reply).entries("nodes")
 
 
 def read_slurm_nodes(source: SourceFile) -> Inventory:
     """Return the inventory of a file; raises as `node_entries` and `make_inventory`."""
-    return make_inventory(source.name, node_entries(source))
+    return make_inventory(source.name, node_entries(parse_json(source.text, source.name), source.name))
 
 
 def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] | None = None) -> Inventory:
@@ -213,25 +214,32 @@ class SlurmNode:
 
 
 def read_nodes(
-    path: str | Path, topology: str | Path | None, notes: ImportNotes
+    listed: str | Path | dict[str, Any], topology: str | Path | None, notes: ImportNotes
 ) -> tuple[Cluster, Mapping[str, SlurmNode]]:
-    """Read the list of nodes, and the switches above them; nodes that take no new work are entered in ``notes``."""
-    source = read_source(path)
+    """
+    Read the list of nodes, a file or parsed, and the switches above them.
+
+    Nodes that take no new work are entered in ``notes``.
+    """
+    name, reply = "nodes", listed
+    if not isinstance(listed, dict):
+        source = read_source(listed)
+        name, reply = source.name, parse_json(source.text, source.name)
     unreadable: set[str] = set()
     try:
-        entries = node_entries(source)
+        entries = node_entries(reply, name)
     except Unsupported:
         raise Unsupported(
-            f"{source.name}: no list 'nodes', but another list of Slurm's; give the output of {COMMANDS}"
+            f"{name}: no list 'nodes', but another list of Slurm's; give the output of {COMMANDS}"
         ) from None
     except BadInput:
-        if '"sinfo"' in source.text[:100_000]:
+        if isinstance(reply, dict) and "sinfo" in reply:
             raise Unsupported(
-                f"{source.name}: the list 'sinfo' of Slurm 23.02 and later, which groups nodes; "
+                f"{name}: the list 'sinfo' of Slurm 23.02 and later, which groups nodes; "
                 "give the output of 'scontrol show nodes --json'"
             ) from None
         raise
-    inventory = make_inventory(source.name, entries, unreadable)
+    inventory = make_inventory(name, entries, unreadable)
     machines = {machine.id: machine for machine in inventory.machines}
     slurm_nodes: dict[str, SlurmNode] = {}
     nodes: list[Node] = []

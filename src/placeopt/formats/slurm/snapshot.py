@@ -6,10 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.faults import make_record
 from placeopt.formats.files import read_bytes
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import ObservedJob, observed_instance, origin_of, snapshot_policy
@@ -165,8 +168,15 @@ TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
 """How the output of scontrol, squeue and sinfo begins without ``--json``."""
 
 
+@checked
+@gc_paused()
 def read_slurm(
-    nodes: str | Path, jobs: str | Path, topology: str | Path | None = None, *, name: str | None = None
+    nodes: str | Path | dict[str, Any],
+    jobs: str | Path | dict[str, Any],
+    topology: str | Path | None = None,
+    *,
+    name: str | None = None,
+    previous: Instance | None = None,
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -177,11 +187,15 @@ def read_slurm(
         ``scontrol show nodes --json`` (Slurm 23.02 and later), ``sinfo --json`` (21.08 to 22.05; later it has another
         form), or slurmrestd's reply of ``.../nodes``.
     jobs
-        ``squeue --json``, or slurmrestd's reply of ``.../jobs``.
+        ``squeue --json``, or slurmrestd's reply of ``.../jobs``. Both lists may be given parsed, as ``json.loads``
+        returns them; messages call them ``nodes`` and ``jobs``.
     topology
         ``topology.conf`` or the output of ``scontrol show topology``: switches or blocks become domains.
     name
         Of the instance, ``slurm`` by default.
+    previous
+        An earlier reading of the same cluster. Jobs that run on keep the GPUs that it gave them where the resource
+        manager does not list them, and records that did not change are the same objects (`changes_between`).
 
     Returns
     -------
@@ -217,7 +231,7 @@ def read_slurm(
     refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = ImportNotes()
     cluster, listed = read_nodes(nodes, topology, notes)
-    document = read_json(jobs)
+    document = read_json(jobs, "jobs")
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
     jobs_seen: list[ObservedJob] = []
@@ -232,18 +246,24 @@ def read_slurm(
     now = milliseconds(document, "last_update", 1000) or 0
     return observed_instance(
         name or "slurm",
-        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
+        f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}.",
         notes,
         max([now, *(max(observed.job.arrival_ms, observed.started_ms) for observed in jobs_seen)]),
         cluster,
         jobs_seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
+        previous,
     )
 
 
-def refuse_text(path: str | Path, command: str) -> None:
+def _told(kind: str, source: str | Path | dict[str, Any]) -> str:
+    """Return where nodes or jobs come from, for the instance's note."""
+    return f"{kind} as parsed" if isinstance(source, dict) else f"{kind} of {Path(source).name}"
+
+
+def refuse_text(path: str | Path | dict[str, Any], command: str) -> None:
     """Raise `Unsupported` if a file is Slurm's plain text; ``command`` names the commands that print JSON."""
-    if str(path) == STREAM:
+    if isinstance(path, dict) or str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
     if match := TEXT.match(head):

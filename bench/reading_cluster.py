@@ -1,0 +1,134 @@
+"""
+Reading a cluster and its differences: ``python bench/reading_cluster.py [--nodes N] [--pods N] [--seed N] [--runs N]``.
+
+The objects are drawn: nodes of 8 GPUs, pods of 0 to 4, a tenth of which wait; between the two readings 50 pods end, 50
+start and one node is cordoned. Printed are the smallest processor times of the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import random
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from placeopt.formats.snapshots import read_kubernetes
+from placeopt.live_cluster.changes import changes_between
+from placeopt.model.base import Record
+
+T = TypeVar("T")
+TOLERATED = (("nvidia.com/gpu", "NoSchedule"), ("node.kubernetes.io/not-ready", "NoExecute"))
+
+
+def main() -> None:
+    """Draw, read, change, read again, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("nodes", 5000), ("pods", 16500), ("seed", 1), ("runs", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    draw = random.Random(options.seed)
+    first = {"kind": "List", "items": drawn(draw, options.nodes, options.pods)}
+    second = changed(draw, first)
+
+    before, read_s = timed(options.runs, lambda: read_kubernetes(first))
+    alone, _ = timed(1, lambda: read_kubernetes(second))
+    after, again_s = timed(options.runs, lambda: read_kubernetes(second, previous=before))
+    changes, kept_s = timed(options.runs, lambda: changes_between(before, after))
+    _, apart_s = timed(options.runs, lambda: changes_between(before, alone))
+    _, naive_s = timed(
+        options.runs, lambda: (pairs(before.jobs, alone.jobs, "id"), pairs(before.running, alone.running, "job"))
+    )
+    print("| | processor time |\n|---|---|")
+    print(f"| read {options.nodes:,} nodes, {options.pods:,} pods | {read_s:.2f} s |")
+    print(f"| read again with `previous` | {again_s:.2f} s |")
+    print(f"| differences ({len(changes.release)} ended, {len(changes.adopt)} began) | {1000 * kept_s:.0f} ms |")
+    print(f"| differences of readings that share nothing | {1000 * apart_s:.0f} ms |")
+    print(f"| `==` of every pair of jobs, and of what runs | {1000 * naive_s:.0f} ms |")
+
+
+def timed(runs: int, function: Callable[[], T]) -> tuple[T, float]:
+    """Return what a function returns, and its smallest processor time in seconds."""
+    times = []
+    for _ in range(runs):
+        began = time.process_time()
+        result = function()
+        times.append(time.process_time() - began)
+    return result, min(times)
+
+
+def pairs(before: Iterable[Record], after: Iterable[Record], key: str) -> list[bool]:
+    """Return which records are equal to those of the same name before."""
+    known = {getattr(record, key): record for record in before}
+    return [known.get(getattr(record, key)) == record for record in after]
+
+
+def drawn(draw: random.Random, nodes: int, pods: int) -> list[dict[str, Any]]:
+    """Return nodes and pods as the API shows them."""
+    items = [_node(number) for number in range(nodes)]
+    free = [8] * nodes
+    for number in range(pods):
+        gpus, place = draw.choice((0, 1, 1, 1, 2, 2, 4)), None
+        for node in draw.choices(range(nodes), k=50) if number >= pods // 10 else ():
+            if free[node] >= gpus:
+                free[node] -= gpus
+                place = f"node-{node:05d}"
+                break
+        items.append(_pod(draw, number, gpus, place))
+    return items
+
+
+def changed(draw: random.Random, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the objects at a later moment: pods that wait take the places of others that ended."""
+    items = copy.deepcopy(document["items"])
+    pods = [item for item in items if item["kind"] == "Pod"]
+    ended = draw.sample([pod for pod in pods if "nodeName" in pod["spec"]], 50)
+    for pod, gone in zip(draw.sample([pod for pod in pods if "nodeName" not in pod["spec"]], 50), ended, strict=True):
+        pod["spec"]["nodeName"] = gone["spec"]["nodeName"]
+        pod["status"] = {"phase": "Running", "startTime": "2026-11-22T03:00:00Z"}
+        items.remove(gone)
+    items[0]["spec"]["unschedulable"] = True
+    return {"kind": "List", "items": items}
+
+
+def _node(number: int) -> dict[str, Any]:
+    labels = {"kubernetes.io/hostname": f"node-{number:05d}", "kubernetes.io/arch": "amd64"}
+    labels |= {"topology.kubernetes.io/zone": f"z{number // 1250}", "topology.kubernetes.io/rack": f"r{number // 20}"}
+    labels |= {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.memory": "81559"}
+    room = {"cpu": "127", "memory": "1020000Mi", "pods": "110", "ephemeral-storage": "850Gi", "nvidia.com/gpu": "8"}
+    fine = [{"type": kind, "status": "False"} for kind in ("MemoryPressure", "DiskPressure", "PIDPressure")]
+    return {
+        "kind": "Node",
+        "metadata": {"name": f"node-{number:05d}", "uid": f"n-{number}", "labels": labels},
+        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
+        "status": {"allocatable": room, "conditions": [*fine, {"type": "Ready", "status": "True"}]},
+    }
+
+
+def _pod(draw: random.Random, number: int, gpus: int, node: str | None) -> dict[str, Any]:
+    amounts = {"cpu": f"{draw.choice((500, 1000, 4000, 8000))}m", "memory": f"{draw.choice((2, 16, 64))}Gi"}
+    amounts |= {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    spec = {
+        "priority": number % 5 * 100,
+        "tolerations": [{"key": key, "operator": "Exists", "effect": effect} for key, effect in TOLERATED],
+        "containers": [{"name": "main", "resources": {"requests": amounts, "limits": amounts}}],
+        "volumes": [{"name": "kube-api-access", "projected": {"sources": []}}],
+    }
+    metadata = {
+        "name": f"work-{number:05d}",
+        "namespace": f"team{number % 20}",
+        "uid": f"p-{number}",
+        "creationTimestamp": f"2026-11-22T0{number % 10}:{number % 60:02d}:00Z",
+        "labels": {"app": f"app{number % 200}"},
+    }
+    pod = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+    if node is not None:
+        spec["nodeName"] = node
+        held = [{"name": "main", "allocatedResources": amounts}]
+        pod["status"] = {"phase": "Running", "startTime": "2026-11-22T02:41:55Z", "containerStatuses": held}
+    return pod
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""One pod, one gang or one node of Kubernetes, beside a cluster that is known already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from placeopt.arguments import checked
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.known_machines import known_machine
+from placeopt.formats.kubernetes.jobs import build_jobs
+from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
+from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
+from placeopt.formats.kubernetes.pod_list import PodList
+from placeopt.formats.kubernetes.snapshot import GPU, read_objects, take_requests
+from placeopt.model import Cluster, Job, Machine, Node
+
+
+class KubernetesObjects:
+    """
+    Reads single pods, gangs and nodes of a cluster, as `read_kubernetes` would read them in its lists.
+
+    ``objects``: As for `read_kubernetes`: nodes, and the namespaces, volume claims, volumes, resource claims and pod
+    groups that pods name; pods are not looked at. ``resource``, ``levels``: As for `read_kubernetes`. ``cluster``: Of
+    the instance that was read of the same nodes: machine types keep its ids. Raises as `read_kubernetes`.
+    """
+
+    @checked
+    def __init__(
+        self,
+        objects: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
+        *,
+        resource: str = GPU,
+        levels: Sequence[str] | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        listed, where = read_objects(objects)
+        self._listed = {kind: entries for kind, entries in listed.items() if kind != "Pod"}
+        self._resource, self._levels = resource, levels
+        self._nodes = {
+            node.name: node for node in (read_node(entry, resource, ImportNotes()) for entry in listed["Node"])
+        }
+        own, self._level_of = make_cluster(list(self._nodes.values()), levels, where)
+        self._cluster = cluster or own
+        self._counters = OtherResources(self._nodes, [], [name for name, node in self._nodes.items() if node.drained])
+        self._counters.free("pods")
+
+    @checked
+    def job(self, *pods: dict[str, Any]) -> Job:
+        """
+        Return the job of one pod, or of all pods of one gang.
+
+        Parameters
+        ----------
+        pods
+            The objects, as ``json.loads`` returns them.
+
+        Returns
+        -------
+        Job
+            The job of the whole lists but for what depends on other pods: ``priority``, there a rank among all jobs, is
+            0 here; nodes that running pods close (by anti-affinity, affinity, ports, other resources such as ephemeral
+            storage, volumes of one pod alone) are allowed; what another waiting pod would exclude is not left out; and
+            a running pod to which rules of others refer is not bound to its node.
+
+        Raises
+        ------
+        BadInput
+            If there are no pods, they belong to several jobs, or none becomes one (it has ended, or is a daemon).
+        Unsupported
+            If `read_kubernetes` would leave it out, or keep it without knowing what it holds; says why.
+        """
+        notes = ImportNotes()
+        entries = [JsonEntry("pod" if len(pods) == 1 else f"pods[{i}]", pod) for i, pod in enumerate(pods)]
+        read = PodList({**self._listed, "Pod": entries}, self._nodes, self._resource, notes)
+        volumes = Volumes(
+            self._listed.get("PersistentVolumeClaim", []),
+            self._listed.get("PersistentVolume", []),
+            [*read.running, *read.waiting],
+        )
+        jobs = build_jobs(read, self._nodes, self._level_of, volumes, self._counters.emptied(), notes)
+        unknown = [job.unreadable_reason for job in [*jobs, *read.unsupported] if job.unreadable_reason is not None]
+        reasons = [*unknown, *(reason for _, reason in notes.names)]
+        if unknown or (not jobs and reasons):
+            raise Unsupported(f"pod: {reasons[0]}")
+        if len(jobs) != 1:
+            raise BadInput(f"pods: {len(jobs)} jobs, expected the pods of one")
+        return jobs[0].job
+
+    @checked
+    def node(self, node: dict[str, Any], pods: Sequence[dict[str, Any]] = ()) -> tuple[Node, Machine]:
+        """
+        Return a node and its machine type.
+
+        Parameters
+        ----------
+        node
+            The object, as ``json.loads`` returns it.
+        pods
+            Those that run there: the requests of daemons are not for jobs.
+
+        Returns
+        -------
+        tuple[Node, Machine]
+            The machine type is the equal one of the known cluster, or one whose id is new there. The node's domain is
+            named by its labels, as in the whole lists unless domains of two levels share a name. A node of the whole
+            lists may be drained for more: jobs there hold what cannot be read, or it has as many pods as it takes.
+
+        Raises
+        ------
+        BadInput
+            If the node has no name.
+        """
+        notes = ImportNotes()
+        read = read_node(JsonEntry("node", node), self._resource, notes)
+        nodes: Mapping[str, NodeCapacity] = {read.name: read}
+        listed: dict[str, list[JsonEntry]] = defaultdict(list, self._listed)
+        listed["Pod"] = [JsonEntry(f"pods[{i}]", pod) for i, pod in enumerate(pods)]
+        for pod in PodList(listed, nodes, self._resource, notes).running:
+            if pod.node == read.name:
+                take_requests(read, pod)
+        levels = None if self._levels is None else [key for key in self._levels if key in read.labels]
+        cluster, _ = make_cluster([read], levels, "node")
+        machine = known_machine(cluster.machines[0], self._cluster)
+        record = cluster.nodes[0]
+        drained = record.drained or record.id in notes.drained
+        return record.model_copy(update={"machine": machine.id, "drained": drained}), machine

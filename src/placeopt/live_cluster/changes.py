@@ -1,0 +1,137 @@
+"""What changed between two states of one cluster, in terms of the calls that bring an engine from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TypeVar
+
+from placeopt.arguments import checked
+from placeopt.model import Instance, Job, Node, Running
+from placeopt.model.base import Record
+
+_id, _job = attrgetter("id"), attrgetter("job")
+R = TypeVar("R", bound=Record)
+UNSTATED = ("started_ms", "expected_end_ms", "movable", "shrinkable", "preemptible")
+"""Of a running job: what does not decide whether it runs on as it did."""
+
+
+@dataclass(frozen=True)
+class ClusterChanges:
+    """
+    Differences of two instances, in the order in which an engine takes them.
+
+    ``reload``: Why the engine must load the later instance as a whole; empty: the other fields say all. ``release``:
+    Jobs that ran and no longer run as they did: they ended, wait again, run elsewhere or differently, or have another
+    record. ``remove_jobs``: Jobs that waited, and are gone, started or have another record. ``nodes``: Nodes that came
+    or changed; None: it went. ``add_jobs``: Records of jobs that are new, or changed; those that run are among them.
+    ``adopt``: What runs that did not, each with the resources that it holds. ``priorities``, ``expected_end_ms``: Of
+    jobs that changed in these alone. ``now_ms``: Time of the later instance.
+    """
+
+    reload: tuple[str, ...] = ()
+    release: tuple[str, ...] = ()
+    remove_jobs: tuple[str, ...] = ()
+    nodes: Mapping[str, Node | None] = field(default_factory=dict)
+    add_jobs: tuple[Job, ...] = ()
+    adopt: tuple[Running, ...] = ()
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    expected_end_ms: Mapping[str, int] = field(default_factory=dict)
+    now_ms: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether anything but the time changed."""
+        return any(
+            (
+                self.reload,
+                self.release,
+                self.remove_jobs,
+                self.nodes,
+                self.add_jobs,
+                self.adopt,
+                self.priorities,
+                self.expected_end_ms,
+            )
+        )
+
+
+@checked
+def changes_between(before: Instance, after: Instance) -> ClusterChanges:
+    """
+    Return what changed between two instances of one cluster.
+
+    Parameters
+    ----------
+    before
+        An earlier reading of the cluster, or an engine's ``snapshot``.
+    after
+        A later reading. Jobs, nodes, machine types and domains are the same where their ids are.
+
+    Returns
+    -------
+    ClusterChanges
+        A job runs on as it did if its option, and what it holds on each node, are the same. When it started, and
+        whether it may be moved, shrunk or preempted, is not compared: it stays as ``before`` states. Nodes, jobs and
+        what runs are in the order of ``after``. The policy, revision, name and note are not compared.
+    """
+    ran, runs = _by(_job, before.running), _by(_job, after.running)
+    had, have = _by(_id, before.jobs), _by(_id, after.jobs)
+    again = [job for job, record in have.items() if job in had and record is not had[job]]
+    changed = {job for job in again if not _agree(had[job], have[job], ("priority",))}
+    on = {
+        job
+        for job, record in runs.items()
+        if job in ran and job not in changed and (record is ran[job] or _agree(record, ran[job], UNSTATED))
+    }
+    anew = {job for job in have if job not in had} | changed
+    anew |= {
+        job for job in have if job not in anew and ((job in ran) != (job in runs) or (job in runs and job not in on))
+    }
+    return ClusterChanges(
+        reload=_reload(before, after),
+        release=tuple(job for job in ran if job not in on),
+        remove_jobs=tuple(job for job in had if job not in ran and (job not in have or job in anew)),
+        nodes=_nodes(before, after),
+        add_jobs=tuple(record for job, record in have.items() if job in anew),
+        adopt=tuple(record for job, record in runs.items() if job not in on),
+        priorities={
+            job: have[job].priority for job in again if have[job].priority != had[job].priority and job not in anew
+        },
+        expected_end_ms={
+            job: end for job in on if (end := runs[job].expected_end_ms) is not None and end != ran[job].expected_end_ms
+        },
+        now_ms=after.now_ms,
+    )
+
+
+def _by(key: Callable[[R], str], records: Sequence[R]) -> dict[str, R]:
+    return dict(zip(map(key, records), records, strict=True))
+
+
+def _reload(before: Instance, after: Instance) -> tuple[str, ...]:
+    """Return which machine types and domains are new or have another record: an engine keeps those that it loaded."""
+    reasons = []
+    for kind in ("machines", "domains"):
+        old, new = _by(_id, getattr(before.cluster, kind)), _by(_id, getattr(after.cluster, kind))
+        for name, record in new.items():
+            if name not in old:
+                reasons.append(f"cluster.{kind}: {name!r} is new")
+            elif not _agree(record, old[name], ("source",) if kind == "machines" else ()):
+                reasons.append(f"cluster.{kind}: {name!r} is another")
+    if before.slowdowns != after.slowdowns:
+        reasons.append("slowdowns: they changed")
+    return tuple(reasons)
+
+
+def _agree(one: R, other: R, ignored: Iterable[str]) -> bool:
+    """Return whether two records are equal in all fields but the ``ignored`` ones."""
+    left, right = one.__dict__, other.__dict__
+    same = dict.fromkeys(ignored)
+    return left == right or {**left, **same} == {**right, **same}
+
+
+def _nodes(before: Instance, after: Instance) -> dict[str, Node | None]:
+    old, new = _by(_id, before.cluster.nodes), _by(_id, after.cluster.nodes)
+    changes: dict[str, Node | None] = {node: None for node in old if node not in new}
+    return changes | {node: record for node, record in new.items() if old.get(node) != record}
