@@ -23,16 +23,27 @@ from pydantic import (
     StringConstraints,
 )
 from pydantic_core import CoreSchema
+from pydantic_core.core_schema import json_or_python_schema, no_info_before_validator_function
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if type(value) is list else value
 
 
 def _take_lists(schema: Any) -> None:
-    """Let the tuples of a schema take lists, in place. Records inside are references: each has its own schema."""
-    if isinstance(schema, dict):
-        if schema.get("type") == "tuple":
-            schema["strict"] = False
+    """
+    Let the tuples of a schema take lists from Python, in place; nothing else, such as sets, whose order varies.
+
+    Records inside are references: each has its own schema. What is read from JSON goes the former way.
+    """
+    if isinstance(schema, dict) and schema.get("type") != "json-or-python":  # which it has become already
         for key, inner in schema.items():
             if key != "metadata":
                 _take_lists(inner)
+        if schema.get("type") == "tuple":
+            plain = dict(schema)
+            schema.clear()
+            schema.update(json_or_python_schema(plain, no_info_before_validator_function(_as_tuple, plain)))
     elif isinstance(schema, list):
         for inner in schema:
             _take_lists(inner)
