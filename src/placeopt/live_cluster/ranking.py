@@ -115,7 +115,7 @@ def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray) -> d
     if free.queue_takes(requirement) < requirement.fewest:
         refuse(everywhere, lambda _: "the queue of the job has no room for it")
     for barrier in requirement.barriers:
-        refuse(~free.open[barrier], lambda _, barrier=barrier: BARRIER_WORDS[barrier])  # type: ignore[misc]
+        refuse(~free.open[barrier], _always(BARRIER_WORDS[barrier]))
     together = requirement.fewest if requirement.single_node else 1
     need = requirement.gpus * together
     if need:
@@ -127,11 +127,14 @@ def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray) -> d
     for r, group in enumerate(RESOURCE_GROUPS):
         amount = requirement.demand[r] * together
         short = free.node_free[:, r] < amount
-        refuse(
-            short if amount else ~everywhere,
-            lambda n, r=r, amount=amount, group=group: (  # type: ignore[misc]
-                f"{max(0, free.node_free[n, r])} of {amount} {RESOURCE_WORDS[group]} are free"
-            ),
-        )
+        refuse(short if amount else ~everywhere, _free_of(free.node_free[:, r], amount, RESOURCE_WORDS[group]))
     refuse(everywhere, lambda _: f"fewer than {together} workers may share the node")
     return out
+
+
+def _always(text: str) -> Callable[[int], str]:
+    return lambda _: text
+
+
+def _free_of(have: IntArray, need: int, unit: str) -> Callable[[int], str]:
+    return lambda node: f"{max(0, have[node])} of {need} {unit} are free"
