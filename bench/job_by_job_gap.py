@@ -17,16 +17,15 @@ import threading
 import time
 from pathlib import Path
 from statistics import fmean, quantiles
-from typing import Any
+from unittest.mock import patch
 
-import placeopt.simulation.play
 from placeopt import Policy, solve
 from placeopt.environment import usable_cores, versions
 from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario
-from placeopt.simulation import named_policy, simulate
+from placeopt.simulation import named_policy, play, simulate
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.job_by_job import JobByJob
 from placeopt.simulation.scheduling.scheduler import VALUE_OF_MS
@@ -91,12 +90,8 @@ def row(name: str, scenario: Scenario, every: int, most: int) -> str:
     samples: list[Sample] = []
     done = threading.Event()
     policy = named_policy("placeopt").model_copy(update={"apart_max_thousandths": None})
-    former: Any = placeopt.simulation.play.JobByJob
-    placeopt.simulation.play.JobByJob = sampling(every, samples, most, done)  # type: ignore[misc]
-    try:
+    with patch.object(play, "JobByJob", sampling(every, samples, most, done)):
         simulate(scenario.model_copy(update={"physics": physics}), policy, cancel=done)
-    finally:
-        placeopt.simulation.play.JobByJob = former
     gaps = [100 * (1 - own / bound) for _, own, _, bound, _, _ in samples]
     whole = [100 * (1 - value / bound) for _, _, value, bound, _, _ in samples]
     total = 100 * (1 - sum(own for _, own, *_ in samples) / sum(bound for _, _, _, bound, _, _ in samples))

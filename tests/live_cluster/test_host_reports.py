@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -227,7 +228,7 @@ class TestFlagsAndPriority:
     def test_what_is_refused_changes_nothing(self) -> None:
         """Neither with something else that could be done."""
         with engine_of(busy()) as engine:
-            for fields, words in (
+            cases: tuple[tuple[dict[str, Any], str], ...] = (
                 ({"flags": {"first": {"movable": True}}}, "'first' does not run"),
                 ({"flags": {"small": {"moveable": True}}}, "expected movable, shrinkable, preemptible"),
                 ({"flags": {"small": {"movable": 1}}}, "with true or false"),
@@ -236,8 +237,9 @@ class TestFlagsAndPriority:
                 ({"priority": {"first": 1}, "remove_jobs": ["first"]}, "no job 'first' waits"),
                 ({"priority": {"first": 10**7}}, "at most 1000000"),
                 ({"priority": {"first": True}}, "expected an integer"),
-            ):
-                refused(engine, lambda fields=fields: engine.update(now_ms=9, **fields), words)  # type: ignore[misc]
+            )
+            for fields, words in cases:
+                refused(engine, partial(engine.update, now_ms=9, **fields), words)
 
 
 class TestTypesAndPolicy:
@@ -247,8 +249,12 @@ class TestTypesAndPolicy:
         """A type, a domain and a node of both; a job takes it, and an older plan says what came."""
         with engine_of(busy()) as engine:
             old = engine.place(["first"])
-            new = {"machines": [machine("big", 8)], "domains": [Domain(id="r0")], "nodes": {"x": node("x", "big")}}
-            engine.update(**new, add_jobs=[job("eight", gpus=8)])  # type: ignore[arg-type]
+            engine.update(
+                machines=[machine("big", 8)],
+                domains=[Domain(id="r0")],
+                nodes={"x": node("x", "big")},
+                add_jobs=[job("eight", gpus=8)],
+            )
             assert engine.revision == 1
             with pytest.raises(StaleSnapshot, match="type 'big' came and domain 'r0' came and job 'eight' came"):
                 engine.commit(old)
@@ -260,13 +266,14 @@ class TestTypesAndPolicy:
     def test_what_is_refused_changes_nothing(self) -> None:
         """Taken ids, unknown parents, and what stands beside them."""
         with engine_of(busy()) as engine:
-            for fields, words in (
+            cases: tuple[tuple[dict[str, Any], str], ...] = (
                 ({"machines": [machine("m")]}, "'m' appears twice"),
                 ({"machines": [node("x")]}, "expected records of placeopt.model.Machine"),
                 ({"domains": [Domain(id="r0", parent="r1")]}, "no domain 'r1' before"),
                 ({"machines": [machine("big")], "nodes": {"n9": "drain"}}, "no node 'n9'"),
-            ):
-                refused(engine, lambda fields=fields: engine.update(**fields), words)  # type: ignore[misc]
+            )
+            for fields, words in cases:
+                refused(engine, partial(engine.update, **fields), words)
 
     def test_another_policy(self) -> None:
         """The snapshot states it; plans under the former one are refused, as they are and rebased."""
