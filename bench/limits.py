@@ -52,6 +52,8 @@ ROUNDS = (
     Round("varied", 1000, 1000, 4, (10,)),
     Round("varied", 1000, 1000, 8, (10,)),
     Round("varied", 10_000, 1000, 4, (1, 5)),
+    Round("uniform", 200, 128, 8, (10,)),
+    Round("varied", 200, 128, 8, (10,)),
     Round("contention", 10_000, 1000, 8, (5,)),
     Round("uniform", 100_000, 12_500, 8, (8, 30)),
     Round("varied", 100_000, 12_500, 8, (15, 60)),

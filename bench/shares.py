@@ -113,7 +113,6 @@ def measure(case: Case, runs: int, seed: int, time_limit_s: float) -> dict[str, 
             start, cpu = time.perf_counter(), time.process_time()
             engine.solve(instance, method=case.method, time_limit_s=time_limit_s)
             wall, whole = time.perf_counter() - start, time.process_time() - cpu
-            spent["draft"] -= spent["digest"]  # the first draft computes it
             apart = sum(spent[part] for part in PARTS)
             shares = {"share": apart / whole, "without": (apart - spent["digest"]) / whole}
             rounds.append(
@@ -125,15 +124,19 @@ def measure(case: Case, runs: int, seed: int, time_limit_s: float) -> dict[str, 
 
 
 def _time_parts(spent: Counter[str]) -> None:
-    """Have every part add its seconds to ``spent``."""
+    """Have every part add its seconds to ``spent``; those of a part that runs inside another count as its own only."""
+    inside = [0.0]  # seconds of the parts within each call that runs
 
     def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any, **named: Any) -> Any:
             start = time.process_time()
+            inside.append(0.0)
             try:
                 return function(*given, **named)
             finally:
-                spent[part] += time.process_time() - start
+                took = time.process_time() - start
+                spent[part] += took - inside.pop()
+                inside[-1] += took
                 spent["plans"] += part == "draft"
 
         return run
