@@ -57,6 +57,7 @@ class ObservedJob:
     ``job``: With one option, if it runs. ``workers``: Empty if the job waits. ``priority``: In the manager's own scale;
     the job of the round gets its rank among all jobs. ``where``: File and path, for messages. ``unreadable_reason``:
     Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
+    ``movable``, ``preemptible``: Of a running job.
     """
 
     job: Job
@@ -66,6 +67,8 @@ class ObservedJob:
     priority: int = 0
     where: str = ""
     unreadable_reason: str | None = None
+    movable: bool = False
+    preemptible: bool = False
 
 
 def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
@@ -318,4 +321,6 @@ def _running(observed: ObservedJob) -> Running:
         ),
         started_ms=observed.started_ms,
         expected_end_ms=observed.expected_end_ms,
+        movable=observed.movable,
+        preemptible=observed.preemptible,
     )

@@ -28,6 +28,8 @@ class JobDraft:
     gpus: int
     cpu_millicores: int
     memory_mib: int
+    whole: bool = True
+    """Whether no other pods belong to the same gang."""
     topology_key: str | None = None
     """Node label whose value all of them must share."""
     excluded_nodes: frozenset[str] = frozenset()
@@ -102,6 +104,8 @@ class GangBuilder:
         drafts = [_draft(name, pods, len(pods)) for pods in parts.values()]
         if len(drafts) > 1 or (drafts and waiting):
             self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
+            for draft in drafts:
+                draft.whole = False
         if waiting:
             least, total = self._numbers(alone, members)
             reason = self._unread(alone, waiting)

@@ -15,6 +15,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
 from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, requested_amounts
+from placeopt.formats.priority_rule import MARKS
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
@@ -70,6 +71,11 @@ class Pod:
     created_ms: int
     started_ms: int
     priority: int
+    priority_class: str
+    preempts: bool
+    """Whether its preemptionPolicy lets other pods go for it."""
+    marks: Mapping[str, str]
+    """Annotations of `MARKS`."""
     queue: str | None
     scheduler: str
     rules: str = field(repr=False)
@@ -130,6 +136,9 @@ def read_pod(
         created_ms=time_ms(metadata, "creationTimestamp"),
         started_ms=time_ms(status, "startTime"),
         priority=spec.integer("priority", -(2**31), 2**31, 0),
+        priority_class=spec.text("priorityClassName", ""),
+        preempts=spec.text("preemptionPolicy", "") != "Never",
+        marks={key: annotations[key] for key in MARKS if key in annotations} if annotations else {},
         queue=next((labels[key] for key in QUEUES if labels.get(key)), None),
         scheduler=spec.text("schedulerName", "default-scheduler"),
         rules=rules,
