@@ -19,7 +19,7 @@ from helpers.builders import placement
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, violations
 from placeopt.errors import PlaceoptError
-from placeopt.live_cluster.cluster_record import FLAGS
+from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Domain, Job, Node
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Placement, Problem, State, compile_problem
@@ -175,7 +175,7 @@ def step(rng: Generator, engine: Engine) -> None:
             case 9:
                 held_jobs = [held.job for held in snapshot.running]
                 flags = {name: {flag: bool(rng.integers(2)) for flag in FLAGS} for name in held_jobs}
-                engine.update(flags=flags, priority={name: int(rng.integers(-3, 4)) for name in waiting})
+                engine.update(flags=flags, priority={name: int(rng.integers(-3, 4)) for name in [*waiting, *held_jobs]})
             case 10:
                 engine.update(**new_types(rng, snapshot))
             case 11:

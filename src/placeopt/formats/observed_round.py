@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record, validation_fault
 from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.known_machines import with_known_machines
 from placeopt.model import (
     Assignment,
     Cluster,
@@ -115,8 +116,10 @@ def observed_instance(
     as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
 
     ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
-    and records that are equal are the same objects, which makes the two quick to compare.
+    records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
     """
+    if previous is not None:
+        cluster = with_known_machines(cluster, previous.cluster)
     sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
     placed = list(jobs)

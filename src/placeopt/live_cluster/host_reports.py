@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
-from placeopt.arguments import checked
+from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
 from placeopt.errors import BadInput
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
 from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Placement, Policy, Running
+from placeopt.model.base import MAX_MS
 
 
 class HostReports:
@@ -58,7 +60,7 @@ class HostReports:
         flags
             By id of a running job: which of ``movable``, ``shrinkable`` and ``preemptible`` it is from now on.
         priority
-            By id of a waiting job: its new priority.
+            By id of a job, waiting or running: its new priority.
         machines, domains
             Machine types and domains that come, with ids that are new; parents before children. Everything is compiled
             again, as in ``load``.
@@ -71,6 +73,15 @@ class HostReports:
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
+        lists: dict[str, object] = {"add_jobs": add_jobs, "machines": machines, "domains": domains}
+        for name, given in lists.items():
+            listed(name, given, "records")
+        listed("remove_jobs", remove_jobs, "ids")
+        maps = {"nodes": nodes, "expected_end_ms": expected_end_ms, "flags": flags, "priority": priority}
+        for name, given in maps.items():
+            mapped(name, {} if given is None else given)
+        if now_ms is not None:
+            expect("now_ms", now_ms, int, "a whole number")
         machines, domains = tuple(machines), tuple(domains)
         with self._state.kept():
             if machines or domains:
@@ -101,8 +112,8 @@ class HostReports:
         for job_id, end in expected_end_ms.items():
             if job_id not in record.running:
                 raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
-            if end < 0:
-                raise BadInput(f"expected_end_ms: {end} for job {job_id!r}, expected a time from 0 on")
+            if type(end) is not int or not 0 <= end <= MAX_MS:
+                raise BadInput(f"expected_end_ms: {end!r} for job {job_id!r}, expected ms from 0 to {MAX_MS}")
         running = record.running
         ends = {job: end for job, end in expected_end_ms.items() if running[job].expected_end_ms != end}
         flags, priority = record.new_flags(flags), record.new_priorities(priority, frozenset(remove))
@@ -174,6 +185,53 @@ class HostReports:
             state.recompile(now, policy)
             state.record.note(f"policy {policy.name!r} took the place of {before!r}")
 
+    @checked
+    def apply(self, changes: ClusterChanges) -> None:
+        """
+        Carry out the differences of two readings: jobs end, come, go and start elsewhere, nodes change. One revision.
+
+        Parameters
+        ----------
+        changes
+            Of ``changes_between(before, after)``, where ``before`` is this cluster's snapshot, or a reading that it
+            agrees with. Afterwards the cluster is that of ``after``, but for the order of jobs and nodes, and for what
+            the differences leave out. Time does not go back.
+
+        Raises
+        ------
+        BadInput
+            If they ask for a load (``reload``), or are differences from another state: unknown jobs and nodes, jobs
+            that do not run or run already.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        if changes.reload:
+            raise BadInput(f"changes: load the later reading as a whole: {changes.reload[0]}")
+        if not changes and changes.now_ms <= self._state.record.now_ms:
+            return
+        with self._state.as_one_revision():
+            for job_id in changes.release:
+                self.release(job_id)
+            self.update(
+                add_jobs=changes.add_jobs,
+                remove_jobs=changes.remove_jobs,
+                nodes=changes.nodes,
+                now_ms=max(changes.now_ms, self._state.record.now_ms),
+                expected_end_ms=changes.expected_end_ms,
+                flags=changes.flags,
+                priority=changes.priorities,
+            )
+            for held in changes.adopt:
+                self.adopt(
+                    held,
+                    started_ms=held.started_ms,
+                    expected_end_ms=held.expected_end_ms,
+                    movable=held.movable,
+                    shrinkable=held.shrinkable,
+                    preemptible=held.preemptible,
+                )
+
+    @checked
     def release(self, job: str) -> Job:
         """
         Remove a running job, because it is done or has failed, and return its record.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from placeopt.actions import plan_actions
 from placeopt.check import violations
-from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
+from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.partial_plan import plan_fields
+from placeopt.live_cluster.plan_records import running_record
 from placeopt.model import Instance, Placement, Plan, Policy
 from placeopt.model.base import Id, Record, trusted
 from placeopt.model.plan import InstanceRef, Unplaced
