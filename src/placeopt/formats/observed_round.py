@@ -34,6 +34,7 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.base import Record, one_line
+from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
@@ -117,6 +118,7 @@ def observed_instance(
 
     ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
     records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
+    Its failed GPUs (`placeopt.model.failed_gpu`) remain so, unless a job holds them now.
     """
     if previous is not None:
         cluster = with_known_machines(cluster, previous.cluster)
@@ -127,6 +129,7 @@ def observed_instance(
     for i in sorted(readable, key=lambda i: -jobs[i].started_ms):
         placed[i] = gpus.claim_listed(jobs[i])
     held = {} if previous is None else {record.job: record for record in previous.running}
+    failed = [] if previous is None else gpus.claim_failed(previous, min((job.priority for job in jobs), default=0))
     for i in readable if held else ():
         placed[i] = gpus.claim_former(placed[i], held.get(placed[i].job.id))
     for i in readable:
@@ -134,6 +137,7 @@ def observed_instance(
     for i, job in enumerate(jobs):
         if job.unreadable_reason is not None:
             placed[i] = gpus.claim_remaining(job, job.unreadable_reason)
+    placed += failed
     if drained := notes.drained:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
@@ -187,6 +191,20 @@ class _GpuLedger:
             for gpu in worker.gpus or ():
                 self._held_milli[worker.node][gpu] += share
         return observed
+
+    def claim_failed(self, before: Instance, priority: int) -> list[ObservedJob]:
+        """Return the jobs of before that stand for failed GPUs, as far as these are there and no job holds them."""
+        records = {job.id: job for job in before.jobs if is_failed_gpu(job.id)}
+        failed = []
+        for held in before.running if records else ():
+            if held.job not in records:
+                continue
+            node, gpus = held.assignments[0].node, held.assignments[0].workers[0].gpus
+            if all(gpu < self._sizes.get(node, 0) and not self._held_milli[node][gpu] for gpu in gpus):
+                self._held_milli[node].update(dict.fromkeys(gpus, WHOLE_GPU_MILLI))
+                worker = ObservedWorker(node, gpus)
+                failed.append(ObservedJob(records[held.job], (worker,), held.started_ms, priority=priority))
+        return failed
 
     def claim_former(self, observed: ObservedJob, before: Running | None) -> ObservedJob:
         """Return a job whose workers, where no GPUs are listed, have those of before: if all of these have room."""

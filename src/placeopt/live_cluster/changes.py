@@ -10,6 +10,7 @@ from typing import TypeVar
 from placeopt.arguments import checked
 from placeopt.model import Instance, Job, Node, Running
 from placeopt.model.base import Record
+from placeopt.model.failed_gpu import is_failed_gpu
 
 _id, _job = attrgetter("id"), attrgetter("job")
 R = TypeVar("R", bound=Record)
@@ -81,10 +82,12 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
     ClusterChanges
         A job runs on as it did if its option, and what it holds on each node, are the same. When it started is not
         compared: it stays as ``before`` states. Nodes, jobs and what runs are in the order of ``after``. The policy,
-        revision, name and note are not compared.
+        revision, name and note are not compared. GPUs that failed before (`placeopt.model.failed_gpu`) remain so,
+        unless a job runs on them.
     """
     ran, runs = _by(_job, before.running), _by(_job, after.running)
     had, have = _by(_id, before.jobs), _by(_id, after.jobs)
+    _keep_failed_gpus(ran, had, after)
     again = [job for job, record in have.items() if job in had and record is not had[job]]
     changed = {job for job in again if not _agree(had[job], have[job], ("priority",))}
     on = {
@@ -116,6 +119,23 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
         flags=_flags(ran, runs, on) if flags else {},
         now_ms=after.now_ms,
     )
+
+
+def _keep_failed_gpus(ran: dict[str, Running], had: dict[str, Job], after: Instance) -> None:
+    """
+    Remove jobs of the earlier state that stand for failed GPUs from the comparison, unless the later one states them.
+
+    No resource manager lists them. One whose GPU holds a job in the later state is left in: the GPU works.
+    """
+    failed = [job for job in ran if is_failed_gpu(job)]
+    if not failed:
+        return
+    stated = {held.job for held in after.running}
+    used = {(there.node, gpu) for held in after.running for there in held.assignments for gpu in there.gpus}
+    for job in failed:
+        there = ran[job].assignments[0]
+        if job not in stated and not any((there.node, gpu) in used for gpu in there.gpus):
+            del ran[job], had[job]
 
 
 def _flags(ran: Mapping[str, Running], runs: Mapping[str, Running], on: Iterable[str]) -> dict[str, dict[str, bool]]:

@@ -14,6 +14,7 @@ from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.instance import job_fault, running_fault
 from placeopt.model.job import MAX_PRIORITY
 from placeopt.problem.grants import Record, granted, has_limit
@@ -155,8 +156,8 @@ class ClusterRecord:
         self._first_revision = former._first_revision
         self._changes.extend(change for change in former._changes if change.revision <= self.revision)
 
-    def join_changes(self, since: int) -> None:
-        """Make one revision of all those after revision ``since``."""
+    def join_changes(self, since: int, words: str | None) -> None:
+        """Make one revision of all those after revision ``since``; None: described by the first of them."""
         joined: list[RecordChange] = []
         while self._changes and self._changes[-1].revision > since:
             joined.insert(0, self._changes.pop())
@@ -166,7 +167,8 @@ class ClusterRecord:
         started = dict.fromkeys(job for change in joined for job in change.started if job not in stopped)
         jobs = dict.fromkeys(job for change in joined for job in change.jobs)
         nodes = dict.fromkeys(node for change in joined for node in change.nodes)
-        text = f"{joined[0].text} and {len(joined) - 1} other changes" if len(joined) > 1 else joined[0].text
+        more = f" and {len(joined) - 1} other changes" if len(joined) > 1 else ""
+        text = words or joined[0].text + more
         self.revision = since + 1
         self._snapshot = None
         self._changes.append(
@@ -296,7 +298,7 @@ class ClusterRecord:
         """Return the flags that change, or raise ``BadInput`` unless all are flags of running jobs."""
         changed: dict[str, dict[str, bool]] = {}
         for job_id, values in flags.items():
-            if job_id not in self.running:
+            if job_id not in self.running or is_failed_gpu(job_id):
                 raise BadInput(f"flags: job {job_id!r} does not run")
             if not isinstance(values, Mapping):
                 raise BadInput(f"flags: {values!r} for job {job_id!r}, expected flags by name")

@@ -80,8 +80,10 @@ class ClusterState:
             raise
 
     @contextmanager
-    def as_one_revision(self) -> Iterator[None]:
-        """Make the changes inside one revision; if an exception ends the block, none of them happened."""
+    def as_one_revision(self, words: str | None = None) -> Iterator[None]:
+        """
+        Make the changes inside one revision, described by ``words``; if an exception ends the block, none happened.
+        """
         before, policy, record = self.snapshot, self.policy, self.record
         try:
             yield
@@ -89,7 +91,7 @@ class ClusterState:
             self.record = record
             self.recompile(before, policy)
             raise
-        self.record.join_changes(before.revision)
+        self.record.join_changes(before.revision, words)
 
     def recompile(self, instance: Instance, policy: Policy) -> None:
         """Continue from ``instance``, the snapshot with other hardware or policy, as if it were loaded."""

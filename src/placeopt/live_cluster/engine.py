@@ -163,6 +163,8 @@ class Engine:
     release = exclusive(only_documented(_by_reports(HostReports.release)))
     undo = exclusive(only_documented(_by_reports(HostReports.undo)))
     fail_node = exclusive(only_documented(_by_reports(HostReports.fail_node)))
+    fail_gpu = exclusive(only_documented(_by_reports(HostReports.fail_gpu)))
+    repair_gpu = exclusive(only_documented(_by_reports(HostReports.repair_gpu)))
     adopt = exclusive(only_documented(_by_reports(HostReports.adopt)))
 
     @former_argument("say_why", "explain")

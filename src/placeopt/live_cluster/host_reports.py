@@ -8,24 +8,22 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
-from placeopt.live_cluster.cluster_state import ClusterState
-from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Placement, Policy, Running
+from placeopt.live_cluster.failure_reports import FailureReports
+from placeopt.model import Cluster, Domain, Instance, Job, Machine, Placement, Policy, Running
 from placeopt.model.base import MAX_MS
+from placeopt.model.failed_gpu import is_failed_gpu
 
 
-class HostReports:
+class HostReports(FailureReports):
     """
     Calls by which the caller of an engine tells what happened outside; ``Engine`` has each of them.
 
     Each begins one revision, or raises and changes nothing.
     """
-
-    def __init__(self, state: ClusterState) -> None:
-        self._state = state
 
     def update(
         self,
@@ -104,9 +102,10 @@ class HostReports:
     ) -> None:
         """Change nodes, then remove waiting jobs, then add some; ``words``: what has changed already."""
         record = self._state.record
-        records = record.check_nodes(nodes)
+        repaired = self.gone_with_nodes(nodes)
+        records = record.check_nodes(nodes, repaired)
         record.check_jobs(add, remove, nodes)
-        self._refuse_lost_nodes(records, frozenset(remove))
+        self.refuse_lost_nodes(records, frozenset(remove))
         if now_ms is not None and now_ms < record.now_ms:
             raise BadInput(f"now_ms: {now_ms}, but it is {record.now_ms} already; time goes forward")
         for job_id, end in expected_end_ms.items():
@@ -119,7 +118,7 @@ class HostReports:
         flags, priority = record.new_flags(flags), record.new_priorities(priority, frozenset(remove))
         if not (add or remove or records or ends or flags or priority or words or now_ms is not None):
             return
-        self._state.change(add, remove, records)
+        self._state.change(add, (*remove, *repaired), records, repaired)
         self._state.prioritise(priority)
         record.now_ms = record.now_ms if now_ms is None else now_ms
         record.expect(ends)
@@ -172,9 +171,11 @@ class HostReports:
         BadInput
             If a job is of a queue that the policy lacks, or what runs contradicts itself under it.
         Unsupported
-            If the jobs can be worth more than 2^53 together.
+            If the jobs can be worth more than 2^53 together, or GPUs have failed and jobs may share a GPU beyond it.
         """
         state = self._state
+        if policy.share_mode == "overcommit" and any(map(is_failed_gpu, state.record.running)):
+            raise Unsupported("policy.share_mode: under 'overcommit' failed GPUs would take jobs; drain their nodes")
         before = state.policy.name
         with gc_paused(), state.kept():
             try:
@@ -276,42 +277,12 @@ class HostReports:
         """
         if job not in self._state.record.running:
             raise BadInput(f"undo: job {job!r} does not run")
+        if is_failed_gpu(job):
+            raise BadInput(f"undo: job {job!r} stands for a failed GPU; repair_gpu ends it")
         held = self._state.record.running[job]
         self._state.stop(job)
         self._state.record.note(f"job {job!r} waits again", stopped=[job])
         self._state.drop_stand_ins([held])
-
-    @checked
-    def fail_node(self, node: str, *, remove: bool = False) -> tuple[Job, ...]:
-        """
-        Take a failed node out of use: what ran there waits again, whole gangs with all their workers.
-
-        Parameters
-        ----------
-        node
-            Id of the node.
-        remove
-            Whether the node is removed; otherwise it stays, drained.
-
-        Returns
-        -------
-        tuple of Job
-            The records of the jobs that wait again.
-
-        Raises
-        ------
-        BadInput
-            If there is no such node; with ``remove`` also if it is the only one, or a job names it in
-            ``nodes_allowed``.
-        """
-        record = self._state.record
-        stopped = record.ledger.on_node(node)
-        records = record.check_nodes({node: None if remove else "drain"}, stopped)
-        self._refuse_lost_nodes(records, frozenset())
-        self._state.change(records=records, stop=stopped)
-        words = f"node {node!r} failed" + (f" and {names(list(stopped))} stopped" if stopped else "")
-        record.note(words, nodes=[node], stopped=stopped)
-        return tuple(record.jobs[job_id] for job_id in stopped)
 
     @checked
     def adopt(
@@ -369,17 +340,6 @@ class HostReports:
             raise _refused(error) from None
         self._state.adopt(running, job)
         record.note(f"{names([running.job])} started elsewhere", started=[running.job])
-
-    def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
-        """Refuse to remove a node that a remaining job names."""
-        going = {name for name, node in records.items() if node is None}
-        table = self._state.parts.table
-        if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
-            return
-        for job in self._state.record.jobs.values():
-            lost = going.intersection(job.nodes_allowed or ())
-            if lost and job.id not in leaving:
-                raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")
 
 
 def _listed(what: str, ids: list[str]) -> str:
