@@ -16,7 +16,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import JobDraft
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_selector_terms
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pods import Pod, float_amounts, unreadable_field
+from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 
 ZONES = (
     "topology.kubernetes.io/zone",
@@ -115,8 +115,7 @@ class OtherResources:
         at = {name: i for i, name in enumerate(self._names)}
         here = [(pod, at[pod.node]) for pod in running if pod.node in at]
         self._room = np.array([[node.gpus, node.cpu, node.memory] for node in nodes.values()], dtype=float).T
-        for pod, n in here:
-            self._room[:, n] -= (pod.gpus, *float_amounts(pod.cpu, pod.memory))
+        np.subtract.at(self._room.T, [n for _, n in here], [pod.amounts.floats for pod, _ in here]) if here else None
         self._room[:, [at[name] for name in shut]] = -1
         self._nodes, self._here = nodes, here
         self._free: dict[str, Floats] = {}

@@ -16,7 +16,7 @@ from placeopt.formats.kubernetes.jobs import build_jobs
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.pods import Pod, below_units
+from placeopt.formats.kubernetes.pods import Pod
 from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.formats.priority_rule import PriorityRule, priority_rule
@@ -176,9 +176,9 @@ def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> Non
 def take_requests(node: NodeCapacity, pod: Pod) -> None:
     """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
     if pod.daemon and not pod.gpus:
-        cpu, memory = 1000 * pod.cpu, pod.memory / MIB
+        cpu, memory = 1000 * pod.amounts.cpu, pod.amounts.memory / MIB
     else:
-        cpu, memory = below_units(pod.cpu, pod.memory)
+        cpu, memory = pod.amounts.below_units
     if cpu:
         node.taken[0] += cpu
     if memory:
