@@ -8,11 +8,11 @@ and the command line prints them on standard error.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -33,7 +33,7 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import Record, one_line
+from placeopt.model.base import MAX_MS, Record, one_line, trusted
 from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.policy import Fragmentation, Weights
 
@@ -43,16 +43,14 @@ MAX_GPUS = 1024
 """GPU indices of a node are below it."""
 
 
-@dataclass(frozen=True)
-class ObservedWorker:
+class ObservedWorker(NamedTuple):
     """A running worker: its node and the indices of its GPUs there, None if the resource manager does not list them."""
 
     node: str
     gpus: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class ObservedJob:
+class ObservedJob(NamedTuple):
     """
     A job as the resource manager lists it.
 
@@ -73,10 +71,25 @@ class ObservedJob:
     preemptible: bool = False
 
 
+_PLAIN = re.compile(r"[!-~]{1,250}\Z")
+"""Names that every record takes: a part of those that the model's own patterns allow."""
+
+
+def is_plain(*names: str | None) -> bool:
+    """Return whether names are None, or of visible ASCII characters and short, so that records take them unseen."""
+    return all([name is None or _PLAIN.match(name) for name in names])  # noqa: C419 - half the time of a generator
+
+
 def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
     """Return what a job, and its workers by (name, id), are called where they were read."""
-    known = tuple(Origin(name=one_line(worker), id=uid) for worker, uid in workers)
-    return JobOrigin(name=one_line(name), id=own_id, workers=known)
+    known = tuple([_origin(Origin, {"name": worker, "id": uid}) for worker, uid in workers])
+    return _origin(JobOrigin, {"name": name, "id": own_id, "workers": known})
+
+
+def _origin(kind: type[R], fields: dict[str, Any]) -> R:
+    if is_plain(fields["name"], fields["id"]):
+        return trusted(kind, fields)
+    return kind(**{**fields, "name": one_line(fields["name"])})
 
 
 def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:
@@ -144,7 +157,7 @@ def observed_instance(
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
     ranked = _with_ranked_priorities(placed)
-    running = tuple(_running(job) for job in placed if job.workers)
+    running = tuple(_running(job, sizes) for job in placed if job.workers)
     if previous is not None:
         nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
         cluster = cluster.model_copy(update={"nodes": nodes})
@@ -183,10 +196,10 @@ class _GpuLedger:
         if conflicts:
             self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
             workers = tuple(
-                replace(worker, gpus=None) if worker.gpus and worker.node in conflicts else worker
+                ObservedWorker(worker.node) if worker.gpus and worker.node in conflicts else worker
                 for worker in observed.workers
             )
-            observed = replace(observed, workers=workers)
+            observed = observed._replace(workers=workers)
         for worker in observed.workers:
             for gpu in worker.gpus or ():
                 self._held_milli[worker.node][gpu] += share
@@ -229,11 +242,13 @@ class _GpuLedger:
             for gpu in gpus:
                 held[gpu] += demand.gpu_milli
                 listed.add((node, gpu))
-            workers[rank] = replace(worker, gpus=gpus)
-        return replace(observed, workers=tuple(workers))
+            workers[rank] = ObservedWorker(node, gpus)
+        return observed._replace(workers=tuple(workers))
 
     def assign_missing(self, observed: ObservedJob) -> ObservedJob:
         """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
+        if not observed.workers:
+            return observed
         demand = observed.job.options[0].demand
         workers = []
         own: dict[str, set[int]] = defaultdict(set)
@@ -244,12 +259,13 @@ class _GpuLedger:
             if gpus is None:
                 gpus = self._claim_free(observed, worker.node, demand.gpus, demand.gpu_milli, own[worker.node])
                 own[worker.node].update(gpus)
-            workers.append(replace(worker, gpus=gpus))
+                worker = ObservedWorker(worker.node, gpus)
+            workers.append(worker)
             if worker.node not in self._sizes:
                 self._notes.keep("on a node that is not listed", observed.job.id)
             elif any(gpu >= self._sizes[worker.node] for gpu in gpus):
                 self._notes.keep("on more GPUs than its node has or has left", observed.job.id)
-        return replace(observed, workers=tuple(workers))
+        return observed._replace(workers=tuple(workers))
 
     def claim_remaining(self, observed: ObservedJob, reason: str) -> ObservedJob:
         """Return an unreadable job with all remaining GPUs of its nodes, which are drained."""
@@ -283,7 +299,7 @@ class _GpuLedger:
             run_time_ms=old.run_time_ms,
         )
         job = observed.job.model_copy(update={"options": (option,), "kind": "training" if demand.gpus else "cpu"})
-        return replace(observed, job=job, workers=tuple(workers))
+        return observed._replace(job=job, workers=tuple(workers))
 
     def _claim_free(self, observed: ObservedJob, node: str, count: int, share: int, own: set[int]) -> tuple[int, ...]:
         held = self._held_milli[node]
@@ -311,37 +327,44 @@ def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
     """Return the jobs with ranks as priorities, 0 for the lowest: a manager's own may exceed the model's range."""
     rank = {priority: i for i, priority in enumerate(sorted({job.priority for job in jobs}))}
     return tuple(
-        observed.job.model_copy(update={"priority": rank[observed.priority]})
+        trusted(Job, {**observed.job.__dict__, "priority": rank[observed.priority]})
         if rank[observed.priority]
         else observed.job
         for observed in jobs
     )
 
 
-def _running(observed: ObservedJob) -> Running:
-    """Return the running placement of a job: its workers grouped by node."""
+def _running(observed: ObservedJob, listed: Container[str]) -> Running:
+    """Return the running placement of a job: its workers grouped by node; ``listed``: nodes whose names are records."""
     option = observed.job.options[0]
     demand = option.demand
     by_node: dict[str, list[WorkerGpus]] = defaultdict(list)
     for rank, worker in enumerate(observed.workers):
-        by_node[worker.node].append(WorkerGpus(rank=rank, gpus=worker.gpus or ()))
-    return make_record(
-        Running,
-        observed.where,
-        job=observed.job.id,
-        option=option.id,
-        assignments=tuple(
-            Assignment(
-                node=node,
-                gpus={str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
-                cpu_millicores=len(workers) * demand.cpu_millicores,
-                memory_mib=len(workers) * demand.memory_mib,
-                workers=tuple(workers),
-            )
-            for node, workers in by_node.items()
-        ),
-        started_ms=observed.started_ms,
-        expected_end_ms=observed.expected_end_ms,
-        movable=observed.movable,
-        preemptible=observed.preemptible,
+        by_node[worker.node].append(trusted(WorkerGpus, {"rank": rank, "gpus": worker.gpus or ()}))
+    assignments = [
+        {
+            "node": node,
+            "gpus": {str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
+            "cpu_millicores": len(workers) * demand.cpu_millicores,
+            "memory_mib": len(workers) * demand.memory_mib,
+            "workers": tuple(workers),
+        }
+        for node, workers in by_node.items()
+    ]
+    known = (
+        all(node in listed for node in by_node) and max(observed.started_ms, observed.expected_end_ms or 0) <= MAX_MS
     )
+    fields = {
+        "job": observed.job.id,
+        "option": option.id,
+        "assignments": tuple(
+            trusted(Assignment, held) if known else make_record(Assignment, observed.where, **held)
+            for held in assignments
+        ),
+        "started_ms": observed.started_ms,
+        "expected_end_ms": observed.expected_end_ms,
+        "movable": observed.movable,
+        "shrinkable": False,
+        "preemptible": observed.preemptible,
+    }
+    return trusted(Running, fields) if known else make_record(Running, observed.where, **fields)

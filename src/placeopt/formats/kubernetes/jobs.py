@@ -16,13 +16,15 @@ from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, t
 from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
-from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
 from placeopt.model import Demand, Job, JobOrigin, Option
-from placeopt.model.base import MAX_VALUE
+from placeopt.model.base import MAX_VALUE, trusted
 
 PLAIN = ("pods", "ephemeral-storage")
 """Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
+PLAIN_JOB = {name: field.get_default(call_default_factory=False) for name, field in Job.model_fields.items()}
+"""Defaults of the fields that are not read, in the order of the record."""
 
 
 @dataclass
@@ -111,20 +113,22 @@ class JobBuilder:
         least = len(draft.pods) if runs else draft.pods_min
         option = self._option(draft, least)
         selector = {key: value or EMPTY for key, value in spec.texts("nodeSelector").items()}
-        job = make_record(
-            Job,
-            first.entry.where,
-            id=draft.name,
-            kind="training" if draft.gpus else "cpu",
-            user=first.namespace,
-            queue=first.queue,
-            arrival_ms=min(pod.created_ms for pod in draft.pods),
-            options=option,
-            node_selector=selector,
-            nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
-            tolerations=self._tolerated(first),
-            origin=_origin(draft),
-        )
+        fields: dict[str, object] = {
+            "id": draft.name,
+            "kind": "training" if draft.gpus else "cpu",
+            "user": first.namespace,
+            "queue": first.queue,
+            "arrival_ms": min([pod.created_ms for pod in draft.pods]),
+            "options": option,
+            "node_selector": selector,
+            "nodes_allowed": self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
+            "tolerations": self._tolerated(first),
+            "origin": _origin(draft),
+        }
+        if not selector and is_plain(draft.name, first.namespace, first.queue):
+            job = trusted(Job, {**PLAIN_JOB, **fields})
+        else:
+            job = make_record(Job, first.entry.where, **fields)
         workers = tuple(
             ObservedWorker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None
         )
