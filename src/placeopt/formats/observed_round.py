@@ -157,7 +157,8 @@ def observed_instance(
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
     ranked = _with_ranked_priorities(placed)
-    running = tuple(_running(job, sizes) for job in placed if job.workers)
+    listed = {node.id for node in cluster.nodes}
+    running = tuple([_running(job, listed) for job in placed if job.workers])
     if previous is not None:
         nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
         cluster = cluster.model_copy(update={"nodes": nodes})

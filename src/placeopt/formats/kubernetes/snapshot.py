@@ -14,7 +14,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.kubernetes.jobs import build_jobs
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
-from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
+from placeopt.formats.kubernetes.nodes import Known, NodeCapacity, make_cluster, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod
 from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
@@ -93,8 +93,9 @@ def read_kubernetes(
     listed, where = read_objects(paths)
     notes = ImportNotes()
     nodes: dict[str, NodeCapacity] = {}
+    amounts: Known = {}
     for entry in listed["Node"]:
-        node = read_node(entry, resource, notes)
+        node = read_node(entry, resource, notes, amounts)
         if nodes.setdefault(node.name, node) is not node:
             raise entry.entry("metadata").bad("name", "names of nodes to be unique")
     _refuse_mig(nodes.values(), resource, where)
