@@ -149,10 +149,15 @@ class JobBuilder:
 
         Neither, where it is a part of a gang, or rules of other pods refer to it.
         """
-        if not draft.runs or not draft.whole or any(pod.id in self.rules.bound for pod in draft.pods):
+        if not draft.runs or not draft.whole:
             return False, False
-        by_rule = all(self.rule.may_preempt(pod.priority, [pod.priority_class]) for pod in draft.pods)
-        if not any(pod.marks for pod in draft.pods):
+        by_rule, marked = True, False
+        for pod in draft.pods:
+            if pod.id in self.rules.bound:
+                return False, False
+            by_rule = by_rule and self.rule.may_preempt(pod.priority, (pod.priority_class,))
+            marked = marked or bool(pod.marks)
+        if not marked:
             return False, by_rule
         return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
 
