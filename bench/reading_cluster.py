@@ -84,12 +84,19 @@ def changed(draw: random.Random, document: dict[str, Any]) -> dict[str, Any]:
     items = copy.deepcopy(document["items"])
     pods = [item for item in items if item["kind"] == "Pod"]
     ended = draw.sample([pod for pod in pods if "nodeName" in pod["spec"]], 50)
-    for pod, gone in zip(draw.sample([pod for pod in pods if "nodeName" not in pod["spec"]], 50), ended, strict=True):
+    waiting = [pod for pod in pods if "nodeName" not in pod["spec"]]
+    for gone in ended:
+        pod = next(pod for pod in waiting if _gpus(pod) <= _gpus(gone))
+        waiting.remove(pod)
         pod["spec"]["nodeName"] = gone["spec"]["nodeName"]
         pod["status"] = {"phase": "Running", "startTime": "2026-11-22T03:00:00Z"}
         items.remove(gone)
     items[0]["spec"]["unschedulable"] = True
     return {"kind": "List", "items": items}
+
+
+def _gpus(pod: dict[str, Any]) -> int:
+    return int(pod["spec"]["containers"][0]["resources"]["requests"].get("nvidia.com/gpu", "0"))
 
 
 def _node(number: int) -> dict[str, Any]:

@@ -27,6 +27,21 @@ def expect(name: str, value: object, kind: type, words: str) -> None:
         raise BadInput(f"{name}: {type(value).__name__}, expected {words}")
 
 
+def listed(name: str, value: object, words: str) -> None:
+    """Refuse what cannot be gone through one by one; ``words``: what is expected."""
+    if not isinstance(value, Iterable):
+        raise BadInput(f"{name}: {type(value).__name__}, expected a list of {words}")
+
+
+def mapped(name: str, value: object) -> None:
+    """Refuse what is no mapping by id."""
+    if not isinstance(value, Mapping):
+        raise BadInput(f"{name}: {type(value).__name__}, expected a mapping by id")
+    odd = next((key for key in value if not isinstance(key, str)), None)
+    if odd is not None:
+        raise BadInput(f"{name}: {type(odd).__name__} as a key, expected ids")
+
+
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """
     Decorate a public function: arguments of other types than it declares are refused before it begins.

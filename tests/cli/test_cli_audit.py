@@ -38,9 +38,14 @@ def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> 
     """From Slurm's files to the audit: ten GPUs run, the best plan runs fifteen and a CPU job."""
     now = tmp_path / "now.json"
     nodes, jobs = SNAPSHOTS / "slurm_nodes.json", SNAPSHOTS / "slurm_jobs.json"
-    assert cli("import", "slurm", "--nodes", nodes, "--jobs", jobs, "--out", now).code == 0
+    rule = tmp_path / "rule.json"
+    rule.write_text('{"percent_per_doubling": 0}')  # every GPU is worth 1000
+    given = ("import", "slurm", "--nodes", nodes, "--jobs", jobs, "--out", now)
+    assert cli(*given, "--priority-rule", rule, "--preemption", SNAPSHOTS / "slurm-22.05" / "slurm.conf").code == 0
     found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 10_000, 15_001)
+    rule.write_text('{"percent_per_doubling": "x"}')
+    said(cli(*given, "--priority-rule", rule), 3, "rule.json", "percent_per_doubling")
     assert {one["job"] for one in found["moves"]} >= {"507_0", "507_1", "509"}
 
 
@@ -51,7 +56,7 @@ def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     assert told.code == 0
     assert "Left out, behind a scheduling gate: 1" in told.err, "issue 16, B7"
     found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
-    assert (found["valid"], found["value"], found["value_bound"]) == (True, 6_001, 25_001)
+    assert (found["valid"], found["value"], found["value_bound"]) == (True, 39_253, 58_253)
     cut = tmp_path / "cut.json"
     cut.write_text((SNAPSHOTS / "kubernetes.json").read_text()[:3000])
     said(cli("import", "kubernetes", cut, "--out", tmp_path / "out.json"), 3, "cut.json", "not JSON")

@@ -225,6 +225,16 @@ class TestFlagsAndPriority:
             engine.update(flags={"small": {"movable": False}}, priority={"first": 0})
             assert engine.revision == 0
 
+    def test_the_priority_of_a_running_job(self) -> None:
+        """It is that of the job once it waits again."""
+        with engine_of(busy()) as engine:
+            engine.update(priority={"small": 7, "first": -2})
+            assert [job.priority for job in engine.snapshot.jobs] == [0, 7, -2, 0]
+            assert_as_if_fresh(engine)
+            engine.undo("small")
+            assert engine.snapshot.jobs[1].priority == 7
+            assert_as_if_fresh(engine)
+
     def test_what_is_refused_changes_nothing(self) -> None:
         """Neither with something else that could be done."""
         with engine_of(busy()) as engine:
@@ -233,8 +243,8 @@ class TestFlagsAndPriority:
                 ({"flags": {"small": {"moveable": True}}}, "expected movable, shrinkable, preemptible"),
                 ({"flags": {"small": {"movable": 1}}}, "with true or false"),
                 ({"flags": {"small": True}}, "expected flags by name"),
-                ({"priority": {"small": 1}}, "no job 'small' waits"),
-                ({"priority": {"first": 1}, "remove_jobs": ["first"]}, "no job 'first' waits"),
+                ({"priority": {"nobody": 1}}, "no job 'nobody'"),
+                ({"priority": {"first": 1}, "remove_jobs": ["first"]}, "no job 'first'"),
                 ({"priority": {"first": 10**7}}, "at most 1000000"),
                 ({"priority": {"first": True}}, "expected an integer"),
             )

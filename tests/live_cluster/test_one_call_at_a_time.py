@@ -11,6 +11,7 @@ import placeopt
 from helpers.builders import instance, job
 from placeopt import Engine, EngineInUse, PlaceoptError, generate, violations
 from placeopt.errors import BadInput
+from placeopt.live_cluster.changes import ClusterChanges
 
 ALLOWED = {"solver_pid", "solver_pids"}
 """What may be read during a call: process ids."""
@@ -40,6 +41,9 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "release": lambda: engine.release("a"),
         "undo": lambda: engine.undo("a"),
         "fail_node": lambda: engine.fail_node("n0"),
+        "fail_gpu": lambda: engine.fail_gpu("n0", 0),
+        "repair_gpu": lambda: engine.repair_gpu("n0", 0),
+        "apply": lambda: engine.apply(ClusterChanges()),
         "adopt": lambda: engine.adopt(plan.placements[0]),
         "set_policy": lambda: engine.set_policy(placeopt.Policy()),
         "snapshot": lambda: engine.snapshot,

@@ -19,9 +19,10 @@ from helpers.builders import placement
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, violations
 from placeopt.errors import PlaceoptError
-from placeopt.live_cluster.cluster_record import FLAGS
+from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Domain, Job, Node
 from placeopt.model import Placement as PlacementRecord
+from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.solving.audit import audit
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -136,6 +137,7 @@ def step(rng: Generator, engine: Engine) -> None:
     """Do something to the cluster; what is refused must change nothing."""
     snapshot, revision = engine.snapshot, engine.revision
     waiting = [job.id for job in snapshot.jobs if job.id not in {held.job for held in snapshot.running}]
+    work = [held for held in snapshot.running if not is_failed_gpu(held.job)]
     try:
         match int(rng.integers(13)):
             case 0:
@@ -159,13 +161,13 @@ def step(rng: Generator, engine: Engine) -> None:
                 asked = [job for job in waiting if rng.random() < 0.6]
                 engine.commit(judged(engine, engine.place(asked)), movable=True, shrinkable=True)
             case 6:
-                for held in snapshot.running:
+                for held in work:
                     if rng.random() < 0.3:
                         engine.undo(held.job)
             case 7:
                 nodes = snapshot.cluster.nodes
                 failed = nodes[int(rng.integers(len(nodes)))].id
-                there = [h.job for h in snapshot.running if failed in {a.node for a in h.assignments}]
+                there = [h.job for h in work if failed in {a.node for a in h.assignments}]
                 back = engine.fail_node(failed, remove=bool(rng.integers(2)))
                 assert sorted(job.id for job in back) == sorted(there)
             case 8:
@@ -173,9 +175,9 @@ def step(rng: Generator, engine: Engine) -> None:
                 new = None if job.id in waiting else job
                 engine.adopt(where, job=new, started_ms=3, movable=True)
             case 9:
-                held_jobs = [held.job for held in snapshot.running]
+                held_jobs = [held.job for held in work]
                 flags = {name: {flag: bool(rng.integers(2)) for flag in FLAGS} for name in held_jobs}
-                engine.update(flags=flags, priority={name: int(rng.integers(-3, 4)) for name in waiting})
+                engine.update(flags=flags, priority={name: int(rng.integers(-3, 4)) for name in [*waiting, *held_jobs]})
             case 10:
                 engine.update(**new_types(rng, snapshot))
             case 11:

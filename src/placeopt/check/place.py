@@ -42,19 +42,23 @@ def check_where(case: CheckCase) -> None:
 def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
     job = held.job
     where = f"job {job.id!r} on node {node.id!r}"
+
+    def add(rule: str, what: str) -> None:
+        case.add(rule, where, what, by=[job.id], node=node.id)
+
     if node.drained:
-        case.add("drained", where, "the node is drained and takes no new work")
+        add("drained", "the node is drained and takes no new work")
     for taint in node.taints:
         if taint not in job.tolerations:
-            case.add("taints", where, f"the job does not tolerate {taint!r}")
+            add("taints", f"the job does not tolerate {taint!r}")
     if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
-        case.add("nodes_allowed", where, f"not among the {len(job.nodes_allowed)} nodes allowed")
+        add("nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed")
     if job.node_selector:
         domains = case.domains_of(node.id)
         for key, wanted in job.node_selector.items():
             label = node.labels.get(key, domains.get(key))
             if label != wanted:
-                case.add("node_selector", where, f"label {key!r} is {label!r}, the job asks for {wanted!r}")
+                add("node_selector", f"label {key!r} is {label!r}, the job asks for {wanted!r}")
 
 
 def check_shape(case: CheckCase) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -120,6 +120,10 @@ class JsonEntry:
             return parse(self.text(key, ""))
         except ValueError as error:
             raise BadInput(f"{self.path(key)}: {error}") from None
+
+    def raws(self, keys: Iterable[str]) -> tuple[Any, ...]:
+        """Return the values of some fields as parsed; None for those that are absent."""
+        return tuple(map(self._fields.get, keys))
 
     def raw(self, key: str) -> Any:
         """Return the value of a field as parsed; None if it is absent."""

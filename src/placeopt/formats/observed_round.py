@@ -8,17 +8,18 @@ and the command line prints them on standard error.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record, validation_fault
 from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.known_machines import with_known_machines
 from placeopt.model import (
     Assignment,
     Cluster,
@@ -32,7 +33,8 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import Record, one_line
+from placeopt.model.base import MAX_MS, Record, one_line, trusted
+from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
@@ -41,22 +43,21 @@ MAX_GPUS = 1024
 """GPU indices of a node are below it."""
 
 
-@dataclass(frozen=True)
-class ObservedWorker:
+class ObservedWorker(NamedTuple):
     """A running worker: its node and the indices of its GPUs there, None if the resource manager does not list them."""
 
     node: str
     gpus: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class ObservedJob:
+class ObservedJob(NamedTuple):
     """
     A job as the resource manager lists it.
 
     ``job``: With one option, if it runs. ``workers``: Empty if the job waits. ``priority``: In the manager's own scale;
     the job of the round gets its rank among all jobs. ``where``: File and path, for messages. ``unreadable_reason``:
     Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
+    ``movable``, ``preemptible``: Of a running job.
     """
 
     job: Job
@@ -66,12 +67,29 @@ class ObservedJob:
     priority: int = 0
     where: str = ""
     unreadable_reason: str | None = None
+    movable: bool = False
+    preemptible: bool = False
+
+
+_PLAIN = re.compile(r"[!-~]{1,250}\Z")
+"""Names that every record takes: a part of those that the model's own patterns allow."""
+
+
+def is_plain(*names: str | None) -> bool:
+    """Return whether names are None, or of visible ASCII characters and short, so that records take them unseen."""
+    return all([name is None or _PLAIN.match(name) for name in names])  # noqa: C419 - half the time of a generator
 
 
 def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
     """Return what a job, and its workers by (name, id), are called where they were read."""
-    known = tuple(Origin(name=one_line(worker), id=uid) for worker, uid in workers)
-    return JobOrigin(name=one_line(name), id=own_id, workers=known)
+    known = tuple([_origin(Origin, {"name": worker, "id": uid}) for worker, uid in workers])
+    return _origin(JobOrigin, {"name": name, "id": own_id, "workers": known})
+
+
+def _origin(kind: type[R], fields: dict[str, Any]) -> R:
+    if is_plain(fields["name"], fields["id"]):
+        return trusted(kind, fields)
+    return kind(**{**fields, "name": one_line(fields["name"])})
 
 
 def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:
@@ -112,8 +130,11 @@ def observed_instance(
     as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
 
     ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
-    and records that are equal are the same objects, which makes the two quick to compare.
+    records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
+    Its failed GPUs (`placeopt.model.failed_gpu`) remain so, unless a job holds them now.
     """
+    if previous is not None:
+        cluster = with_known_machines(cluster, previous.cluster)
     sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
     placed = list(jobs)
@@ -121,6 +142,7 @@ def observed_instance(
     for i in sorted(readable, key=lambda i: -jobs[i].started_ms):
         placed[i] = gpus.claim_listed(jobs[i])
     held = {} if previous is None else {record.job: record for record in previous.running}
+    failed = [] if previous is None else gpus.claim_failed(previous, min((job.priority for job in jobs), default=0))
     for i in readable if held else ():
         placed[i] = gpus.claim_former(placed[i], held.get(placed[i].job.id))
     for i in readable:
@@ -128,13 +150,15 @@ def observed_instance(
     for i, job in enumerate(jobs):
         if job.unreadable_reason is not None:
             placed[i] = gpus.claim_remaining(job, job.unreadable_reason)
+    placed += failed
     if drained := notes.drained:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
     ranked = _with_ranked_priorities(placed)
-    running = tuple(_running(job) for job in placed if job.workers)
+    listed = {node.id for node in cluster.nodes}
+    running = tuple([_running(job, listed) for job in placed if job.workers])
     if previous is not None:
         nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
         cluster = cluster.model_copy(update={"nodes": nodes})
@@ -173,14 +197,28 @@ class _GpuLedger:
         if conflicts:
             self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
             workers = tuple(
-                replace(worker, gpus=None) if worker.gpus and worker.node in conflicts else worker
+                ObservedWorker(worker.node) if worker.gpus and worker.node in conflicts else worker
                 for worker in observed.workers
             )
-            observed = replace(observed, workers=workers)
+            observed = observed._replace(workers=workers)
         for worker in observed.workers:
             for gpu in worker.gpus or ():
                 self._held_milli[worker.node][gpu] += share
         return observed
+
+    def claim_failed(self, before: Instance, priority: int) -> list[ObservedJob]:
+        """Return the jobs of before that stand for failed GPUs, as far as these are there and no job holds them."""
+        records = {job.id: job for job in before.jobs if is_failed_gpu(job.id)}
+        failed = []
+        for held in before.running if records else ():
+            if held.job not in records:
+                continue
+            node, gpus = held.assignments[0].node, held.assignments[0].workers[0].gpus
+            if all(gpu < self._sizes.get(node, 0) and not self._held_milli[node][gpu] for gpu in gpus):
+                self._held_milli[node].update(dict.fromkeys(gpus, WHOLE_GPU_MILLI))
+                worker = ObservedWorker(node, gpus)
+                failed.append(ObservedJob(records[held.job], (worker,), held.started_ms, priority=priority))
+        return failed
 
     def claim_former(self, observed: ObservedJob, before: Running | None) -> ObservedJob:
         """Return a job whose workers, where no GPUs are listed, have those of before: if all of these have room."""
@@ -205,11 +243,13 @@ class _GpuLedger:
             for gpu in gpus:
                 held[gpu] += demand.gpu_milli
                 listed.add((node, gpu))
-            workers[rank] = replace(worker, gpus=gpus)
-        return replace(observed, workers=tuple(workers))
+            workers[rank] = ObservedWorker(node, gpus)
+        return observed._replace(workers=tuple(workers))
 
     def assign_missing(self, observed: ObservedJob) -> ObservedJob:
         """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
+        if not observed.workers:
+            return observed
         demand = observed.job.options[0].demand
         workers = []
         own: dict[str, set[int]] = defaultdict(set)
@@ -220,12 +260,13 @@ class _GpuLedger:
             if gpus is None:
                 gpus = self._claim_free(observed, worker.node, demand.gpus, demand.gpu_milli, own[worker.node])
                 own[worker.node].update(gpus)
-            workers.append(replace(worker, gpus=gpus))
+                worker = ObservedWorker(worker.node, gpus)
+            workers.append(worker)
             if worker.node not in self._sizes:
                 self._notes.keep("on a node that is not listed", observed.job.id)
             elif any(gpu >= self._sizes[worker.node] for gpu in gpus):
                 self._notes.keep("on more GPUs than its node has or has left", observed.job.id)
-        return replace(observed, workers=tuple(workers))
+        return observed._replace(workers=tuple(workers))
 
     def claim_remaining(self, observed: ObservedJob, reason: str) -> ObservedJob:
         """Return an unreadable job with all remaining GPUs of its nodes, which are drained."""
@@ -259,7 +300,7 @@ class _GpuLedger:
             run_time_ms=old.run_time_ms,
         )
         job = observed.job.model_copy(update={"options": (option,), "kind": "training" if demand.gpus else "cpu"})
-        return replace(observed, job=job, workers=tuple(workers))
+        return observed._replace(job=job, workers=tuple(workers))
 
     def _claim_free(self, observed: ObservedJob, node: str, count: int, share: int, own: set[int]) -> tuple[int, ...]:
         held = self._held_milli[node]
@@ -287,35 +328,44 @@ def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
     """Return the jobs with ranks as priorities, 0 for the lowest: a manager's own may exceed the model's range."""
     rank = {priority: i for i, priority in enumerate(sorted({job.priority for job in jobs}))}
     return tuple(
-        observed.job.model_copy(update={"priority": rank[observed.priority]})
+        trusted(Job, {**observed.job.__dict__, "priority": rank[observed.priority]})
         if rank[observed.priority]
         else observed.job
         for observed in jobs
     )
 
 
-def _running(observed: ObservedJob) -> Running:
-    """Return the running placement of a job: its workers grouped by node."""
+def _running(observed: ObservedJob, listed: Container[str]) -> Running:
+    """Return the running placement of a job: its workers grouped by node; ``listed``: nodes whose names are records."""
     option = observed.job.options[0]
     demand = option.demand
     by_node: dict[str, list[WorkerGpus]] = defaultdict(list)
     for rank, worker in enumerate(observed.workers):
-        by_node[worker.node].append(WorkerGpus(rank=rank, gpus=worker.gpus or ()))
-    return make_record(
-        Running,
-        observed.where,
-        job=observed.job.id,
-        option=option.id,
-        assignments=tuple(
-            Assignment(
-                node=node,
-                gpus={str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
-                cpu_millicores=len(workers) * demand.cpu_millicores,
-                memory_mib=len(workers) * demand.memory_mib,
-                workers=tuple(workers),
-            )
-            for node, workers in by_node.items()
-        ),
-        started_ms=observed.started_ms,
-        expected_end_ms=observed.expected_end_ms,
+        by_node[worker.node].append(trusted(WorkerGpus, {"rank": rank, "gpus": worker.gpus or ()}))
+    assignments = [
+        {
+            "node": node,
+            "gpus": {str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
+            "cpu_millicores": len(workers) * demand.cpu_millicores,
+            "memory_mib": len(workers) * demand.memory_mib,
+            "workers": tuple(workers),
+        }
+        for node, workers in by_node.items()
+    ]
+    known = (
+        all(node in listed for node in by_node) and max(observed.started_ms, observed.expected_end_ms or 0) <= MAX_MS
     )
+    fields = {
+        "job": observed.job.id,
+        "option": option.id,
+        "assignments": tuple(
+            trusted(Assignment, held) if known else make_record(Assignment, observed.where, **held)
+            for held in assignments
+        ),
+        "started_ms": observed.started_ms,
+        "expected_end_ms": observed.expected_end_ms,
+        "movable": observed.movable,
+        "shrinkable": False,
+        "preemptible": observed.preemptible,
+    }
+    return trusted(Running, fields) if known else make_record(Running, observed.where, **fields)

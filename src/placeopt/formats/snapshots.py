@@ -2,7 +2,8 @@
 
 from placeopt.formats.kubernetes.single import KubernetesObjects
 from placeopt.formats.kubernetes.snapshot import read_kubernetes
+from placeopt.formats.priority_rule import PriorityRule
 from placeopt.formats.slurm.single import SlurmObjects
 from placeopt.formats.slurm.snapshot import read_slurm
 
-__all__ = ["KubernetesObjects", "SlurmObjects", "read_kubernetes", "read_slurm"]
+__all__ = ["KubernetesObjects", "PriorityRule", "SlurmObjects", "read_kubernetes", "read_slurm"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TypeVar
@@ -10,10 +10,13 @@ from typing import TypeVar
 from placeopt.arguments import checked
 from placeopt.model import Instance, Job, Node, Running
 from placeopt.model.base import Record
+from placeopt.model.failed_gpu import is_failed_gpu
 
 _id, _job = attrgetter("id"), attrgetter("job")
 R = TypeVar("R", bound=Record)
-UNSTATED = ("started_ms", "expected_end_ms", "movable", "shrinkable", "preemptible")
+FLAGS = ("movable", "shrinkable", "preemptible")
+"""What may be done to a running job."""
+UNSTATED = ("started_ms", "expected_end_ms", *FLAGS)
 """Of a running job: what does not decide whether it runs on as it did."""
 
 
@@ -26,8 +29,9 @@ class ClusterChanges:
     Jobs that ran and no longer run as they did: they ended, wait again, run elsewhere or differently, or have another
     record. ``remove_jobs``: Jobs that waited, and are gone, started or have another record. ``nodes``: Nodes that came
     or changed; None: it went. ``add_jobs``: Records of jobs that are new, or changed; those that run are among them.
-    ``adopt``: What runs that did not, each with the resources that it holds. ``priorities``, ``expected_end_ms``: Of
-    jobs that changed in these alone. ``now_ms``: Time of the later instance.
+    ``adopt``: What runs that did not, each with the resources that it holds. ``priorities``, ``expected_end_ms``,
+    ``flags``: Of jobs that changed in these alone. ``now_ms``: Time of the later instance. ``Engine.apply`` carries
+    them out.
     """
 
     reload: tuple[str, ...] = ()
@@ -38,6 +42,7 @@ class ClusterChanges:
     adopt: tuple[Running, ...] = ()
     priorities: Mapping[str, int] = field(default_factory=dict)
     expected_end_ms: Mapping[str, int] = field(default_factory=dict)
+    flags: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
     now_ms: int = 0
 
     def __bool__(self) -> bool:
@@ -52,12 +57,13 @@ class ClusterChanges:
                 self.adopt,
                 self.priorities,
                 self.expected_end_ms,
+                self.flags,
             )
         )
 
 
 @checked
-def changes_between(before: Instance, after: Instance) -> ClusterChanges:
+def changes_between(before: Instance, after: Instance, *, flags: bool = False) -> ClusterChanges:
     """
     Return what changed between two instances of one cluster.
 
@@ -67,16 +73,21 @@ def changes_between(before: Instance, after: Instance) -> ClusterChanges:
         An earlier reading of the cluster, or an engine's ``snapshot``.
     after
         A later reading. Jobs, nodes, machine types and domains are the same where their ids are.
+    flags
+        Whether it is compared if a job that runs on may be moved, shrunk or preempted; otherwise that stays as
+        ``before`` states.
 
     Returns
     -------
     ClusterChanges
-        A job runs on as it did if its option, and what it holds on each node, are the same. When it started, and
-        whether it may be moved, shrunk or preempted, is not compared: it stays as ``before`` states. Nodes, jobs and
-        what runs are in the order of ``after``. The policy, revision, name and note are not compared.
+        A job runs on as it did if its option, and what it holds on each node, are the same. When it started is not
+        compared: it stays as ``before`` states. Nodes, jobs and what runs are in the order of ``after``. The policy,
+        revision, name and note are not compared. GPUs that failed before (`placeopt.model.failed_gpu`) remain so,
+        unless a job runs on them.
     """
     ran, runs = _by(_job, before.running), _by(_job, after.running)
     had, have = _by(_id, before.jobs), _by(_id, after.jobs)
+    _keep_failed_gpus(ran, had, after)
     again = [job for job, record in have.items() if job in had and record is not had[job]]
     changed = {job for job in again if not _agree(had[job], have[job], ("priority",))}
     on = {
@@ -88,21 +99,71 @@ def changes_between(before: Instance, after: Instance) -> ClusterChanges:
     anew |= {
         job for job in have if job not in anew and ((job in ran) != (job in runs) or (job in runs and job not in on))
     }
+    nodes = _nodes(before, after)
+    adopt = tuple(record for job, record in runs.items() if job not in on)
+    gone = {node for node, record in nodes.items() if record is None}
+    kept = [runs[job] for job in on] if gone else []
     return ClusterChanges(
-        reload=_reload(before, after),
+        reload=(*_reload(before, after), *_unlisted(after, adopt, kept, gone)),
         release=tuple(job for job in ran if job not in on),
         remove_jobs=tuple(job for job in had if job not in ran and (job not in have or job in anew)),
-        nodes=_nodes(before, after),
+        nodes=nodes,
         add_jobs=tuple(record for job, record in have.items() if job in anew),
-        adopt=tuple(record for job, record in runs.items() if job not in on),
+        adopt=adopt,
         priorities={
             job: have[job].priority for job in again if have[job].priority != had[job].priority and job not in anew
         },
         expected_end_ms={
             job: end for job in on if (end := runs[job].expected_end_ms) is not None and end != ran[job].expected_end_ms
         },
+        flags=_flags(ran, runs, on) if flags else {},
         now_ms=after.now_ms,
     )
+
+
+def _keep_failed_gpus(ran: dict[str, Running], had: dict[str, Job], after: Instance) -> None:
+    """
+    Remove jobs of the earlier state that stand for failed GPUs from the comparison, unless the later one states them.
+
+    No resource manager lists them. One whose GPU holds a job in the later state is left in: the GPU works.
+    """
+    failed = [job for job in ran if is_failed_gpu(job)]
+    if not failed:
+        return
+    stated = {held.job for held in after.running}
+    used = {(there.node, gpu) for held in after.running for there in held.assignments for gpu in there.gpus}
+    for job in failed:
+        there = ran[job].assignments[0]
+        if job not in stated and not any((there.node, gpu) in used for gpu in there.gpus):
+            del ran[job], had[job]
+
+
+def _flags(ran: Mapping[str, Running], runs: Mapping[str, Running], on: Iterable[str]) -> dict[str, dict[str, bool]]:
+    """Return the flags that changed, by job."""
+    differ: dict[str, dict[str, bool]] = {}
+    for job in on:
+        now, then = runs[job], ran[job]
+        if now is not then and (
+            changed := {flag: value for flag in FLAGS if (value := getattr(now, flag)) != getattr(then, flag)}
+        ):
+            differ[job] = changed
+    return differ
+
+
+def _unlisted(
+    after: Instance, adopt: Iterable[Running], kept: Iterable[Running], gone: Container[str]
+) -> Iterator[str]:
+    """Yield which jobs run where the cluster lists nothing: an engine takes that in a load alone."""
+    sizes = {machine.id: len(machine.gpus) for machine in after.cluster.machines}
+    size_of = {node.id: sizes[node.machine] for node in after.cluster.nodes}
+    for held in adopt:
+        for there in held.assignments:
+            if any(int(gpu) >= size_of.get(there.node, 0) for gpu in there.gpus) or there.node not in size_of:
+                yield f"running: job {held.job!r} is on node {there.node!r} or GPUs there that are not listed"
+    for held in kept:
+        for there in held.assignments:
+            if there.node in gone:
+                yield f"running: job {held.job!r} is on node {there.node!r}, which is no longer listed"
 
 
 def _by(key: Callable[[R], str], records: Sequence[R]) -> dict[str, R]:

@@ -10,12 +10,13 @@ from typing import Literal
 from placeopt.check import Ledger
 from placeopt.check.case import names
 from placeopt.errors import BadInput, StaleSnapshot
-from placeopt.model import Cluster, Instance, Job, Node, Plan, Policy, Running
+from placeopt.live_cluster.changes import FLAGS
+from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.instance import job_fault, running_fault
 from placeopt.model.job import MAX_PRIORITY
-from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem.grants import Record, granted, has_limit
 
 Ids = bool | Collection[str]
@@ -23,9 +24,6 @@ Ids = bool | Collection[str]
 
 NodeChange = Node | Literal["drain", "undrain"] | None
 """A record to add, or to replace the node of that id by; a word; or None, which removes the node."""
-
-FLAGS = ("movable", "shrinkable", "preemptible")
-"""What may be done to a running job."""
 
 MOST_CHANGES_LISTED = 5
 """Changes that the message of ``StaleSnapshot`` describes; it has the ids of all."""
@@ -155,7 +153,27 @@ class ClusterRecord:
 
     def continue_history(self, former: ClusterRecord) -> None:
         """Take over the revisions of a cluster that this one goes on from."""
-        self._first_revision, self._changes = former._first_revision, former._changes.copy()
+        self._first_revision = former._first_revision
+        self._changes.extend(change for change in former._changes if change.revision <= self.revision)
+
+    def join_changes(self, since: int, words: str | None) -> None:
+        """Make one revision of all those after revision ``since``; None: described by the first of them."""
+        joined: list[RecordChange] = []
+        while self._changes and self._changes[-1].revision > since:
+            joined.insert(0, self._changes.pop())
+        if not joined:
+            return
+        stopped = dict.fromkeys(job for change in joined for job in change.stopped)
+        started = dict.fromkeys(job for change in joined for job in change.started if job not in stopped)
+        jobs = dict.fromkeys(job for change in joined for job in change.jobs)
+        nodes = dict.fromkeys(node for change in joined for node in change.nodes)
+        more = f" and {len(joined) - 1} other changes" if len(joined) > 1 else ""
+        text = words or joined[0].text + more
+        self.revision = since + 1
+        self._snapshot = None
+        self._changes.append(
+            RecordChange(self.revision, text, tuple(jobs), tuple(nodes), tuple(started), tuple(stopped))
+        )
 
     def nodes_changed(self) -> None:
         """Note that the records of nodes are not those of the last snapshot."""
@@ -235,6 +253,9 @@ class ClusterRecord:
 
     def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...], nodes: Mapping[str, NodeChange]) -> None:
         """Raise ``BadInput`` unless these jobs can come and go, once ``nodes`` have changed."""
+        odd = next((job_id for job_id in remove if not isinstance(job_id, str)), None)
+        if odd is not None:
+            raise BadInput(f"remove_jobs: {type(odd).__name__}, expected ids")
         leaving = set(remove)
         if len(leaving) < len(remove):
             raise BadInput("remove_jobs: a job appears twice")
@@ -263,10 +284,10 @@ class ClusterRecord:
                     raise BadInput(f"add_jobs: job {job.id!r}: {fault}")
 
     def new_priorities(self, priority: Mapping[str, int], leaving: Collection[str]) -> dict[str, int]:
-        """Return the priorities that change, or raise ``BadInput`` unless all are of jobs that go on waiting."""
+        """Return the priorities that change, or raise ``BadInput`` unless all are of jobs that stay."""
         for job_id, number in priority.items():
-            if job_id not in self.jobs or job_id in self.running or job_id in leaving:
-                raise BadInput(f"priority: no job {job_id!r} waits")
+            if job_id not in self.jobs or job_id in leaving:
+                raise BadInput(f"priority: no job {job_id!r}")
             if type(number) is not int or abs(number) > MAX_PRIORITY:
                 raise BadInput(
                     f"priority: {number!r} for job {job_id!r}, expected an integer of at most {MAX_PRIORITY} either way"
@@ -277,7 +298,7 @@ class ClusterRecord:
         """Return the flags that change, or raise ``BadInput`` unless all are flags of running jobs."""
         changed: dict[str, dict[str, bool]] = {}
         for job_id, values in flags.items():
-            if job_id not in self.running:
+            if job_id not in self.running or is_failed_gpu(job_id):
                 raise BadInput(f"flags: job {job_id!r} does not run")
             if not isinstance(values, Mapping):
                 raise BadInput(f"flags: {values!r} for job {job_id!r}, expected flags by name")
@@ -352,37 +373,11 @@ class ClusterRecord:
                 raise BadInput(f"nodes: {name!r}: label {min(clash)!r} is set by the node's domain already")
 
 
-def running_record(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) -> Running:
-    """Return the record of a job that runs; ``flags``: whether it may be moved, shrunk, preempted."""
-    movable, shrinkable, preemptible = flags
-    return Running.model_construct(
-        job=placement.job,
-        option=placement.option,
-        assignments=placement.assignments,
-        started_ms=started_ms,
-        movable=movable,
-        shrinkable=shrinkable,
-        preemptible=preemptible,
-    )
-
-
 def is_among(job_id: str, ids: Ids) -> bool:
     """Tell whether ``ids`` include the job."""
     if isinstance(ids, str):  # one id, not the letters of one
         return job_id == ids
     return ids if isinstance(ids, bool) else job_id in ids
-
-
-def empty_plan(instance: Instance, policy: Policy) -> Plan:
-    """Return a plan that places nothing: it carries the policy by which what runs is judged."""
-    return Plan(
-        instance=InstanceRef(name=instance.name, digest=None, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(Level(name="value", sense="max", objective=0, bound=None),),
-        gap=None,
-    )
 
 
 def nodes_text(ids: list[str]) -> str:

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.live_cluster.cluster_record import ClusterRecord, empty_plan
+from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.parts import Parts
+from placeopt.live_cluster.plan_records import empty_plan
 from placeopt.live_cluster.waiting_problem import waiting_problem
 from placeopt.model import Instance, Job, Node, Policy, Running
 from placeopt.problem import Problem, State
@@ -77,6 +78,20 @@ class ClusterState:
         except BaseException:
             self.policy, self.record, self.parts, self.placer, self.node_number = before
             raise
+
+    @contextmanager
+    def as_one_revision(self, words: str | None = None) -> Iterator[None]:
+        """
+        Make the changes inside one revision, described by ``words``; if an exception ends the block, none happened.
+        """
+        before, policy, record = self.snapshot, self.policy, self.record
+        try:
+            yield
+        except BaseException:
+            self.record = record
+            self.recompile(before, policy)
+            raise
+        self.record.join_changes(before.revision, words)
 
     def recompile(self, instance: Instance, policy: Policy) -> None:
         """Continue from ``instance``, the snapshot with other hardware or policy, as if it were loaded."""

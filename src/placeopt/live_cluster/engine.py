@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from types import TracebackType
 from typing import Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
 
 from placeopt.aliases import former_argument, former_names
-from placeopt.arguments import INSTANCE, expect
+from placeopt.arguments import INSTANCE, expect, listed
 from placeopt.errors import BadInput, only_documented
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.cluster_record import Ids
@@ -159,9 +159,12 @@ class Engine:
 
     update = exclusive(only_documented(_by_reports(HostReports.update)))
     set_policy = exclusive(only_documented(_by_reports(HostReports.set_policy)))
+    apply = exclusive(only_documented(_by_reports(HostReports.apply)))
     release = exclusive(only_documented(_by_reports(HostReports.release)))
     undo = exclusive(only_documented(_by_reports(HostReports.undo)))
     fail_node = exclusive(only_documented(_by_reports(HostReports.fail_node)))
+    fail_gpu = exclusive(only_documented(_by_reports(HostReports.fail_gpu)))
+    repair_gpu = exclusive(only_documented(_by_reports(HostReports.repair_gpu)))
     adopt = exclusive(only_documented(_by_reports(HostReports.adopt)))
 
     @former_argument("say_why", "explain")
@@ -234,6 +237,7 @@ class Engine:
         cluster = self._loaded()
         if jobs is not None:
             method = options.get("method") or "stranding"
+            listed("jobs", jobs, "ids")
             return cluster.place_jobs([jobs] if isinstance(jobs, str) else jobs, method, explain=explain)
         params = SolveParams.of(options)
         check_call(cancel=cancel, on_progress=on_progress)
@@ -271,6 +275,9 @@ class Engine:
         Unsupported
             If the method does not score single nodes.
         """
+        expect("job", job, str, "an id")
+        if nodes is not None:
+            listed("nodes", nodes, "ids")
         return self._loaded().rank(job, nodes, method)
 
     @exclusive
@@ -314,6 +321,9 @@ class Engine:
         """
         cluster = self._loaded()
         expect("plan", plan, Plan, "a Plan that place() gave")
+        for name, ids in (("movable", movable), ("shrinkable", shrinkable), ("preemptible", preemptible)):
+            if not isinstance(ids, bool | Collection):
+                raise BadInput(f"{name}: {type(ids).__name__}, expected true, false or ids")
         return cluster.commit(plan, movable, shrinkable, preemptible, rebased=rebase)
 
     def _loaded(self) -> LiveCluster:

@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
-from placeopt.arguments import checked
+from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
-from placeopt.live_cluster.cluster_state import ClusterState
-from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Placement, Policy, Running
+from placeopt.live_cluster.failure_reports import FailureReports
+from placeopt.model import Cluster, Domain, Instance, Job, Machine, Placement, Policy, Running
+from placeopt.model.base import MAX_MS
+from placeopt.model.failed_gpu import is_failed_gpu
 
 
-class HostReports:
+class HostReports(FailureReports):
     """
     Calls by which the caller of an engine tells what happened outside; ``Engine`` has each of them.
 
     Each begins one revision, or raises and changes nothing.
     """
-
-    def __init__(self, state: ClusterState) -> None:
-        self._state = state
 
     def update(
         self,
@@ -58,7 +58,7 @@ class HostReports:
         flags
             By id of a running job: which of ``movable``, ``shrinkable`` and ``preemptible`` it is from now on.
         priority
-            By id of a waiting job: its new priority.
+            By id of a job, waiting or running: its new priority.
         machines, domains
             Machine types and domains that come, with ids that are new; parents before children. Everything is compiled
             again, as in ``load``.
@@ -71,6 +71,15 @@ class HostReports:
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
+        lists: dict[str, object] = {"add_jobs": add_jobs, "machines": machines, "domains": domains}
+        for name, given in lists.items():
+            listed(name, given, "records")
+        listed("remove_jobs", remove_jobs, "ids")
+        maps = {"nodes": nodes, "expected_end_ms": expected_end_ms, "flags": flags, "priority": priority}
+        for name, given in maps.items():
+            mapped(name, {} if given is None else given)
+        if now_ms is not None:
+            expect("now_ms", now_ms, int, "a whole number")
         machines, domains = tuple(machines), tuple(domains)
         with self._state.kept():
             if machines or domains:
@@ -93,22 +102,23 @@ class HostReports:
     ) -> None:
         """Change nodes, then remove waiting jobs, then add some; ``words``: what has changed already."""
         record = self._state.record
-        records = record.check_nodes(nodes)
+        repaired = self.gone_with_nodes(nodes)
+        records = record.check_nodes(nodes, repaired)
         record.check_jobs(add, remove, nodes)
-        self._refuse_lost_nodes(records, frozenset(remove))
+        self.refuse_lost_nodes(records, frozenset(remove))
         if now_ms is not None and now_ms < record.now_ms:
             raise BadInput(f"now_ms: {now_ms}, but it is {record.now_ms} already; time goes forward")
         for job_id, end in expected_end_ms.items():
             if job_id not in record.running:
                 raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
-            if end < 0:
-                raise BadInput(f"expected_end_ms: {end} for job {job_id!r}, expected a time from 0 on")
+            if type(end) is not int or not 0 <= end <= MAX_MS:
+                raise BadInput(f"expected_end_ms: {end!r} for job {job_id!r}, expected ms from 0 to {MAX_MS}")
         running = record.running
         ends = {job: end for job, end in expected_end_ms.items() if running[job].expected_end_ms != end}
         flags, priority = record.new_flags(flags), record.new_priorities(priority, frozenset(remove))
         if not (add or remove or records or ends or flags or priority or words or now_ms is not None):
             return
-        self._state.change(add, remove, records)
+        self._state.change(add, (*remove, *repaired), records, repaired)
         self._state.prioritise(priority)
         record.now_ms = record.now_ms if now_ms is None else now_ms
         record.expect(ends)
@@ -161,9 +171,11 @@ class HostReports:
         BadInput
             If a job is of a queue that the policy lacks, or what runs contradicts itself under it.
         Unsupported
-            If the jobs can be worth more than 2^53 together.
+            If the jobs can be worth more than 2^53 together, or GPUs have failed and jobs may share a GPU beyond it.
         """
         state = self._state
+        if policy.share_mode == "overcommit" and any(map(is_failed_gpu, state.record.running)):
+            raise Unsupported("policy.share_mode: under 'overcommit' failed GPUs would take jobs; drain their nodes")
         before = state.policy.name
         with gc_paused(), state.kept():
             try:
@@ -174,6 +186,53 @@ class HostReports:
             state.recompile(now, policy)
             state.record.note(f"policy {policy.name!r} took the place of {before!r}")
 
+    @checked
+    def apply(self, changes: ClusterChanges) -> None:
+        """
+        Carry out the differences of two readings: jobs end, come, go and start elsewhere, nodes change. One revision.
+
+        Parameters
+        ----------
+        changes
+            Of ``changes_between(before, after)``, where ``before`` is this cluster's snapshot, or a reading that it
+            agrees with. Afterwards the cluster is that of ``after``, but for the order of jobs and nodes, and for what
+            the differences leave out. Time does not go back.
+
+        Raises
+        ------
+        BadInput
+            If they ask for a load (``reload``), or are differences from another state: unknown jobs and nodes, jobs
+            that do not run or run already.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        if changes.reload:
+            raise BadInput(f"changes: load the later reading as a whole: {changes.reload[0]}")
+        if not changes and changes.now_ms <= self._state.record.now_ms:
+            return
+        with self._state.as_one_revision():
+            for job_id in changes.release:
+                self.release(job_id)
+            self.update(
+                add_jobs=changes.add_jobs,
+                remove_jobs=changes.remove_jobs,
+                nodes=changes.nodes,
+                now_ms=max(changes.now_ms, self._state.record.now_ms),
+                expected_end_ms=changes.expected_end_ms,
+                flags=changes.flags,
+                priority=changes.priorities,
+            )
+            for held in changes.adopt:
+                self.adopt(
+                    held,
+                    started_ms=held.started_ms,
+                    expected_end_ms=held.expected_end_ms,
+                    movable=held.movable,
+                    shrinkable=held.shrinkable,
+                    preemptible=held.preemptible,
+                )
+
+    @checked
     def release(self, job: str) -> Job:
         """
         Remove a running job, because it is done or has failed, and return its record.
@@ -218,42 +277,12 @@ class HostReports:
         """
         if job not in self._state.record.running:
             raise BadInput(f"undo: job {job!r} does not run")
+        if is_failed_gpu(job):
+            raise BadInput(f"undo: job {job!r} stands for a failed GPU; repair_gpu ends it")
         held = self._state.record.running[job]
         self._state.stop(job)
         self._state.record.note(f"job {job!r} waits again", stopped=[job])
         self._state.drop_stand_ins([held])
-
-    @checked
-    def fail_node(self, node: str, *, remove: bool = False) -> tuple[Job, ...]:
-        """
-        Take a failed node out of use: what ran there waits again, whole gangs with all their workers.
-
-        Parameters
-        ----------
-        node
-            Id of the node.
-        remove
-            Whether the node is removed; otherwise it stays, drained.
-
-        Returns
-        -------
-        tuple of Job
-            The records of the jobs that wait again.
-
-        Raises
-        ------
-        BadInput
-            If there is no such node; with ``remove`` also if it is the only one, or a job names it in
-            ``nodes_allowed``.
-        """
-        record = self._state.record
-        stopped = record.ledger.on_node(node)
-        records = record.check_nodes({node: None if remove else "drain"}, stopped)
-        self._refuse_lost_nodes(records, frozenset())
-        self._state.change(records=records, stop=stopped)
-        words = f"node {node!r} failed" + (f" and {names(list(stopped))} stopped" if stopped else "")
-        record.note(words, nodes=[node], stopped=stopped)
-        return tuple(record.jobs[job_id] for job_id in stopped)
 
     @checked
     def adopt(
@@ -311,17 +340,6 @@ class HostReports:
             raise _refused(error) from None
         self._state.adopt(running, job)
         record.note(f"{names([running.job])} started elsewhere", started=[running.job])
-
-    def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
-        """Refuse to remove a node that a remaining job names."""
-        going = {name for name, node in records.items() if node is None}
-        table = self._state.parts.table
-        if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
-            return
-        for job in self._state.record.jobs.values():
-            lost = going.intersection(job.nodes_allowed or ())
-            if lost and job.id not in leaving:
-                raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")
 
 
 def _listed(what: str, ids: list[str]) -> str:

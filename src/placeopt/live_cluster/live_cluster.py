@@ -12,16 +12,13 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster.cluster_record import (
-    Ids,
-    is_among,
-    running_record,
-)
+from placeopt.live_cluster.cluster_record import Ids, is_among
 from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
 from placeopt.live_cluster.host_reports import HostReports
 from placeopt.live_cluster.incremental_placer import FullPlacer
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
+from placeopt.live_cluster.plan_records import running_record
 from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebase
 from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
@@ -62,6 +59,8 @@ class LiveCluster:
             )
         numbers: dict[str, int] = {}
         for job_id in jobs:
+            if not isinstance(job_id, str):
+                raise BadInput(f"jobs: {type(job_id).__name__}, expected ids")
             if job_id in numbers:
                 raise BadInput(f"jobs: {job_id!r} appears twice")
             if job_id in self.state.record.running:
@@ -85,7 +84,7 @@ class LiveCluster:
             raise BadInput(f"job: no job {job_id!r} waits")
         asked = None if nodes is None else list(nodes)
         for name in asked or ():
-            if name not in self.state.node_number:
+            if not isinstance(name, str) or name not in self.state.node_number:
                 raise BadInput(f"nodes: no node {name!r}")
         state, record = self.state, self.state.record
         number = state.parts.table.number(job_id)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from placeopt.actions import plan_actions
-from placeopt.check import violations
-from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
+from placeopt.check import Violation, violations
+from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.partial_plan import plan_fields
+from placeopt.live_cluster.plan_records import running_record
 from placeopt.model import Instance, Placement, Plan, Policy
 from placeopt.model.base import Id, Record, trusted
 from placeopt.model.plan import InstanceRef, Unplaced
@@ -94,7 +95,11 @@ def _fitting(
     """Return the starts that the ledger accepts, each beside those before it; the ledger is left as it was."""
     fitting: list[Placement] = []
     held: list[Placement] = []
-    parts = [starts]
+    suspects = _suspects(record.ledger.violations(record, _plan_of(record, policy, starts)), starts)
+    if not suspects:
+        return list(starts)
+    rest = [placement for placement in starts if placement.job not in suspects]
+    parts = [[placement for placement in starts if placement.job in suspects], rest] if rest else [starts]
     try:
         while parts:
             part = parts.pop()
@@ -112,6 +117,15 @@ def _fitting(
         for placement in held:
             record.ledger.stop(placement.job)
     return fitting
+
+
+def _suspects(broken: Sequence[Violation], starts: Sequence[Placement]) -> set[str]:
+    """Return the starts that may break these rules; all of them, where a rule is about neither a job nor a node."""
+    if any(found.job is None and found.node is None for found in broken):
+        return {placement.job for placement in starts}
+    nodes = {found.node for found in broken if found.job is None}
+    there = {placement.job for placement in starts if any(held.node in nodes for held in placement.assignments)}
+    return there | {found.job for found in broken if found.job is not None}
 
 
 def _with_changes(

@@ -235,6 +235,6 @@ def method_of(name: str) -> Method:
     BadInput
         Names the methods that there are.
     """
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise BadInput(f"method: no method {name!r}; known: {', '.join(METHODS)}")
     return METHODS[name]

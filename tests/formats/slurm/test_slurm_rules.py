@@ -216,3 +216,10 @@ def test_too_many_jobs_are_refused_while_they_are_counted(tmp_path: Path, monkey
     arrays = [WAITS | {"job_id": i, "array_job_id": i, "array_task_string": "0-8"} for i in (1, 2)]
     with pytest.raises(BadInput, match="more than 10 jobs"):
         read(tmp_path, *arrays)
+
+
+def test_a_node_with_drained_gpus_takes_no_work(tmp_path: Path) -> None:
+    """Which GPUs they are is not known: Slurm itself prints nothing but N/A there."""
+    assert "gpu01" in {node.id for node in read(tmp_path, gres_drained="gpu:1").cluster.nodes if node.drained}
+    for nothing in ("N/A", "", None):
+        assert "gpu01" not in {n.id for n in read(tmp_path, gres_drained=nothing).cluster.nodes if n.drained}

@@ -60,8 +60,12 @@ def test_the_small_cluster() -> None:
     assert jobs["506"].nodes_allowed == ("gpu01", "gpu02", "gpu03")  # a100&ib
     pair = jobs["504"].options[0]
     assert (pair.workers, pair.workers_per_node_max, pair.demand.gpus, pair.demand.gpu_models) == (2, 1, 1, ())
-    assert (pair.demand.cpu_millicores, pair.demand.memory_mib, pair.value) == (8000, 51_200, 2000)
-    assert (jobs["509"].kind, jobs["509"].options[0].value) == ("cpu", 1)
+    assert (pair.demand.cpu_millicores, pair.demand.memory_mib, pair.value) == (
+        8000,
+        51_200,
+        2 * 11_641,
+    )  # of 11 digits
+    assert (jobs["509"].kind, jobs["509"].options[0].value) == ("cpu", 11)
     assert found.now_ms == 1_790_000_000_000
     assert [jobs[name].priority for name in ("501", "506", "507_0", "507_1", "509")] == [0, 5, 6, 6, 7]
 

@@ -19,6 +19,16 @@ def slurm(
     topology: Annotated[
         str | None, typer.Option(metavar="FILE", help="topology.conf, or output of: scontrol show topology"), INPUT
     ] = None,
+    preemption: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="slurm.conf, or output of: scontrol show partitions; sacctmgr -P show qos"),
+        INPUT,
+    ] = None,
+    priority_rule: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="JSON: what priorities and classes are worth, which may be preempted."),
+        INPUT,
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the round.")] = None,
 ) -> Imported:
     """
@@ -29,7 +39,9 @@ def slurm(
     """
     from placeopt.formats.snapshots import read_slurm
 
-    return imported_snapshot(read_slurm(nodes, jobs, topology, name=name))
+    return imported_snapshot(
+        read_slurm(nodes, jobs, topology, name=name, rule=priority_rule, preemption=preemption or ())
+    )
 
 
 SLURM = Importer(
@@ -49,6 +61,11 @@ def kubernetes(
         str | None,
         typer.Option(metavar="LABELS", help="Node labels that define domains, top level first, joined by commas."),
     ] = None,
+    priority_rule: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="JSON: what priorities and classes are worth, which may be preempted."),
+        INPUT,
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the round.")] = None,
 ) -> Imported:
     """
@@ -61,7 +78,7 @@ def kubernetes(
     from placeopt.formats.snapshots import read_kubernetes
 
     labels = None if levels is None else [label for label in levels.split(",") if label]
-    return imported_snapshot(read_kubernetes(files, resource=resource, levels=labels, name=name))
+    return imported_snapshot(read_kubernetes(files, resource=resource, levels=labels, name=name, rule=priority_rule))
 
 
 KUBERNETES = Importer(

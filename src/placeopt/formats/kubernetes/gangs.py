@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.kubernetes.pod_groups import PodGroupRules
-from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, mib, millicores
+from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option, Split
 
@@ -28,6 +28,8 @@ class JobDraft:
     gpus: int
     cpu_millicores: int
     memory_mib: int
+    whole: bool = True
+    """Whether no other pods belong to the same gang."""
     topology_key: str | None = None
     """Node label whose value all of them must share."""
     excluded_nodes: frozenset[str] = frozenset()
@@ -97,11 +99,13 @@ class GangBuilder:
         waiting = [pod for pod in members if pod.node is None]
         parts: dict[tuple[object, ...], list[Pod]] = {}
         for pod in running:
-            shape = (pod.gpus, millicores(pod.cpu, up=False), mib(pod.memory, up=False))
+            shape = (pod.gpus, *pod.amounts.rounded_down)
             parts.setdefault(shape, []).append(pod)
         drafts = [_draft(name, pods, len(pods)) for pods in parts.values()]
         if len(drafts) > 1 or (drafts and waiting):
             self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
+            for draft in drafts:
+                draft.whole = False
         if waiting:
             least, total = self._numbers(alone, members)
             reason = self._unread(alone, waiting)
@@ -150,16 +154,19 @@ class GangBuilder:
 
     def _waiting(self, name: str, pods: list[Pod], pods_min: int) -> JobDraft:
         draft = _draft(name, pods, pods_min)
-        if len({(pod.cpu, pod.memory) for pod in pods}) > 1:
+        if len({(pod.amounts.cpu, pod.amounts.memory) for pod in pods}) > 1:
             self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
         draft.topology_key = draft.first.topology_key or self._rules(draft.first).topology_key
         return draft
 
 
 def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
-    up = pods[0].node is None
-    cpu, memory = max(pod.cpu for pod in pods), max(pod.memory for pod in pods)
-    return JobDraft(name, pods, pods_min, pods[0].gpus, millicores(cpu, up=up), mib(memory, up=up))
+    if pods[0].node is None:
+        rounded = [pod.amounts.rounded_up for pod in pods]
+    else:
+        rounded = [pod.amounts.rounded_down for pod in pods]
+    cpu, memory = rounded[0] if len(rounded) == 1 else map(max, zip(*rounded, strict=True))
+    return JobDraft(name, pods, pods_min, pods[0].gpus, cpu, memory)
 
 
 def unreadable_job(name: str, nodes: tuple[str, ...], reason: str, where: str) -> ObservedJob:

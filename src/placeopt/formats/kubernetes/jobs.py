@@ -16,11 +16,15 @@ from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, t
 from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
-from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
 from placeopt.model import Demand, Job, JobOrigin, Option
+from placeopt.model.base import MAX_VALUE, trusted
 
 PLAIN = ("pods", "ephemeral-storage")
 """Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
+PLAIN_JOB = {name: field.get_default(call_default_factory=False) for name, field in Job.model_fields.items()}
+"""Defaults of the fields that are not read, in the order of the record."""
 
 
 @dataclass
@@ -35,6 +39,7 @@ class JobBuilder:
     volumes: Mapping[str, list[Accepts]]
     """Waiting pod -> conditions of its volumes on nodes."""
     notes: ImportNotes
+    rule: PriorityRule = DEFAULT_RULE
     _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _tolerated_by_rules: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     _nodes_allowed: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
@@ -108,41 +113,65 @@ class JobBuilder:
         least = len(draft.pods) if runs else draft.pods_min
         option = self._option(draft, least)
         selector = {key: value or EMPTY for key, value in spec.texts("nodeSelector").items()}
-        job = make_record(
-            Job,
-            first.entry.where,
-            id=draft.name,
-            kind="training" if draft.gpus else "cpu",
-            user=first.namespace,
-            queue=first.queue,
-            arrival_ms=min(pod.created_ms for pod in draft.pods),
-            options=option,
-            node_selector=selector,
-            nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
-            tolerations=self._tolerated(first),
-            origin=_origin(draft),
-        )
+        fields: dict[str, object] = {
+            "id": draft.name,
+            "kind": "training" if draft.gpus else "cpu",
+            "user": first.namespace,
+            "queue": first.queue,
+            "arrival_ms": min([pod.created_ms for pod in draft.pods]),
+            "options": option,
+            "node_selector": selector,
+            "nodes_allowed": self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
+            "tolerations": self._tolerated(first),
+            "origin": _origin(draft),
+        }
+        if not selector and is_plain(draft.name, first.namespace, first.queue):
+            job = trusted(Job, {**PLAIN_JOB, **fields})
+        else:
+            job = make_record(Job, first.entry.where, **fields)
         workers = tuple(
             ObservedWorker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None
         )
+        movable, preemptible = self._flags(draft)
         return ObservedJob(
             job,
             workers,
             started_ms=max(pod.started_ms for pod in draft.pods),
             priority=first.priority,
             where=first.entry.where,
+            movable=movable,
+            preemptible=preemptible,
         )
+
+    def _flags(self, draft: JobDraft) -> tuple[bool, bool]:
+        """
+        Return whether a running job may be moved, and preempted.
+
+        Neither, where it is a part of a gang, or rules of other pods refer to it.
+        """
+        if not draft.runs or not draft.whole:
+            return False, False
+        by_rule, marked = True, False
+        for pod in draft.pods:
+            if pod.id in self.rules.bound:
+                return False, False
+            by_rule = by_rule and self.rule.may_preempt(pod.priority, (pod.priority_class,))
+            marked = marked or bool(pod.marks)
+        if not marked:
+            return False, by_rule
+        return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
 
     def _option(self, draft: JobDraft, least: int) -> tuple[Option]:
         """Return the way to run a job; equal ones are one object, which `share_options` explains."""
         count, where = len(draft.pods), draft.first.entry.where
         amounts = (draft.gpus, draft.cpu_millicores, draft.memory_mib)
-        key = (*amounts, count, least, draft.single_node, draft.workers_per_node_max, tuple(draft.splits))
+        gpu_value = self.rule.gpu_value(draft.first.priority, [draft.first.priority_class])
+        key = (*amounts, count, least, draft.single_node, draft.workers_per_node_max, tuple(draft.splits), gpu_value)
         if key not in self._options:
             demand = make_record(
                 Demand, where, gpus=draft.gpus, cpu_millicores=draft.cpu_millicores, memory_mib=draft.memory_mib
             )
-            worth = 1000 * draft.gpus or 1
+            worth = self.rule.value(draft.gpus, gpu_value)
             option = make_record(
                 Option,
                 where,
@@ -152,7 +181,7 @@ class JobBuilder:
                 single_node=draft.single_node,
                 workers_per_node_max=draft.workers_per_node_max,
                 splits=tuple(draft.splits),
-                value=worth * least,
+                value=min(worth * least, MAX_VALUE),
                 value_per_extra_worker=worth if least < count else 0,
             )
             self._options[key] = (option,)
@@ -204,6 +233,7 @@ def build_jobs(
     volumes: Volumes,
     other_resources: OtherResources,
     notes: ImportNotes,
+    rule: PriorityRule = DEFAULT_RULE,
 ) -> list[ObservedJob]:
     """
     Return the jobs of the listed pods; ``levels``: node label that defines domains -> level. Jobs left out are counted.
@@ -219,7 +249,9 @@ def build_jobs(
             accepts[pod.id], places[pod.id] = conditions
     drafts = GangBuilder(pods.rules, places, left, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
-    jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes).read(drafts)
+    jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes, rule).read(drafts)
+    if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
+        notes.assume("Pods of preemptionPolicy Never wait: a plan that preempts may start them, too.")
     if rules.doubtful:
         notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
     return jobs

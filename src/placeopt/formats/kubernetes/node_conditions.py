@@ -16,7 +16,8 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import JobDraft
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_selector_terms
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pods import Pod, float_amounts, unreadable_field
+from placeopt.formats.kubernetes.pods import Pod, unreadable_field
+from placeopt.formats.kubernetes.resources import NONE
 
 ZONES = (
     "topology.kubernetes.io/zone",
@@ -115,8 +116,7 @@ class OtherResources:
         at = {name: i for i, name in enumerate(self._names)}
         here = [(pod, at[pod.node]) for pod in running if pod.node in at]
         self._room = np.array([[node.gpus, node.cpu, node.memory] for node in nodes.values()], dtype=float).T
-        for pod, n in here:
-            self._room[:, n] -= (pod.gpus, *float_amounts(pod.cpu, pod.memory))
+        np.subtract.at(self._room.T, [n for _, n in here], [pod.amounts.floats for pod, _ in here]) if here else None
         self._room[:, [at[name] for name in shut]] = -1
         self._nodes, self._here = nodes, here
         self._free: dict[str, Floats] = {}
@@ -134,11 +134,16 @@ class OtherResources:
     def free(self, resource: str) -> Floats:
         """Return the free amount of a resource on each node; ``pods`` are unlimited on a node that states no number."""
         if resource not in self._free:
-            none = Fraction(2**62) if resource == "pods" else Fraction(0)
+            none = Fraction(2**62) if resource == "pods" else NONE
             free = [node.other_resources.get(resource, none) for node in self._nodes.values()]
-            for pod, n in self._here:
-                free[n] -= pod.other_resources.get(resource, Fraction(0))
+            for pod, n in self._here if resource != "pods" else ():
+                if (amount := pod.other_resources.get(resource)) is not None:
+                    free[n] -= amount
             self._free[resource] = np.array(free, dtype=float)
+            if resource == "pods":
+                self._free[resource] -= np.bincount(
+                    np.array([n for _, n in self._here], dtype=np.int64), minlength=len(free)
+                )
             self._total[resource] = np.zeros(len(free))
             self._ratio[resource] = np.zeros((3, len(free)))
         return self._free[resource]

@@ -13,7 +13,7 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
-from placeopt.formats.kubernetes.pods import unreadable_field
+from placeopt.formats.kubernetes.pods import content_key, unreadable_field
 from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
 from placeopt.model.cluster import RESERVED_LEVELS
@@ -59,11 +59,18 @@ class NodeCapacity:
     uid: str | None = None
 
 
-def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapacity:
-    """Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted."""
+Known = dict[bytes, dict[str, Fraction]]
+
+
+def read_node(entry: JsonEntry, resource: str, notes: ImportNotes, known: Known | None = None) -> NodeCapacity:
+    """
+    Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted.
+
+    ``known``: Allocatable amounts of other nodes, by content; it grows.
+    """
     name = entry.entry("metadata").text("name")
     try:
-        node = _read_node(entry, name, resource)
+        node = _read_node(entry, name, resource, {} if known is None else known)
     except BadInput as error:
         notes.drain(f"nodes {unreadable_field(entry, error)}", name)
         return NodeCapacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
@@ -79,10 +86,15 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapaci
     return node
 
 
-def _read_node(entry: JsonEntry, name: str, resource: str) -> NodeCapacity:
+def _read_node(entry: JsonEntry, name: str, resource: str, known: Known) -> NodeCapacity:
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
-    room = status.entry("allocatable" if "allocatable" in status else "capacity")
-    counters = {key: quantity(room, key) for key in room.names()}
+    stated = "allocatable" if "allocatable" in status else "capacity"
+    room, content = status.entry(stated), content_key(status.raw(stated))
+    counters = None if content is None else known.get(content)
+    if counters is None:
+        counters = {key: quantity(room, key) for key in room.names()}
+        if content is not None:
+            known[content] = counters
     gpus = counters.get(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise room.bad(resource, "a number of GPUs up to 1024")
@@ -195,6 +207,7 @@ def _domain(node: NodeCapacity, named: Mapping[str, str], domains: dict[str, Dom
             name = "/".join(path)
             if name in domains and (domains[name].level, domains[name].parent) != (level, parent):
                 name = f"{level}:{name}"
-            domains.setdefault(name, make_record(Domain, node.entry.where, id=name, level=level, parent=parent))
+            if name not in domains:
+                domains[name] = make_record(Domain, node.entry.where, id=name, level=level, parent=parent)
             parent = name
     return parent

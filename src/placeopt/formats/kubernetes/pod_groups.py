@@ -39,6 +39,8 @@ TOGETHER = (
 """Annotations: the label of nodes whose value all pods of a gang must share."""
 UNREAD_TOPOLOGY = ("podset-slice-required-topology", "podset-group-name", "exclusive-topology")
 """Stands in the names of annotations with rules about parts of a gang (Kueue, JobSet, LeaderWorkerSet)."""
+NAMES_A_GANG = frozenset({*GROUP_LABELS, *WORKLOAD_LABELS, f"{LWS}name"})
+"""Labels of which each pod of a gang has one, if no annotation or field names it."""
 MAX_PODS = 100_000
 
 
@@ -76,6 +78,12 @@ def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> Gan
     A PodGroup comes first, of whichever scheduler, then the labels of controllers whose pods work together.
     """
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
+    if (
+        not annotations
+        and spec.raws(("schedulingGroup", "workloadRef")) == (None, None)
+        and NAMES_A_GANG.isdisjoint(labels)
+    ):
+        return None
     named = spec.entry("schedulingGroup").text("podGroupName", "")
     if named:
         return GangMembership(f"{namespace}/{named}", source=f"{namespace}/{named}")

@@ -13,7 +13,7 @@ from placeopt.formats.kubernetes.gangs import unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import NO_TERMS, PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.nodes import NodeCapacity
 from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
-from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, unreadable_field
+from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, PodReader, job_id, unreadable_field
 from placeopt.formats.observed_round import ObservedJob
 
 
@@ -39,10 +39,10 @@ class PodList:
         namespaces = namespace_labels(listed.get("Namespace", []))
         drivers = _drivers(listed.get("ResourceClaim", []))
         pods: dict[str, Pod] = {}
-        known_rules: set[str] = set()
+        reader = PodReader(resource, drivers)
         for entry in listed.get("Pod", []):
             try:
-                pod = read_pod(entry, resource, drivers, known_rules)
+                pod = reader.read(entry)
                 if pod is not None and self._is_new(pod, pods):
                     terms = read_pod_affinity(pod, namespaces)
                     pods[pod.id] = pod

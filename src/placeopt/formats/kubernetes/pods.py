@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from functools import lru_cache
 from hashlib import sha256
+from math import ceil, floor
+from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
 from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, requested_amounts
+from placeopt.formats.priority_rule import MARKS
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
@@ -28,6 +31,15 @@ NOT_GPU_DRIVERS = ("compute-domain.nvidia.com", "dra.net")
 ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
 
+NO_CLAIM = frozenset({"persistentVolumeClaim", "ephemeral", *ONE_NODE_VOLUMES})
+"""Volumes that have none of these need no reading."""
+CONTAINER_FIELDS = ("name", "resources", "ports", "restartPolicy")
+STATUS_FIELDS = ("name", "allocatedResources")
+RULE_FIELDS = (
+    *("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates"),
+    *("priority", "priorityClassName", "preemptionPolicy", "schedulerName"),
+)
+"""What is read of containers, of their status, and of the specification beside them."""
 MAX_ID = 253
 ONE_POD = Fraction(1)
 
@@ -35,16 +47,10 @@ Port = tuple[str, str, int]
 """Address, protocol, number of a port of the node."""
 
 
-@dataclass(frozen=True)
-class Pod:
-    """One pod that holds resources or waits for them."""
+@dataclass(eq=False, slots=True)
+class PodAmounts:
+    """What the containers of a pod request; one object for all pods with equal requests."""
 
-    entry: JsonEntry
-    id: str
-    uid: str | None
-    namespace: str
-    labels: Mapping[str, str]
-    node: str | None
     gpus: int
     cpu: Fraction
     """Cores."""
@@ -56,6 +62,48 @@ class Pod:
     """Accelerators other than the counted GPUs."""
     shares: tuple[str, ...]
     """Resources that may be a counted GPU or a part of one."""
+    ports: frozenset[Port]
+    floats: tuple[float, float, float]
+    """GPUs, millicores, MiB."""
+    below_units: tuple[Fraction, Fraction]
+    """Parts of CPU and memory below a whole millicore and MiB."""
+    rounded_down: tuple[int, int]
+    """Millicores and MiB."""
+    rounded_up: tuple[int, int]
+
+
+@dataclass(eq=False, slots=True)
+class PodRules:
+    """What the specification of a pod says but for its containers; one object for all pods with equal rules."""
+
+    text: str
+    """All rules about its node; pods with equal text may run on the same nodes."""
+    scheduling_gates: tuple[str, ...]
+    unsupported: str | None
+    priority: int
+    priority_class: str
+    preempts: bool
+    """Whether its preemptionPolicy lets other pods go for it."""
+    scheduler: str
+
+
+@dataclass(eq=False, slots=True)
+class Pod:
+    """One pod that holds resources or waits for them."""
+
+    entry: JsonEntry
+    id: str
+    uid: str | None
+    namespace: str
+    labels: Mapping[str, str]
+    node: str | None
+    amounts: PodAmounts
+    rules_read: PodRules
+    gpus: int
+    other_resources: Mapping[str, Fraction]
+    devices: tuple[str, ...]
+    shares: tuple[str, ...]
+    """Of its amounts, and annotations and claims that may be parts of GPUs, too."""
     gpu_groups: tuple[str, ...]
     ports: frozenset[Port]
     claims: tuple[str, ...]
@@ -70,69 +118,147 @@ class Pod:
     created_ms: int
     started_ms: int
     priority: int
+    priority_class: str
+    preempts: bool
+    marks: Mapping[str, str]
+    """Annotations of `MARKS`."""
     queue: str | None
     scheduler: str
-    rules: str = field(repr=False)
-    """All rules about its node, as text; pods with equal text may run on the same nodes."""
+    rules: str
 
 
-def read_pod(
-    entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]], known_rules: set[str]
-) -> Pod | None:
+class PodReader:
     """
-    Return a pod; None if it has ended, or is terminating without a node.
+    Reads pods. What equal parts of their specifications say is read once and kept, as long as the reader is.
 
     ``resource``: The extended resource that counts GPUs. ``drivers``: Of ResourceClaims that are allocated, by
-    namespace and name: the drivers of their devices. ``known_rules``: Texts of rules that were read; it grows.
+    namespace and name: the drivers of their devices.
     """
-    metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
-    node = spec.text("nodeName", "") or None
-    if status.text("phase", "Pending") in ("Succeeded", "Failed") or (node is None and "deletionTimestamp" in metadata):
+
+    def __init__(self, resource: str, drivers: Mapping[str, frozenset[str]]) -> None:
+        self._resource, self._drivers = resource, drivers
+        self._amounts: dict[bytes, PodAmounts] = {}
+        self._rules: dict[bytes, PodRules] = {}
+
+    def read(self, entry: JsonEntry) -> Pod | None:
+        """Return a pod; None if it has ended, or is terminating without a node."""
+        metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
+        node = spec.text("nodeName", "") or None
+        if status.text("phase", "Pending") in ("Succeeded", "Failed") or (
+            node is None and "deletionTimestamp" in metadata
+        ):
+            return None
+        labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
+        namespace, name = metadata.text("namespace", "default"), metadata.text("name")
+        amounts = self._read_amounts(spec, status)
+        shares = amounts.shares
+        if annotations:
+            shares += tuple(f"annotation {key}" for key in FRACTIONS if key in annotations)
+        rules = self._read_rules(spec)
+        if "resourceClaims" in spec or "extendedResourceClaimStatus" in status:
+            shares += tuple(_device_claims(entry, namespace, node is not None, self._drivers))
+        claims, unsupported = _volumes(spec, name)
+        unsupported = rules.unsupported or unsupported
+        if unsupported is None and (key := unread_topology(annotations)) is not None:
+            unsupported = f"with {key}"
+        return Pod(
+            entry,
+            f"{namespace}/{name}",
+            metadata.text("uid", "") or None,
+            namespace,
+            labels,
+            node,
+            amounts,
+            rules,
+            amounts.gpus,
+            amounts.other_resources,
+            amounts.devices,
+            shares,
+            tuple(value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP),
+            amounts.ports,
+            claims,
+            gang_membership(spec, metadata, namespace),
+            any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
+            rules.scheduling_gates,
+            unsupported,
+            next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
+            time_ms(metadata, "creationTimestamp"),
+            time_ms(status, "startTime"),
+            rules.priority,
+            rules.priority_class,
+            rules.preempts,
+            {key: annotations[key] for key in MARKS if key in annotations} if annotations else {},
+            next((labels[key] for key in QUEUES if labels.get(key)), None),
+            rules.scheduler,
+            rules.text,
+        )
+
+    def _read_amounts(self, spec: JsonEntry, status: JsonEntry) -> PodAmounts:
+        containers, init, resources, overhead = spec.raws(("containers", "initContainers", "resources", "overhead"))
+        held = status.raw("containerStatuses")
+        parts = [(_picked(some, CONTAINER_FIELDS)) for some in (containers, init)]
+        key = content_key((*parts, resources, overhead, _picked(held, STATUS_FIELDS)))
+        known = None if key is None else self._amounts.get(key)
+        if known is None:
+            known = _amounts(spec, status, self._resource)
+            if key is not None:
+                self._amounts[key] = known
+        return known
+
+    def _read_rules(self, spec: JsonEntry) -> PodRules:
+        key = content_key(spec.raws(RULE_FIELDS))
+        known = None if key is None else self._rules.get(key)
+        if known is None:
+            node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+            known = PodRules(
+                _rules(spec),
+                tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
+                _unread_spread(spec),
+                spec.integer("priority", -(2**31), 2**31, 0),
+                spec.text("priorityClassName", ""),
+                spec.text("preemptionPolicy", "") != "Never",
+                spec.text("schedulerName", "default-scheduler"),
+            )
+            if key is not None:
+                self._rules[key] = known
+        return known
+
+
+def content_key(parts: Any) -> bytes | None:
+    """Return the content of plain objects as bytes; None where others are among them."""
+    try:
+        return marshal.dumps(parts, 2)  # of later versions the bytes depend on which objects are shared
+    except ValueError:
         return None
-    labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
-    namespace, name = metadata.text("namespace", "default"), metadata.text("name")
+
+
+def _picked(listed: Any, fields: tuple[str, ...]) -> Any:
+    """Return some fields of the objects of a list; what is no list of objects as it is."""
+    if not isinstance(listed, list):
+        return listed
+    return [tuple(map(one.get, fields)) if isinstance(one, dict) else one for one in listed]
+
+
+def _amounts(spec: JsonEntry, status: JsonEntry, resource: str) -> PodAmounts:
     requested = dict(requested_amounts(spec, status))
     gpus = requested.pop(resource, NONE)
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
     cpu, memory = requested.pop("cpu", NONE), requested.pop("memory", NONE)
     kinds = {key: kind_of(key, resource) for key in requested}
-    shares = [key for key, kind in kinds.items() if kind == "share"]
-    shares += [f"annotation {key}" for key in FRACTIONS if key in annotations]
-    rules = _rules(spec)
-    if rules not in known_rules:
-        node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
-        known_rules.add(rules)
-    return Pod(
-        entry=entry,
-        id=f"{namespace}/{name}",
-        uid=metadata.text("uid", "") or None,
-        namespace=namespace,
-        labels=labels,
-        node=node,
+    thousandths, mib = 1000 * cpu, memory / MIB
+    return PodAmounts(
         gpus=int(gpus),
         cpu=cpu,
         memory=memory,
-        other_resources={
-            "pods": ONE_POD,
-            **{key: requested[key] for key, kind in kinds.items() if kind == "counter"},
-        },
+        other_resources={"pods": ONE_POD, **{key: requested[key] for key, kind in kinds.items() if kind == "counter"}},
         devices=tuple(key for key, kind in kinds.items() if kind == "device"),
-        shares=(*shares, *_device_claims(entry, namespace, node is not None, drivers)),
-        gpu_groups=tuple(value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP),
+        shares=tuple(key for key, kind in kinds.items() if kind == "share"),
         ports=_ports(spec),
-        claims=_claims(spec, name),
-        group=gang_membership(spec, metadata, namespace),
-        daemon=any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
-        scheduling_gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
-        unsupported=_unread(spec, annotations),
-        topology_key=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
-        created_ms=time_ms(metadata, "creationTimestamp"),
-        started_ms=time_ms(status, "startTime"),
-        priority=spec.integer("priority", -(2**31), 2**31, 0),
-        queue=next((labels[key] for key in QUEUES if labels.get(key)), None),
-        scheduler=spec.text("schedulerName", "default-scheduler"),
-        rules=rules,
+        floats=(float(gpus), float(thousandths), float(memory) / 2**20),
+        below_units=(thousandths % 1, mib % 1),
+        rounded_down=(floor(thousandths), floor(mib)),
+        rounded_up=(ceil(thousandths), ceil(mib)),
     )
 
 
@@ -165,26 +291,30 @@ def _ports(spec: JsonEntry) -> frozenset[Port]:
     return frozenset(ports)
 
 
-def _claims(spec: JsonEntry, pod: str) -> tuple[str, ...]:
-    claims = []
+def _volumes(spec: JsonEntry, pod: str) -> tuple[tuple[str, ...], str | None]:
+    """Return the names of a pod's volume claims, and a reason why one of its volumes is not read."""
+    volumes = spec.raw("volumes")
+    if volumes is None:
+        return (), None
+    if isinstance(volumes, list) and all(isinstance(one, dict) and NO_CLAIM.isdisjoint(one) for one in volumes):
+        return (), None
+    claims, unsupported = [], None
     for volume in spec.entries("volumes"):
         if "persistentVolumeClaim" in volume:
             claims.append(volume.entry("persistentVolumeClaim").text("claimName"))
         elif "ephemeral" in volume:
             claims.append(f"{pod}-{volume.text('name')}")
-    return tuple(claims)
+        if any(key in volume for key in ONE_NODE_VOLUMES):
+            unsupported = f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
+    return tuple(claims), unsupported
 
 
-def _unread(spec: JsonEntry, annotations: Mapping[str, str]) -> str | None:
+def _unread_spread(spec: JsonEntry) -> str | None:
     if any(
         constraint.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
         for constraint in spec.entries("topologySpreadConstraints")
     ):
         return "with a topology spread constraint (DoNotSchedule)"
-    if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
-        return f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
-    if (key := unread_topology(annotations)) is not None:
-        return f"with {key}"
     return None
 
 
@@ -218,27 +348,3 @@ def time_ms(entry: JsonEntry, key: str) -> int:
     if not 0 <= seconds < 10**10:
         raise entry.bad(key, "a time since 1970")
     return int(1000 * seconds)
-
-
-@lru_cache(4096)
-def mib(memory: Fraction, *, up: bool) -> int:
-    """Return bytes in MiB, rounded up or down."""
-    return -int(-memory // MIB) if up else int(memory // MIB)
-
-
-@lru_cache(4096)
-def float_amounts(cpu: Fraction, memory: Fraction) -> tuple[float, float]:
-    """Return cores and bytes in millicores and MiB, as floats."""
-    return float(1000 * cpu), float(memory) / 2**20
-
-
-@lru_cache(4096)
-def below_units(cpu: Fraction, memory: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the part of cores and bytes below a whole millicore and MiB."""
-    return 1000 * cpu % 1, memory / MIB % 1
-
-
-@lru_cache(4096)
-def millicores(cpu: Fraction, *, up: bool) -> int:
-    """Return cores in millicores, rounded up or down."""
-    return -int(-1000 * cpu // 1) if up else int(1000 * cpu // 1)

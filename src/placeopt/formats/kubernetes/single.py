@@ -17,6 +17,8 @@ from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.snapshot import GPU, read_objects, take_requests
+from placeopt.formats.observed_round import ObservedJob
+from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Cluster, Job, Machine, Node
 
 
@@ -25,8 +27,9 @@ class KubernetesObjects:
     Reads single pods, gangs and nodes of a cluster, as `read_kubernetes` would read them in its lists.
 
     ``objects``: As for `read_kubernetes`: nodes, and the namespaces, volume claims, volumes, resource claims and pod
-    groups that pods name; pods are not looked at. ``resource``, ``levels``: As for `read_kubernetes`. ``cluster``: Of
-    the instance that was read of the same nodes: machine types keep its ids. Raises as `read_kubernetes`.
+    groups that pods name; pods are not looked at. ``resource``, ``levels``, ``rule``: As for `read_kubernetes`.
+    ``cluster``: Of the instance that was read of the same nodes: machine types keep its ids. Raises as
+    `read_kubernetes`.
     """
 
     @checked
@@ -37,10 +40,11 @@ class KubernetesObjects:
         resource: str = GPU,
         levels: Sequence[str] | None = None,
         cluster: Cluster | None = None,
+        rule: PriorityRule | str | Path | None = None,
     ) -> None:
         listed, where = read_objects(objects)
         self._listed = {kind: entries for kind, entries in listed.items() if kind != "Pod"}
-        self._resource, self._levels = resource, levels
+        self._resource, self._levels, self._rule = resource, levels, priority_rule(rule)
         self._nodes = {
             node.name: node for node in (read_node(entry, resource, ImportNotes()) for entry in listed["Node"])
         }
@@ -74,6 +78,35 @@ class KubernetesObjects:
         Unsupported
             If `read_kubernetes` would leave it out, or keep it without knowing what it holds; says why.
         """
+        return self._read(pods).job
+
+    @checked
+    def flags(self, *pods: dict[str, Any]) -> dict[str, dict[str, bool]]:
+        """
+        Return what may be done to the running job of one pod or gang: ``flags`` of ``Engine.update``.
+
+        Parameters
+        ----------
+        pods
+            The objects, as ``json.loads`` returns them.
+
+        Returns
+        -------
+        dict
+            By id of the job: ``movable`` and ``preemptible``. Empty, where it does not run. Rules of other pods that
+            refer to it, which make it neither in the whole lists, are not looked at.
+
+        Raises
+        ------
+        BadInput, Unsupported
+            As `job`.
+        """
+        one = self._read(pods)
+        flags = {"movable": one.movable, "preemptible": one.preemptible}
+        return {one.job.id: flags} if one.workers else {}
+
+    def _read(self, pods: Sequence[dict[str, Any]]) -> ObservedJob:
+        """Return the one job of some pods; raises as `job`."""
         notes = ImportNotes()
         entries = [JsonEntry("pod" if len(pods) == 1 else f"pods[{i}]", pod) for i, pod in enumerate(pods)]
         read = PodList({**self._listed, "Pod": entries}, self._nodes, self._resource, notes)
@@ -82,14 +115,15 @@ class KubernetesObjects:
             self._listed.get("PersistentVolume", []),
             [*read.running, *read.waiting],
         )
-        jobs = build_jobs(read, self._nodes, self._level_of, volumes, self._counters.emptied(), notes)
+        counters = self._counters.emptied()
+        jobs = build_jobs(read, self._nodes, self._level_of, volumes, counters, notes, self._rule)
         unknown = [job.unreadable_reason for job in [*jobs, *read.unsupported] if job.unreadable_reason is not None]
         reasons = [*unknown, *(reason for _, reason in notes.names)]
         if unknown or (not jobs and reasons):
             raise Unsupported(f"pod: {reasons[0]}")
         if len(jobs) != 1:
             raise BadInput(f"pods: {len(jobs)} jobs, expected the pods of one")
-        return jobs[0].job
+        return jobs[0]
 
     @checked
     def node(self, node: dict[str, Any], pods: Sequence[dict[str, Any]] = ()) -> tuple[Node, Machine]:

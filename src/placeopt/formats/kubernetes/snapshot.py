@@ -14,11 +14,12 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.kubernetes.jobs import build_jobs
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
-from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
+from placeopt.formats.kubernetes.nodes import Known, NodeCapacity, make_cluster, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.pods import Pod, below_units
+from placeopt.formats.kubernetes.pods import Pod
 from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
+from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 
@@ -34,6 +35,7 @@ def read_kubernetes(
     levels: Sequence[str] | None = None,
     name: str | None = None,
     previous: Instance | None = None,
+    rule: PriorityRule | str | Path | None = None,
 ) -> Instance:
     """
     Return the nodes and pods that Kubernetes lists at one moment, as a round.
@@ -56,6 +58,8 @@ def read_kubernetes(
     previous
         An earlier reading of the same cluster. Jobs that run on keep the GPUs that it gave them where the resource
         manager does not list them, and records that did not change are the same objects (`changes_between`).
+    rule
+        What priorities and priority classes decide; a file of it, or None: the defaults of `PriorityRule`.
 
     Returns
     -------
@@ -64,7 +68,8 @@ def read_kubernetes(
         Cordoned nodes and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a
         node run, those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a
         LeaderWorkerSet, JobSet, Kubeflow job or Ray cluster) are one gang of all of them, or of the number in its
-        PodGroup. A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Kubernetes'.
+        PodGroup. The value of a job follows from its priority or priority class (`PriorityRule`); ``priority`` is the
+        rank of Kubernetes'. Running jobs are preemptible by rule, and movable by an annotation.
 
         The round omits what a plan could get wrong: waiting jobs with a rule that the model lacks are left out, the
         nodes of running pods with unreadable requests are drained, and so are unreadable nodes. The instance's note
@@ -88,8 +93,9 @@ def read_kubernetes(
     listed, where = read_objects(paths)
     notes = ImportNotes()
     nodes: dict[str, NodeCapacity] = {}
+    amounts: Known = {}
     for entry in listed["Node"]:
-        node = read_node(entry, resource, notes)
+        node = read_node(entry, resource, notes, amounts)
         if nodes.setdefault(node.name, node) is not node:
             raise entry.entry("metadata").bad("name", "names of nodes to be unique")
     _refuse_mig(nodes.values(), resource, where)
@@ -105,7 +111,7 @@ def read_kubernetes(
             take_requests(holder, pod)
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
     cluster, level_of = make_cluster(list(nodes.values()), levels, where)
-    jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
+    jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes, priority_rule(rule)), *pods.unsupported]
     if any(worker.gpus is None for job in jobs for worker in job.workers):
         notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
     return observed_instance(
@@ -171,9 +177,9 @@ def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> Non
 def take_requests(node: NodeCapacity, pod: Pod) -> None:
     """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
     if pod.daemon and not pod.gpus:
-        cpu, memory = 1000 * pod.cpu, pod.memory / MIB
+        cpu, memory = 1000 * pod.amounts.cpu, pod.amounts.memory / MIB
     else:
-        cpu, memory = below_units(pod.cpu, pod.memory)
+        cpu, memory = pod.amounts.below_units
     if cpu:
         node.taken[0] += cpu
     if memory:

@@ -194,6 +194,8 @@ def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
 
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
+NO_GRES = ("", "(null)", "N/A")
+"""Of drained resources Slurm 22.05 to 24.11 print nothing else: ``gres_get_node_drain`` knows no single ones."""
 RESERVED = "reservation"
 """Taint of a node that is kept for a reservation."""
 
@@ -250,6 +252,8 @@ def read_nodes(
             notes.drain(reason, node.id)
         if node.id in unreadable:
             notes.drain("its hardware cannot be read", node.id)
+        if entry.text("gres_drained", "") not in NO_GRES:
+            notes.drain("some of its generic resources are drained", node.id)
         machine = machines[node.machine]
         slurm_nodes[node.id] = SlurmNode(
             partitions=frozenset(entry.words("partitions")),

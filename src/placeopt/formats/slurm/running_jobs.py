@@ -11,6 +11,7 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
+from placeopt.formats.priority_rule import PriorityRule, comment_marks, flags_of
 from placeopt.formats.slurm.eligibility import EligibleNodes, expand_node_list
 from placeopt.formats.slurm.fields import (
     SHARES_OF_GPUS,
@@ -27,6 +28,7 @@ from placeopt.formats.slurm.job_requests import (
     unreadable_field,
 )
 from placeopt.formats.slurm.nodes import SlurmNode
+from placeopt.formats.slurm.preemption import SlurmPreemption
 from placeopt.model import Demand, Job, Option
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
@@ -47,8 +49,16 @@ class NodeHolding:
 class RunningJobReader:
     """Reads jobs that hold nodes."""
 
-    def __init__(self, nodes: Mapping[str, SlurmNode], where: EligibleNodes, notes: ImportNotes) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, SlurmNode],
+        where: EligibleNodes,
+        notes: ImportNotes,
+        rule: PriorityRule,
+        preemption: SlurmPreemption,
+    ) -> None:
         self._nodes, self._where, self._notes = nodes, where, notes
+        self._rule, self._preemption = rule, preemption
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
         """Return a running job; several, if it holds different amounts on its nodes; none, if it names no node."""
@@ -95,12 +105,26 @@ class RunningJobReader:
             kinds.setdefault((holding.gpus, holding.millicores, holding.memory_mib), []).append(holding)
         if len(kinds) > 1:
             self._notes.assume(PARTS)
+        flags = (False, False) if len(kinds) > 1 else self._flags(entry, name, nodes)
         return [
-            self._seen(entry, name if not number_ else f"{name}+{number_}", some)
+            self._seen(entry, name if not number_ else f"{name}+{number_}", some, flags)
             for number_, some in enumerate(kinds.values())
         ]
 
-    def _seen(self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
+    def _flags(self, entry: JsonEntry, name: str, nodes: Sequence[str]) -> tuple[bool, bool]:
+        """Return whether a job may be moved, and preempted: by its comment, the rule, or Slurm's settings."""
+        classes = job_classes(entry)
+        beside = {word for node in nodes if node in self._nodes for word in self._nodes[node].partitions}
+        stated = self._preemption.allows(
+            classes[-1], entry.text("qos", ""), beside, requeues=entry.raw("requeue") is not False
+        )
+        may = self._rule.may_preempt(slurm_number(entry, "priority") or 0, classes, stated=stated)
+        comments = " ".join(entry.text(key, "") for key in ("comment", "admin_comment"))
+        return flags_of([comment_marks(comments)], may, name, self._notes)
+
+    def _seen(
+        self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding], flags: tuple[bool, bool]
+    ) -> ObservedJob:
         first = holdings[0]
         models: dict[str, None] = {}
         for holding in holdings:
@@ -126,7 +150,7 @@ class RunningJobReader:
                 memory_mib=first.memory_mib,
             ),
             workers_per_node_max=1 if count == len(holdings) > 1 else None,
-            value=1000 * count * first.gpus or 1,
+            value=job_value(self._rule, entry, count * first.gpus),
             run_time_ms=milliseconds(entry, "time_limit", 60_000),
         )
         workers = [
@@ -148,6 +172,8 @@ class RunningJobReader:
             expected_end_ms=ends if ends and ends >= started else None,
             priority=slurm_number(entry, "priority") or 0,
             where=entry.where,
+            movable=flags[0],
+            preemptible=flags[1],
         )
 
     def _gpus(self, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
@@ -277,6 +303,16 @@ def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]
     return (
         split if len({(holding.gpus, holding.millicores, holding.memory_mib) for holding in split}) == 1 else holdings
     )
+
+
+def job_classes(entry: JsonEntry) -> list[str]:
+    """Return the classes of a job by which a rule may name it: its QOS, then its partitions."""
+    return [entry.text("qos", ""), *entry.text("partition", "").split(",")]
+
+
+def job_value(rule: PriorityRule, entry: JsonEntry, gpus: int) -> int:
+    """Return the value of a job of that many GPUs."""
+    return rule.value(gpus, rule.gpu_value(slurm_number(entry, "priority") or 0, job_classes(entry)))
 
 
 def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:

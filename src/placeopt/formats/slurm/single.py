@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.known_machines import known_machine
+from placeopt.formats.observed_round import ObservedJob
+from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.formats.slurm.nodes import read_nodes
+from placeopt.formats.slurm.preemption import read_preemption
 from placeopt.formats.slurm.snapshot import JobListReader
 from placeopt.model import Cluster, Job, Machine, Node
 
@@ -20,7 +24,7 @@ class SlurmObjects:
     Reads single jobs and nodes of a cluster, as `read_slurm` would read them in its lists.
 
     ``nodes``, ``topology``: As for `read_slurm`. ``cluster``: Of the instance that was read of the same nodes: machine
-    types keep its ids. Raises as `read_slurm`.
+    types keep its ids. ``rule``, ``preemption``: As for `read_slurm`. Raises as `read_slurm`.
     """
 
     @checked
@@ -30,9 +34,12 @@ class SlurmObjects:
         topology: str | Path | None = None,
         *,
         cluster: Cluster | None = None,
+        rule: PriorityRule | str | Path | None = None,
+        preemption: Sequence[str | Path] = (),
     ) -> None:
         own, self._nodes = read_nodes(nodes, topology, ImportNotes())
         self._cluster = cluster or own
+        self._rule, self._preemption = priority_rule(rule), read_preemption(preemption)
         self._domains = {node.id: node.domain for node in own.nodes}
 
     @checked
@@ -60,7 +67,7 @@ class SlurmObjects:
             If `read_slurm` would leave it out, or keep it without knowing what it holds; says why.
         """
         notes = ImportNotes()
-        read = list(JobListReader(self._nodes, [JsonEntry("job", job)], notes).read())
+        read = self._read(job, notes)
         unknown = [one.unreadable_reason for one in read if one.unreadable_reason is not None]
         reasons = [*unknown, *(reason for _, reason in notes.names)]
         if unknown or (not read and reasons):
@@ -68,6 +75,36 @@ class SlurmObjects:
         if not read:
             raise BadInput("job: it has ended, expected one that runs or waits")
         return tuple(one.job for one in read)
+
+    @checked
+    def flags(self, job: dict[str, Any]) -> dict[str, dict[str, bool]]:
+        """
+        Return what may be done to the running jobs of one entry: ``flags`` of ``Engine.update``.
+
+        Parameters
+        ----------
+        job
+            The entry, as ``json.loads`` returns it.
+
+        Returns
+        -------
+        dict
+            By id of the job: ``movable`` and ``preemptible``. Empty, where it does not run.
+
+        Raises
+        ------
+        BadInput
+            If the entry has no readable id, state or nodes.
+        """
+        return {
+            one.job.id: {"movable": one.movable, "preemptible": one.preemptible}
+            for one in self._read(job, ImportNotes())
+            if one.workers
+        }
+
+    def _read(self, job: dict[str, Any], notes: ImportNotes) -> list[ObservedJob]:
+        entries = [JsonEntry("job", job)]
+        return list(JobListReader(self._nodes, entries, notes, self._rule, self._preemption).read())
 
     @checked
     def node(self, node: dict[str, Any]) -> tuple[Node, Machine]:

@@ -16,6 +16,7 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import ObservedJob, observed_instance, origin_of, snapshot_policy
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, priority_rule
 from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
 from placeopt.formats.slurm.fields import is_mig, parse_tasks
 from placeopt.formats.slurm.job_requests import (
@@ -28,7 +29,8 @@ from placeopt.formats.slurm.job_requests import (
     whole_nodes,
 )
 from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
-from placeopt.formats.slurm.running_jobs import RunningJobReader, make_job
+from placeopt.formats.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
+from placeopt.formats.slurm.running_jobs import RunningJobReader, job_value, make_job
 from placeopt.model import Demand, Instance, Option, Split
 from placeopt.model.base import MAX_JOBS
 
@@ -41,10 +43,17 @@ class JobListReader:
     kept with everything that it may hold while it runs.
     """
 
-    def __init__(self, nodes: Mapping[str, SlurmNode], entries: Sequence[JsonEntry], notes: ImportNotes) -> None:
-        self._nodes, self._entries, self._notes = nodes, entries, notes
+    def __init__(
+        self,
+        nodes: Mapping[str, SlurmNode],
+        entries: Sequence[JsonEntry],
+        notes: ImportNotes,
+        rule: PriorityRule = DEFAULT_RULE,
+        preemption: SlurmPreemption = NO_PREEMPTION,
+    ) -> None:
+        self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._where = EligibleNodes(nodes)
-        self._running = RunningJobReader(nodes, self._where, notes)
+        self._running = RunningJobReader(nodes, self._where, notes, rule, preemption)
         self._array_tasks: Counter[int] = Counter()
 
     def read(self) -> Iterator[ObservedJob]:
@@ -147,7 +156,7 @@ class JobListReader:
                 ),
                 workers_per_node_max=1 if shape.alone and shape.workers > 1 else shape.per_node,
                 splits=(Split(level="node", domains=shape.nodes),) if shape.nodes is not None else (),
-                value=1000 * shape.workers * shape.gpus or 1,
+                value=job_value(self._rule, entry, shape.workers * shape.gpus),
                 run_time_ms=minutes,
             )
             for shape in shapes
@@ -177,6 +186,8 @@ def read_slurm(
     *,
     name: str | None = None,
     previous: Instance | None = None,
+    rule: PriorityRule | str | Path | None = None,
+    preemption: Sequence[str | Path] = (),
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -196,6 +207,10 @@ def read_slurm(
     previous
         An earlier reading of the same cluster. Jobs that run on keep the GPUs that it gave them where the resource
         manager does not list them, and records that did not change are the same objects (`changes_between`).
+    rule
+        What priority, QOS and partition decide; a file of it, or None: the defaults of `PriorityRule`.
+    preemption
+        Files that state what Slurm may preempt: see `read_preemption`. None: nothing but what ``rule`` says.
 
     Returns
     -------
@@ -210,7 +225,8 @@ def read_slurm(
         array waits as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do
         not stop the import (see `placeopt.formats.observed_round`).
 
-        A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's.
+        The value of a job follows from its priority, QOS and partition (`PriorityRule`); ``priority`` is the rank of
+        Slurm's. Running jobs are preemptible by rule or by Slurm's settings, and movable by a word in their comment.
 
     Raises
     ------
@@ -235,7 +251,8 @@ def read_slurm(
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
     jobs_seen: list[ObservedJob] = []
-    for observed in JobListReader(listed, document.entries("jobs"), notes).read():
+    reader = JobListReader(listed, document.entries("jobs"), notes, priority_rule(rule), read_preemption(preemption))
+    for observed in reader.read():
         jobs_seen.append(observed)
         if len(jobs_seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")

@@ -1,0 +1,127 @@
+"""Slurm's settings of preemption: which running jobs others may take the place of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from placeopt.errors import BadInput
+from placeopt.formats.source_file import read_source
+
+FREES_GPUS = frozenset({"REQUEUE", "CANCEL"})
+"""Modes in which a preempted job gives up its GPUs; a suspended one keeps memory and generic resources."""
+_PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
+_WANTED = ("preempttype", "preemptmode")
+
+
+@dataclass(frozen=True)
+class SlurmPreemption:
+    """
+    What Slurm may preempt, as its configuration states.
+
+    ``plugin``: ``PreemptType``; empty: not stated. ``mode``: Of the cluster, in capitals. ``tiers``,
+    ``partition_mode``: Of partitions that state them. ``preempted``: QOS that another QOS may preempt. ``qos_mode``: Of
+    a QOS that states one. Without any of it nothing is preemptible.
+    """
+
+    plugin: str = ""
+    mode: str = ""
+    tiers: Mapping[str, int] = field(default_factory=dict)
+    partition_mode: Mapping[str, str] = field(default_factory=dict)
+    preempted: frozenset[str] = frozenset()
+    qos_mode: Mapping[str, str] = field(default_factory=dict)
+
+    def allows(self, partition: str, qos: str, beside: Iterable[str], *, requeues: bool) -> bool:
+        """
+        Return whether a running job may be preempted so that its GPUs are free and it waits again.
+
+        By ``preempt/partition_prio`` that is a job that has nodes of a partition of a higher tier (``beside``: all
+        partitions of its nodes), by ``preempt/qos`` one whose QOS another may preempt; the mode of partition or QOS,
+        else of the cluster, is REQUEUE or CANCEL, and the job itself may be requeued (``requeues``): what is carried
+        out is a requeue.
+        """
+        if self.plugin.endswith("partition_prio"):
+            tier = self.tiers.get(partition)
+            below = tier is not None and any(self.tiers.get(other, tier) > tier for other in beside)
+            mode = self.partition_mode.get(partition, self.mode)
+        elif self.plugin.endswith("qos"):
+            below, mode = qos in self.preempted, self.qos_mode.get(qos, self.mode)
+        else:
+            return False
+        return below and requeues and bool(FREES_GPUS & set(mode.split(",")))
+
+
+NO_PREEMPTION = SlurmPreemption()
+
+
+def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
+    """
+    Return what some files state together.
+
+    Each is ``slurm.conf``, or the output of ``scontrol show config``, ``scontrol show partitions`` (oneliner or not),
+    or ``sacctmgr -P show qos format=name,preempt,preemptmode``. Raises `BadInput` if a file is none of these, or a tier
+    is no number.
+    """
+    cluster: dict[str, str] = {}
+    partitions: dict[str, dict[str, str]] = {}
+    defaults: dict[str, str] = {}
+    preempted: set[str] = set()
+    qos_mode: dict[str, str] = {}
+    for path in paths:
+        source = read_source(path)
+        lines = re.sub(r"\\\n", " ", source.text).splitlines()
+        head = next((line for line in lines if line.strip()), "").lower().split("|")
+        if len(head) > 1:
+            _read_qos(source.name, head, lines, preempted, qos_mode)
+            continue
+        known = False
+        current: dict[str, str] | None = None
+        for line in lines:
+            pairs = [(key.lower(), value) for key, value in _PAIR.findall(line.partition("#")[0])]
+            if pairs and pairs[0][0] == "partitionname":
+                name = pairs[0][1]
+                current = defaults if name.upper() == "DEFAULT" else partitions.setdefault(name, dict(defaults))
+            elif not line[:1].isspace():  # scontrol indents what belongs to a partition
+                current = None
+            known = known or bool(pairs)
+            if current is not None:
+                current.update(pairs)
+            else:
+                cluster.update((key, value) for key, value in pairs if key in _WANTED)
+        if not known:
+            raise BadInput(
+                f"{source.name}: no KEY=VALUE and no table of QOS; expected slurm.conf, or the output of "
+                "'scontrol show config', 'scontrol show partitions' or 'sacctmgr -P show qos'"
+            )
+    modes = {name: found["preemptmode"].upper() for name, found in partitions.items() if "preemptmode" in found}
+    return SlurmPreemption(
+        cluster.get("preempttype", "").lower(),
+        cluster.get("preemptmode", "").upper(),
+        {
+            name: _tier(name, found.get("prioritytier", found.get("priority", "1")))
+            for name, found in partitions.items()
+        },
+        modes,
+        frozenset(preempted),
+        qos_mode,
+    )
+
+
+def _read_qos(where: str, head: list[str], lines: list[str], preempted: set[str], qos_mode: dict[str, str]) -> None:
+    """Add the QOS of a table with the columns ``head``: which others each may preempt, and how it is preempted."""
+    if not {"name", "preempt"} <= set(head):
+        raise BadInput(f"{where}: columns {'|'.join(head)[:60]!r}, expected Name and Preempt, separated by |")
+    for line in [line for line in lines if line.strip()][1:]:
+        row = dict(zip(head, line.split("|"), strict=False))
+        preempted.update(filter(None, row.get("preempt", "").split(",")))
+        mode = row.get("preemptmode", "").upper()
+        if mode not in ("", "CLUSTER"):
+            qos_mode[row["name"]] = mode
+
+
+def _tier(partition: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise BadInput(f"PriorityTier of partition {partition!r}: {text[:60]!r}, expected a number")
+    return int(text)
