@@ -6,7 +6,7 @@ A waiting job has no place, one place, or a choice; look-ahead may have chosen t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,9 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
 NO_ROOM, CHOICE = "no room", "choice"
+
+Narrow = Callable[[Problem, LookaheadDecision], Problem]
+"""Returns the same jobs with fewer places, as all stages after look-ahead have them."""
 
 
 def only_way(candidates: Candidates, job: int) -> int | str:
@@ -62,12 +65,12 @@ def all_start(problem: Problem, ahead: LookaheadDecision) -> bool:
     return not problem.changeable and bool(waiting) and all(_has_its_place(problem, ahead, job) for job in waiting)
 
 
-def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
+def decides_all(problem: Problem, ahead: LookaheadDecision, close_needed: Narrow) -> bool:
     """
     Tell whether no stage can find anything but what look-ahead has decided.
 
     Every job that waits starts in the place that it has or none, or ends earlier if it waits, or has no room even if
-    no other job starts.
+    no other job starts, on GPUs that ``close_needed`` leaves to it.
     """
     if problem.changeable:
         return False
@@ -79,7 +82,8 @@ def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
         k = int(problem.job_class[job])
         if k not in has_room:
             if candidates is None:
-                candidates = Candidates(State(problem), score_named("first_fit", problem))
+                narrowed = close_needed(problem, ahead)
+                candidates = Candidates(State(narrowed), score_named("first_fit", narrowed))
             has_room[k] = only_way(candidates, job) != NO_ROOM
         if has_room[k]:
             return False
