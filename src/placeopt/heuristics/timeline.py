@@ -281,7 +281,7 @@ class Timeline:
         return kind
 
     def _estimates_on(self, job: int, option: int, node: int) -> tuple[float, tuple[StartEstimate, ...]]:
-        """Return the score of a node, and the estimates of starts there; infinite, and none, if it cannot take the job."""
+        """Return the score of a node, and the estimates of starts there; infinite, and none, if it has no room."""
         score = float(self.candidates.scores(option)[node])
         places_there = places_on_node(self.candidates, option, node) if score < np.inf else ()
         return score, tuple(self._estimate(job, place) for place in places_there)
