@@ -101,6 +101,6 @@ def test_what_is_worth_less_than_any_start_changes_nothing(worths: tuple[int, ..
     rivals = [job(f"rival{i}", gpus=2, value=worth) for i, worth in enumerate(worths)]
     problem = compile_problem(crowded(job("starts", gpus=2, value=6), *rivals))
     start = problem.job_ids.index("starts")
-    placement = Placement(list(problem.options_of(start))[0], (0,), (2, 3))
+    placement = Placement(next(iter(problem.options_of(start))), (0,), (2, 3))
     ahead = LookaheadDecision({}, {}, {start: placement}, frozenset([start]))
     assert decides_all(problem, ahead, lambda same, _: same) is decided
