@@ -11,7 +11,7 @@ from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
-from placeopt.terms.costs.utility import run_time_ms
+from placeopt.terms.costs.utility import company_of, path_excess, run_time_ms, spread_of
 from placeopt.terms.rules import fits
 
 NOW = 1_000_000
@@ -20,8 +20,14 @@ NOW = 1_000_000
 class LongWay(Timeline):
     """
     Jobs are put there to see how long all run then, and no place is left out because another one is like it, or because
-    it was asked for before; nothing is remembered.
+    it was asked for before; nothing is remembered, every moment is tried, on all nodes, in the state of that moment.
     """
+
+    def earliest_ms(self, job: int) -> int | None:
+        return self.now
+
+    def _changes_suffice(self, job: int) -> bool:
+        return False
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
         self._choices.clear()
@@ -32,15 +38,16 @@ class LongWay(Timeline):
         self._estimates.clear()
         return super()._best(job, at, heed=heed)
 
-    def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
+    def _effects(self, job: int, placement: Placement) -> tuple[int, int]:
         state = self.state
         assert fits(state, job, placement)
         beside = {other for node in placement.nodes for other in state.node_jobs[node]}
         alone = {other: run_time_ms(state, other) or 0 for other in beside}
         undo = state.apply(Move(job, placement))
-        length, harm = run_time_ms(state, job), sum((run_time_ms(state, other) or 0) - alone[other] for other in beside)
+        excess = path_excess(state.problem, placement, spread_of(state.problem, job)) + company_of(state, job)
+        harm = sum((run_time_ms(state, other) or 0) - alone[other] for other in beside)
         state.apply(undo)
-        return length, harm
+        return excess, harm
 
     def _alike(self, placement: Placement) -> None:
         del placement

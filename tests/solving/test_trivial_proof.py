@@ -9,9 +9,10 @@ from helpers.brute_force import optimum
 from helpers.builders import instance, job, running
 from helpers.small_rounds import random_round
 from placeopt import solve
+from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
-from placeopt.problem import compile_problem
+from placeopt.problem import Placement, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
@@ -19,7 +20,7 @@ from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.greedy import Greedy
-from placeopt.solving.stages.trivial_proof import TrivialProof
+from placeopt.solving.stages.trivial_proof import TrivialProof, decides_all
 
 FRAGMENTATION = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
 
@@ -92,3 +93,14 @@ def test_what_is_proven_is_the_optimum() -> None:
             value, cost, _ = optimum(context.problem)
             assert (context.incumbent.value, context.incumbent.cost) == (value, cost), seed
     assert proven > 5
+
+
+@pytest.mark.parametrize(("worths", "decided"), [((2, 3), True), ((2, 4), False), ((9,), False)])
+def test_what_is_worth_less_than_any_start_changes_nothing(worths: tuple[int, ...], decided: bool) -> None:
+    """The start is worth 6; others have room only in its place, and together are worth less, or as much, or more."""
+    rivals = [job(f"rival{i}", gpus=2, value=worth) for i, worth in enumerate(worths)]
+    problem = compile_problem(crowded(job("starts", gpus=2, value=6), *rivals))
+    start = problem.job_ids.index("starts")
+    placement = Placement(next(iter(problem.options_of(start))), (0,), (2, 3))
+    ahead = LookaheadDecision({}, {}, {start: placement}, frozenset([start]))
+    assert decides_all(problem, ahead, lambda same, _: same) is decided

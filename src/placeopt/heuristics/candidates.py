@@ -147,6 +147,19 @@ class Candidates:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
         return self._up_to_date(option)[1]
 
+    def has_room(self, option: int) -> bool:
+        """Return whether the nodes together could take all bundles of ``option``, each as many as it could alone."""
+        return int(self.free_rooms(option).sum()) >= int(self.problem.options.bundles[option])
+
+    def shape(self, option: int) -> int:
+        """Return a number that is equal for options which scores and room do not tell apart."""
+        return int(self._shape[option])
+
+    @property
+    def excludes_gpus(self) -> bool:
+        """Whether the score withholds GPUs that have room."""
+        return self._excluded_gpus is not None
+
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
         shape = self._shape[option]
         cached = self._cache.get(shape)

@@ -123,12 +123,13 @@ def _schedule(line: Timeline, jobs: Sequence[int], least: int | None = None) -> 
     # Stops once the sum cannot be below ``least`` any more; what is returned is then too large as well.
     weights = [_weight(line.problem, job) for job in jobs]
     if_room_now = bool(line.problem.changeable)
-    total = sum(weight * line.shortest_ms(job) for weight, job in zip(weights, jobs, strict=True))
-    for weight, job in zip(weights, jobs, strict=True):
+    least_ends = [line.least_end_ms(job) for job in jobs]
+    total = sum(weight * (end - line.now) for weight, end in zip(weights, least_ends, strict=True))
+    for weight, job, least_end in zip(weights, jobs, least_ends, strict=True):
         start = line.take(job, if_room_now=if_room_now)
         shortest = line.shortest_ms(job)
         end = line.latest + shortest if start is None else start.end_ms or line.now + shortest
-        total += weight * (end - line.now - shortest)
+        total += weight * (end - least_end)
         if least is not None and total >= least:
             break
     return total

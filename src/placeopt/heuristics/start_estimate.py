@@ -4,10 +4,12 @@ What a start on a node would cost, cached by the jobs that are there: schedules 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
 
-from placeopt.problem import Placement, State
+from placeopt.problem import Placement, Problem, State
+from placeopt.problem.classes import class_key
+from placeopt.terms.costs.utility import option_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +18,14 @@ class StartEstimate:
 
     placement: Placement
     alike: tuple[int, ...] | None  # equal for places that differ in the node alone; None: there is no other like it
-    length_ms: int | None  # the job's run time there, None where it is unknown
+    slowdown_thousandths: int  # by how much the job's run time is longer there
     harm_ms: int  # by how much its neighbours' run times get longer
     clear_ms: tuple[int, ...]  # end of the last other job on each socket it would use; without unknown ends
+
+    def in_option(self, option: int) -> Placement:
+        """Return the placement in an option of the same kind."""
+        placement = self.placement
+        return placement if placement.option == option else replace(placement, option=option)
 
     def delay_ms(self, at: int, end: int) -> int:
         """Return the delay until the sockets are whole, summed, if the job is there from ``at`` to ``end``."""
@@ -52,11 +59,19 @@ class Occupants:
             cached = self._now[node] = self._numbers.setdefault(key, len(self._numbers))
         return cached
 
+    def would_be(self, node: int, standing: Iterable[tuple[int, Placement | None]]) -> int:
+        """Return the number of other occupants of ``node``, jobs and their places, none of them on other nodes too."""
+        keys = [(job, self._place_number(job, held), self._end_of(job), 0) for job, held in sorted(standing)]
+        return self._numbers.setdefault((node, *keys), len(self._numbers))
+
+    def _place_number(self, job: int, held: Placement | None) -> int:
+        return self._places.setdefault((job, held), len(self._places))
+
     def _occupant_key(self, job: int) -> tuple[int, int, int | None, int]:
         place = self._place.get(job)
         if place is None:
             held = self._state.placements[job]
-            number = self._places.setdefault((job, held), len(self._places))
+            number = self._place_number(job, held)
             place = self._place[job] = number, held is not None and any(node != held.nodes[0] for node in held.nodes)
         number, is_spread = place
         return job, number, self._end_of(job), self._slowdown_cache(job) if is_spread else 0
@@ -71,3 +86,10 @@ class Occupants:
                 for further in held.nodes if held is not None else ():
                     if further != node:
                         self._now.pop(further, None)
+
+
+def option_kind(problem: Problem, job: int, option: int) -> Hashable:
+    """Return what is equal for options of jobs that differ in no more than times and worth."""
+    record, own = problem.instance.jobs[job], option_of(problem, job, option)
+    bare = own.model_copy(update={"run_time_ms": None, "value": 0, "rate_milli": None, "latency_ms": None})
+    return record.options.index(own), class_key(record.model_copy(update={"options": (bare,)}), problem.policy)

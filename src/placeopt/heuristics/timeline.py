@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.future_nodes import FutureNodes
+from placeopt.heuristics.future_state import FutureState, earliest_starts
 from placeopt.heuristics.greedy import TRIES, places, places_on_node
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.start_estimate import Occupants, StartEstimate
+from placeopt.heuristics.start_estimate import Occupants, StartEstimate, option_kind
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.interference import meets
-from placeopt.terms.costs.utility import company_of, expected_ends, option_of, run_time_ms, run_time_there_ms, together
+from placeopt.terms.costs.utility import (
+    company_of,
+    expected_ends,
+    option_of,
+    path_excess,
+    run_time_ms,
+    run_time_there_ms,
+    slowed_ms,
+    spread_of,
+    together,
+)
 from placeopt.terms.rules import fits_beyond_room
 
 MAX_STARTS = 16
@@ -22,7 +35,9 @@ HARM = 2
 """What neighbours lose by a job counts twice: for them, and for the jobs that get their GPUs next."""
 
 Seen = tuple[int, int]
-"""An option, and the number of the occupants of a node."""
+"""A kind of option, and the number of the occupants of a node."""
+Asked = tuple[int, Seen | None, tuple[StartEstimate, ...]]
+"""An option, the key that estimates are cached by, and the estimates of starts on a node."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +70,33 @@ class Timeline:
         self.reserved: dict[int, Start] = {}
         self.instead: dict[int, int | None] = {}
         """Of a reserved job: its end had it started at once; None: it could not."""
-        self._candidates = Candidates(self.state, score_named(score, problem))
+        self.candidates = Candidates(self.state, score_named(score, problem))
         self._slowdown_cache: dict[int, int] = {}  # of placed jobs, once read since it changed
-        self._occupants = Occupants(self.state, self._end_of, self._slowdown_of)
-        self._estimates: dict[Seen, tuple[StartEstimate, ...]] = {}
+        self.occupants = Occupants(self.state, self.end_of, self._slowdown_of)
+        self._estimates: dict[Seen, tuple[float, tuple[StartEstimate, ...]]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
         self._given_starts: tuple[int, ...] = ()  # numbers of all starts given, of whatever job of a class, sorted
         self._numbers: dict[tuple[int, bool, Start], int] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._kind_of: dict[int, int] = {}
+        self._earliest = earliest_starts(self)
+        self._nodes_then = FutureNodes(self)
+
+    def earliest_ms(self, job: int) -> int | None:
+        """
+        Return the first time at which a waiting job could start if no other waiting job did; None: not in the window.
+
+        Starts of others only take room, so the job starts no sooner in any schedule.
+        """
+        return self._earliest.get(int(self.problem.job_class[job]))
+
+    def least_end_ms(self, job: int) -> int:
+        """Return a time before which the job ends in no schedule; without a start it counts as if it began then."""
+        options = self.problem.instance.jobs[job].options
+        if any(option.run_time_ms is None for option in options):
+            return self.now + self.shortest_ms(job)
+        earliest = self.earliest_ms(job)
+        return (self.latest if earliest is None else earliest) + self.shortest_ms(job)
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
         """
@@ -87,12 +122,16 @@ class Timeline:
         if start is not None:
             number = self._numbers.setdefault((k, later is not None, start), len(self._numbers))
             self._given_starts = tuple(sorted((*self._given_starts, number)))
+            self._nodes_then.give(start, number)
         return start
 
     def _choose(self, job: int, *, if_room_now: bool) -> tuple[Start | None, Start | None]:
         """Return the best start now, and a later one if that is better."""
+        earliest = self.earliest_ms(job)
+        if earliest is None or (if_room_now and earliest > self.now):
+            return None, None
         evaluated: set[Seen] = set()
-        here = self._best(job, self.now, evaluated=evaluated)
+        here = None if earliest > self.now else self._best(job, self.now, evaluated=evaluated)
         if here is None and if_room_now and (not self.reserved or self._best(job, self.now, heed=False) is None):
             return None, None
         return here, None if here is not None and self._runs_well(job, here) else self._later(job, here, evaluated)
@@ -106,6 +145,7 @@ class Timeline:
         self.reserved.clear()
         self.instead.clear()
         self._given_starts = ()
+        self._nodes_then.clear()
 
     def shortest_ms(self, job: int) -> int:
         """Return the shortest run time of the job's options, 0 where none states any."""
@@ -120,10 +160,10 @@ class Timeline:
             if held is None:
                 continue
             for node in dict.fromkeys(held.nodes):
-                self._candidates.changed(node)
+                self.candidates.changed(node)
                 for other in self.state.node_jobs[node]:
                     self._slowdown_cache.pop(other, None)
-            self._occupants.changed(job, held.nodes)
+            self.occupants.changed(job, held.nodes)
 
     def _runs_well(self, job: int, here: Start) -> bool:
         """Return whether it would lose nothing now, or that is unknown."""
@@ -132,18 +172,33 @@ class Timeline:
 
     def _later(self, job: int, here: Start | None, evaluated: set[Seen]) -> Start | None:
         """Return the best later start in the window, if it is better than the one now; ``evaluated``: see ``_best``."""
-        best = here
-        ends = {*self.ends.values(), *(start.end_ms for start in self.reserved.values() if start.end_ms is not None)}
-        ahead = _FutureState(self)
-        for time_ms in sorted(end for end in ends if end <= self.latest)[:MAX_STARTS]:
+        best, earliest = here, self.earliest_ms(job) or self.now
+        ahead, by_changes = FutureState(self), self._changes_suffice(job)
+        for time_ms, nodes in self._nodes_then.moments(MAX_STARTS):
             if best is not None and 1000 * (time_ms + self.shortest_ms(job)) >= best.score:
                 break  # nor does any later one end earlier
-            ahead.advance(time_ms)
-            then = self._best(job, time_ms, evaluated=evaluated)
+            if time_ms < earliest:
+                continue
+            if by_changes:
+                asked = self._asked_then(job, nodes, time_ms, ahead, evaluated)
+                then = self._best_of(job, time_ms, asked, evaluated=evaluated)
+            else:
+                ahead.advance(time_ms)
+                then = self._best(job, time_ms, evaluated=evaluated)
             if then is not None and then.end_ms is not None and (best is None or then.score < best.score):
                 best = then
         ahead.restore()
         return None if best is here else best
+
+    def _changes_suffice(self, job: int) -> bool:
+        """
+        Return whether a later start of the job needs no more than the nodes that have changed since an earlier one.
+
+        Not if it may be on several nodes, nor if a quota may refuse a start until a job ends anywhere.
+        """
+        rows = list(self.problem.options_of(job))
+        one_node = bool((self.problem.options.bundles[rows] == 1).all())
+        return one_node and self.candidates.remembers_gpus and not self.problem.policy.queues
 
     def _best(self, job: int, at: int, *, heed: bool = True, evaluated: set[Seen] | None = None) -> Start | None:
         """
@@ -152,52 +207,88 @@ class Timeline:
         ``evaluated`` has pairs of option and occupants that were tried for an earlier start, and is added to. Later
         starts there are worse: the job ends later, and no socket is held up for a shorter time.
         """
+        asked = (found for option in self.problem.options_of(job) for found in self._asked(job, option, evaluated))
+        return self._best_of(job, at, asked, heed=heed, evaluated=evaluated)
+
+    def _best_of(
+        self, job: int, at: int, asked: Iterable[Asked], *, heed: bool = True, evaluated: set[Seen] | None = None
+    ) -> Start | None:
+        """Return the start of least score of those ``asked``; the rest as in ``_best``."""
         best: Start | None = None
         alike: set[tuple[int, ...]] = set()
-        for option in self.problem.options_of(job):
-            for seen, estimates in self._asked(job, option, evaluated):
-                refused = False
-                for estimate in estimates:
-                    if estimate.alike is not None and estimate.alike in alike:
-                        continue  # it scores as the first like it, which counts
-                    start = self._start(estimate, at)
-                    if best is not None and (start.end_ms is None, start.score) >= (best.end_ms is None, best.score):
-                        continue
-                    if fits_beyond_room(self.state, job, estimate.placement) and (
-                        not heed or self._keeps_reserved(start)
-                    ):
-                        best = start
-                        if estimate.alike is not None:
-                            alike.add(estimate.alike)
-                    else:
-                        refused = True
-                if evaluated is not None and seen is not None and not refused:
-                    evaluated.add(seen)
+        for option, seen, estimates in asked:
+            refused, alone_ms = False, option_of(self.problem, job, option).run_time_ms if estimates else None
+            for estimate in estimates:
+                if estimate.alike is not None and estimate.alike in alike:
+                    continue  # it scores as the first like it, which counts
+                end, score = self._scored(estimate, alone_ms, at)
+                if best is not None and (end is None, score) >= (best.end_ms is None, best.score):
+                    continue
+                start = Start(estimate.in_option(option), at, end, score)
+                if fits_beyond_room(self.state, job, start.placement) and (not heed or self._keeps_reserved(start)):
+                    best = start
+                    if estimate.alike is not None:
+                        alike.add(estimate.alike)
+                else:
+                    refused = True
+            if evaluated is not None and seen is not None and not refused:
+                evaluated.add(seen)
         return best
 
-    def _asked(
-        self, job: int, option: int, evaluated: set[Seen] | None
-    ) -> Iterator[tuple[Seen | None, tuple[StartEstimate, ...]]]:
+    def _asked(self, job: int, option: int, evaluated: set[Seen] | None) -> Iterator[Asked]:
         """Yield the estimates of starts in an option, node by node, and the key that they are cached by."""
-        candidates = self._candidates
+        candidates = self.candidates
         if self.problem.options.bundles[option] > 1:
             for placement in places(candidates, option):
-                yield None, (self._estimate(job, placement),)
+                yield option, None, (self._estimate(job, placement),)
             return
+        kind = self._kind(job, option)
         for node in _both_ends(candidates.scores(option)):
-            seen = (option, self._occupants.of(node))
+            seen = (kind, self.occupants.of(node))
             if evaluated is not None and seen in evaluated:
                 continue
             cached = self._estimates.get(seen)
             if cached is None:
-                cached = tuple(self._estimate(job, place) for place in places_on_node(candidates, option, node))
+                cached = self._estimates_on(job, option, node)
                 if candidates.remembers_gpus:
                     self._estimates[seen] = cached
-            yield seen, cached
+            yield option, seen, cached[1]
+
+    def _asked_then(
+        self, job: int, nodes: Iterable[int], at: int, ahead: FutureState, evaluated: set[Seen]
+    ) -> Iterator[Asked]:
+        """Yield the same for starts on some nodes at a later time, the best node by score first."""
+        for option in self.problem.options_of(job):
+            kind, found = self._kind(job, option), []
+            for node in nodes:
+                seen = (kind, self._nodes_then.occupants(node, at, ahead))
+                if seen in evaluated:
+                    continue
+                if seen not in self._estimates:
+                    with self._nodes_then.moved(node, at, ahead):
+                        self._estimates[seen] = self._estimates_on(job, option, node)
+                score, estimates = self._estimates[seen]
+                found.append((score, node, seen, estimates))
+            for _, _, seen, estimates in found if len(found) < 2 else sorted(found, key=itemgetter(0, 1)):
+                yield option, seen, estimates
+
+    def _kind(self, job: int, option: int) -> int:
+        """Return a number that is equal for options of jobs that differ in run time and worth alone."""
+        kind = self._kind_of.get(option)
+        if kind is None:
+            key = option_kind(self.problem, job, option), self.candidates.shape(option)
+            kind = self._kind_of[option] = self._kinds.setdefault(key, len(self._kinds))
+        return kind
+
+    def _estimates_on(self, job: int, option: int, node: int) -> tuple[float, tuple[StartEstimate, ...]]:
+        """Return the score of a node, and the estimates of starts there; infinite, and none, if it has no room."""
+        score = float(self.candidates.scores(option)[node])
+        places_there = places_on_node(self.candidates, option, node) if score < np.inf else ()
+        return score, tuple(self._estimate(job, place) for place in places_there)
 
     def _estimate(self, job: int, placement: Placement) -> StartEstimate:
-        length, harm = self._effects(job, placement)
-        return StartEstimate(placement, self._alike(placement), length, harm, self._clear(placement))
+        slowdown, harm = self._effects(job, placement)
+        return StartEstimate(placement, self._alike(placement), slowdown, harm, self._clear(placement))
 
     def _alike(self, placement: Placement) -> tuple[int, ...] | None:
         """Return a key that is equal for placements on idle nodes of a class that differ in the node alone, or None."""
@@ -207,25 +298,25 @@ class Timeline:
         first = problem.first_gpu[node]
         return (placement.option, int(problem.node_class[node]), *(gpu - first for gpu in placement.gpus))
 
-    def _start(self, estimate: StartEstimate, at: int) -> Start:
-        if estimate.length_ms is None:
-            return Start(estimate.placement, at, None, 0)
-        end = at + estimate.length_ms
+    def _scored(self, estimate: StartEstimate, alone_ms: int | None, at: int) -> tuple[int | None, int]:
+        """Return the end of a start, None where it is unknown, and its score."""
+        if alone_ms is None:
+            return None, 0
+        end = at + slowed_ms(alone_ms, estimate.slowdown_thousandths)
         spread = self.problem.policy.postpone.spread_slowdown_thousandths
-        return Start(
-            estimate.placement, at, end, 1000 * (end + HARM * estimate.harm_ms) + spread * estimate.delay_ms(at, end)
-        )
+        return end, 1000 * (end + HARM * estimate.harm_ms) + spread * estimate.delay_ms(at, end)
 
-    def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
-        """Return the job's run time there, None where it is unknown, and by how much its neighbours' get longer."""
+    def _effects(self, job: int, placement: Placement) -> tuple[int, int]:
+        """Return the job's excess there in thousandths, and by how much its neighbours' run times get longer, in ms."""
         state, problem = self.state, self.problem
+        apart = path_excess(problem, placement, spread_of(problem, job))
         if problem.policy.interference.model == "curve":  # all that share a GPU have a part in it: put it there and see
             beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
             alone = [run_time_ms(state, other) or 0 for other in beside]
             undo = state.apply(Move(job, placement))
-            length, both = run_time_ms(state, job), [run_time_ms(state, other) or 0 for other in beside]
+            company, both = company_of(state, job), [run_time_ms(state, other) or 0 for other in beside]
             state.apply(undo)
-            return length, sum(max(0, b - a) for a, b in zip(alone, both, strict=True))
+            return apart + company, sum(max(0, b - a) for a, b in zip(alone, both, strict=True))
         excesses, harm = [], 0
         for other, felt, caused in meets(state, job, placement):
             excesses.append(felt)
@@ -237,7 +328,7 @@ class Timeline:
                     for estimate in (slowdown_total, together(problem, (slowdown_total, caused)))
                 )
                 harm += after - before
-        return run_time_there_ms(problem, job, placement, together(problem, excesses)), harm
+        return apart + together(problem, excesses), harm
 
     def _slowdown_of(self, job: int) -> int:
         """Excess of a placed job by its neighbours together, in thousandths."""
@@ -246,7 +337,7 @@ class Timeline:
             slowdown_total = self._slowdown_cache[job] = company_of(self.state, job)
         return slowdown_total
 
-    def _end_of(self, job: int) -> int | None:
+    def end_of(self, job: int) -> int | None:
         """Return when a job that is in the state ends there, None where it is unknown."""
         reserved = self.reserved.get(job)
         return self.ends.get(job) if reserved is None else reserved.end_ms
@@ -257,7 +348,7 @@ class Timeline:
         for node in dict.fromkeys(placement.nodes):
             for socket in {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}:
                 ends = [
-                    self._end_of(other)
+                    self.end_of(other)
                     for other in self.state.node_jobs[node]
                     if (held := self.state.placements[other]) is not None
                     and any(problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus)
@@ -283,35 +374,3 @@ def _both_ends(scores: np.ndarray) -> list[int]:
     order = np.argsort(scores, kind="stable")
     order = order[np.isfinite(scores[order])]
     return order.tolist() if len(order) <= 2 * TRIES else [*order[:TRIES].tolist(), *order[-TRIES:].tolist()]
-
-
-class _FutureState:
-    """The state of a timeline at later and later times: what ends by then is gone, what is reserved is there."""
-
-    def __init__(self, line: Timeline) -> None:
-        self._line = line
-        self._ending = sorted(line.ends, key=lambda job: -line.ends[job])  # the next to end is the last
-        self._gone: list[tuple[int, Placement | None]] = []
-        self._there: set[int] = set()
-
-    def advance(self, time_ms: int) -> None:
-        """Move the state to a time, not before the last one."""
-        line = self._line
-        for job in [job for job in self._there if time_ms >= (line.reserved[job].end_ms or 0)]:
-            line.put(job, None)
-            self._there.remove(job)
-        while self._ending and line.ends[self._ending[-1]] <= time_ms:
-            job = self._ending.pop()
-            self._gone.append((job, line.state.placements[job]))
-            line.put(job, None)
-        for job, start in line.reserved.items():
-            if job not in self._there and start.start_ms <= time_ms < (start.end_ms or 0):
-                line.put(job, start.placement)
-                self._there.add(job)
-
-    def restore(self) -> None:
-        """Move the state back to the present."""
-        for job in self._there:
-            self._line.put(job, None)
-        for job, placement in reversed(self._gone):
-            self._line.put(job, placement)

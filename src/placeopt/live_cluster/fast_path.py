@@ -15,7 +15,7 @@ from placeopt.problem import Placement, Problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder
 from placeopt.solving.methods import Method
-from placeopt.solving.stages.lookahead import decide_ahead, lookahead_summary
+from placeopt.solving.stages.lookahead import close_needed, decide_ahead, lookahead_summary
 from placeopt.solving.stages.trivial_proof import decides_all
 
 
@@ -31,7 +31,7 @@ class Choice(NamedTuple):
 def choose_by_lookahead(problem: Problem, method: Method, budget: Budget) -> tuple[LookaheadDecision, Choice | None]:
     """Return what look-ahead decides now, and the choice where that is all there is to decide."""
     ahead = decide_ahead(problem, method.greedy.for_problem(problem), budget)
-    if not decides_all(problem, ahead):
+    if not decides_all(problem, ahead, close_needed):
         return ahead, None
     return ahead, Choice(ahead.starts, "lookahead", bool(ahead.starts or ahead.waits), lookahead_summary(ahead))
 

@@ -38,6 +38,11 @@ def hold_back(problem: Problem, ahead: LookaheadDecision) -> Problem:
     return _close_gpus(narrowed, ahead.needed, _pinned_gpus(narrowed, pinned))
 
 
+def close_needed(problem: Problem, ahead: LookaheadDecision) -> Problem:
+    """Return the round in which GPUs that a later start needs are closed to options that might not end in time."""
+    return _close_gpus(problem, ahead.needed, {})
+
+
 def renumbered(problem: Problem, job: int, placement: Placement, former: Problem) -> Placement:
     """Return the placement with the option's number in another compilation of the same jobs."""
     options, o = former.options, placement.option

@@ -6,7 +6,7 @@ A waiting job has no place, one place, or a choice; look-ahead may have chosen t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,11 +14,14 @@ import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.problem import Problem, State
+from placeopt.problem import Move, Problem, State
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
 NO_ROOM, CHOICE = "no room", "choice"
+
+Narrow = Callable[[Problem, LookaheadDecision], Problem]
+"""Returns the same jobs with fewer places, as all stages after look-ahead have them."""
 
 
 def only_way(candidates: Candidates, job: int) -> int | str:
@@ -62,28 +65,43 @@ def all_start(problem: Problem, ahead: LookaheadDecision) -> bool:
     return not problem.changeable and bool(waiting) and all(_has_its_place(problem, ahead, job) for job in waiting)
 
 
-def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
+def decides_all(problem: Problem, ahead: LookaheadDecision, close_needed: Narrow) -> bool:
     """
     Tell whether no stage can find anything but what look-ahead has decided.
 
-    Every job that waits starts in the place that it has or none, or ends earlier if it waits, or has no room even if
-    no other job starts.
+    Every job that waits starts in the place that it has or none, or ends earlier if it waits, or has no room on the
+    GPUs that ``close_needed`` leaves to it. Or it has none beside the jobs that start, and all of its kind together are
+    worth less than any one of those: then a round without one of them is worth less.
     """
     if problem.changeable:
         return False
-    candidates: Candidates | None = None
+    waiting = (job for job in range(problem.num_jobs) if job not in problem.running and job not in ahead.waits)
+    left = [job for job in waiting if not _has_its_place(problem, ahead, job)]
+    if not left:
+        return True
+    narrowed = close_needed(problem, ahead)
+    rivals = _with_room(State(narrowed), left)
+    if not rivals:
+        return True
+    if any(job in ahead.starts for job in rivals):
+        return False
+    value, beside = problem.options.value, State(narrowed)
+    for job, placement in ahead.starts.items():
+        beside.apply(Move(job, placement))
+    worth = sum(max(int(value[option]) for option in problem.options_of(job)) for job in rivals)
+    least = min((int(value[placement.option]) for placement in ahead.starts.values()), default=0)
+    return worth < least and not _with_room(beside, rivals)
+
+
+def _with_room(state: State, jobs: Sequence[int]) -> list[int]:
+    """Return the jobs that have room in ``state``, each by itself."""
+    candidates = Candidates(state, score_named("first_fit", state.problem))
     has_room: dict[int, bool] = {}
-    for job in range(problem.num_jobs):
-        if job in problem.running or job in ahead.waits or _has_its_place(problem, ahead, job):
-            continue
-        k = int(problem.job_class[job])
+    for job in jobs:
+        k = int(state.problem.job_class[job])
         if k not in has_room:
-            if candidates is None:
-                candidates = Candidates(State(problem), score_named("first_fit", problem))
             has_room[k] = only_way(candidates, job) != NO_ROOM
-        if has_room[k]:
-            return False
-    return True
+    return [job for job in jobs if has_room[int(state.problem.job_class[job])]]
 
 
 def _has_its_place(problem: Problem, ahead: LookaheadDecision, job: int) -> bool:

@@ -185,7 +185,12 @@ def run_time_there_ms(problem: Problem, job: int, placement: Placement, company:
     if alone is None:
         return None
     apart = path_excess(problem, placement, spread_of(problem, job))
-    return -(-alone * (1000 + apart + company) // 1000)
+    return slowed_ms(alone, apart + company)
+
+
+def slowed_ms(alone_ms: int, excess: int) -> int:
+    """Run time with an excess in thousandths, rounded up."""
+    return -(-alone_ms * (1000 + excess) // 1000)
 
 
 def company_of(state: State, job: int) -> int:
