@@ -2,10 +2,10 @@
 A small API server for tests: pods, nodes, leases and the like over HTTP, by the rules of Kubernetes that matter here.
 
 Kept: resource versions, one for every write of any object; merge patches with uid and resourceVersion as preconditions
-(409); lists in parts; watches with bookmarks, time-outs and a history that can be compacted (410); scheduling gates that
-are only removed; node affinity that only tightens, and only while the pod is gated; evictions with preconditions and
-disruption budgets (429); deletion with a grace period; dry refusals by a test's own rule. Left out: authentication,
-admission, other patch types, everything else.
+(409); lists in parts; watches with bookmarks, time-outs and a history that can be compacted (410); scheduling gates
+that are only removed; node affinity that only tightens, and only while the pod is gated; evictions with preconditions
+and disruption budgets (429); deletion with a grace period. Left out: authentication, admission, other patch types,
+everything else.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class KubernetesApi:
             return {"kind": "APIGroupList", "groups": groups}
         plural, namespace, name, sub = _parsed(path)
         if method == "GET" and plural is None:
-            version, plurals = GROUPS[path.split("/")[2]]
+            _, plurals = GROUPS[path.split("/")[2]]
             return {"kind": "APIResourceList", "resources": [{"name": p, "kind": KINDS[p]} for p in plurals]}
         assert plural is not None
         if method == "GET" and not name:

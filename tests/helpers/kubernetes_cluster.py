@@ -58,8 +58,8 @@ class Cluster:
     A pod without gates is bound to a node that its required ``metadata.name`` allows and that has the GPUs; it runs at
     once. Pods that are being deleted go. A pod with an owner that goes, or fails, is made anew under another name,
     gated as it was. ``bindings``: UID -> the nodes to which the pod was bound: more than one would be a double start.
-    ``refusing``: Nodes whose kubelet admits no pod. ``blind``: Nodes that kube-scheduler does not use. ``dies_after``:
-    Turns that a pod needs to end; a large number keeps it.
+    ``refusing``: Nodes whose kubelet admits no pod. ``blind``: Nodes that kube-scheduler does not use. ``holds``:
+    Names of pods that never end once they are being deleted.
     """
 
     def __init__(self, api: KubernetesApi) -> None:
@@ -68,7 +68,6 @@ class Cluster:
         self.refusing: set[str] = set()
         self.blind: set[str] = set()
         self.holds: set[str] = set()
-        """Names of pods whose end takes for ever."""
         self.templates: dict[str, Object] = {}
         self.stop = threading.Event()
         self._numbers = itertools.count()
@@ -130,7 +129,7 @@ class Cluster:
         self._anew(found)
 
     def _gone(self, found: Object) -> None:
-        if found["status"]["phase"] not in ("Failed", "Succeeded"):
+        if found["kind"] == "Pod" and found["status"]["phase"] not in ("Failed", "Succeeded"):
             self._anew(found)
 
     def _anew(self, found: Object) -> None:

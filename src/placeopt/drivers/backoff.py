@@ -1,24 +1,39 @@
-"""Waiting times that double with every failure in a row, up to a bound."""
+"""Growing, bounded pauses for what fails again and again: nodes that refuse jobs, jobs that do not start, a server."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Generic, TypeVar
 
-class Backoff:
-    """
-    Seconds to wait after the n-th failure in a row: ``first_s`` times 2^(n-1), at most ``most_s``.
+K = TypeVar("K", bound=Hashable)
+DOUBLINGS_MAX = 16
 
-    A success ends the row.
-    """
 
-    def __init__(self, first_s: float, most_s: float) -> None:
-        self._first_s, self._most_s = first_s, most_s
-        self._failures = 0
+def pause_s(failures: int, first_s: float, longest_s: float) -> float:
+    """Return ``first_s`` after the first failure, twice as long after each further one, at most ``longest_s``."""
+    return min(longest_s, first_s * 2.0 ** min(max(0, failures - 1), DOUBLINGS_MAX))
 
-    def failed(self) -> float:
-        """Note a failure, and return how many seconds to wait."""
-        self._failures += 1
-        return min(self._most_s, self._first_s * 2.0 ** min(self._failures - 1, 60))
 
-    def succeeded(self) -> None:
-        """Note a success."""
-        self._failures = 0
+class Backoff(Generic[K]):
+    """Who is left alone until when; a success clears it."""
+
+    def __init__(self, first_s: float, longest_s: float) -> None:
+        self._first_s, self._longest_s = first_s, longest_s
+        self._failed: dict[K, tuple[int, float]] = {}
+
+    def fail(self, key: K, now_s: float) -> float:
+        """Count a failure and return until when to leave the key alone; failures during a pause count once."""
+        failures, until = self._failed.get(key, (0, 0.0))
+        if now_s < until:
+            return until
+        until = now_s + pause_s(failures + 1, self._first_s, self._longest_s)
+        self._failed[key] = failures + 1, until
+        return until
+
+    def succeed(self, key: K) -> None:
+        """Forget the failures of a key."""
+        self._failed.pop(key, None)
+
+    def paused(self, now_s: float) -> frozenset[K]:
+        """Return the keys that are left alone now."""
+        return frozenset(key for key, (_, until) in self._failed.items() if now_s < until)

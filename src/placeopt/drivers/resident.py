@@ -9,6 +9,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.live_cluster.changes import changes_between
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement, Plan
+from placeopt.solving.bounds import relative_gap
 
 
 def follow(engine: Engine, after: Instance, *, loaded: bool) -> None:
@@ -86,3 +87,8 @@ def plan_digest(plan: Plan) -> str:
     """Return 16 hexadecimal digits of SHA-256 over what a plan places."""
     text = "\n".join(placement.model_dump_json() for placement in plan.placements)
     return sha256(text.encode()).hexdigest()[:16]
+
+
+def value_gap(plan: Plan) -> float | None:
+    """Return by what share of the proven bound a plan's value may be below the best one; None without a bound."""
+    return relative_gap(plan.levels[0].objective, plan.levels[0].bound)

@@ -10,6 +10,9 @@ from placeopt.readable import number, percent
 
 HEADER = "time      waiting  running   placed  started  evicted  refused     gap  seconds  note"
 
+MOST_NOTES = 10
+"""Lines under a round; the rest is counted. JSON has all."""
+
 
 @dataclass
 class RoundReport:
@@ -48,7 +51,10 @@ class RoundReport:
             return first
         if len(self.notes) == 1 and len(first) + 2 + len(self.notes[0]) <= 100:
             return f"{first}  {self.notes[0]}"
-        return "\n".join([first, *(_cut(f"          {note}") for note in self.notes)])
+        shown = self.notes if len(self.notes) <= MOST_NOTES else self.notes[: MOST_NOTES - 1]
+        if len(shown) < len(self.notes):
+            shown = [*shown, f"and {len(self.notes) - len(shown)} more"]
+        return "\n".join([first, *(_cut(f"          {note}") for note in shown)])
 
     def json(self) -> str:
         """Return it as one line of JSON."""

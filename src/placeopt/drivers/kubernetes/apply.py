@@ -13,7 +13,7 @@ from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.starts import start_pods
 from placeopt.drivers.round_line import RoundReport
-from placeopt.model import Instance
+from placeopt.model import Instance, Job
 
 EVICTED_S = 30.0
 """Seconds for which an accepted eviction is remembered; the deletion shows in the pod long before."""
@@ -33,22 +33,37 @@ class Applier:
         self._calls, self._outcomes = calls, outcomes
         self._max_actions, self._may_act = max_actions, may_act
         self._evicted: dict[str, float] = {}
-        self._refused: dict[str, tuple[Backoff, float]] = {}
+        self._refused: Backoff[str] = Backoff(FIRST_S, MOST_S)
 
     def evicted(self, now: float) -> Collection[str]:
         """Return the UIDs of pods whose eviction was accepted lately."""
         self._evicted = {uid: at for uid, at in self._evicted.items() if now - at < EVICTED_S}
         return self._evicted.keys()
 
-    def without_refused_victims(self, instance: Instance, now: float) -> Instance:
-        """Return a round in which jobs whose eviction was refused lately stay as they are."""
-        closed = {job for job, (_, until) in self._refused.items() if now < until}
-        if not closed & {held.job for held in instance.running}:
+    def with_changeable_jobs(self, instance: Instance, now: float) -> Instance:
+        """
+        Return a round in which only jobs that can be evicted may be changed.
+
+        Those are jobs all of whose pods something makes anew, and whose eviction was not refused lately.
+        """
+        refused = self._refused.paused(now)
+        jobs = {job.id: job for job in instance.jobs}
+        fixed = {
+            held.job
+            for held in instance.running
+            if (held.movable or held.shrinkable or held.preemptible)
+            and (held.job in refused or not self._comes_again(jobs[held.job]))
+        }
+        if not fixed:
             return instance
         running = tuple(
-            held.model_copy(update=UNCHANGEABLE) if held.job in closed else held for held in instance.running
+            held.model_copy(update=UNCHANGEABLE) if held.job in fixed else held for held in instance.running
         )
         return instance.model_copy(update={"running": running})
+
+    def _comes_again(self, job: Job) -> bool:
+        pods = [self._pod(worker.name, worker.id) for worker in job.origin.workers] if job.origin is not None else []
+        return bool(pods) and all(pod is not None and has_controller(pod) for pod in pods)
 
     def apply(self, actions: Sequence[Action], leaving: Collection[str], report: RoundReport) -> None:
         """
@@ -98,16 +113,15 @@ class Applier:
             pod = self._pod(part.origin.name, part.origin.id) if part.origin is not None else None
             if pod is None:
                 continue
-            why = self._calls.evict(pod) if has_controller(pod) else "it has no controller, so nothing makes it anew"
+            why = self._calls.evict(pod)
             if why is not None:
-                backoff, _ = self._refused.get(action.job, (Backoff(FIRST_S, MOST_S), 0.0))
-                self._refused[action.job] = backoff, now + backoff.failed()
+                self._refused.fail(action.job, now)
                 report.refused += 1
                 report.notes.append(f"{action.job} stays: {why}")
                 return
             self._evicted[pod["metadata"]["uid"]] = now
             report.evicted += 1
-        self._refused.pop(action.job, None)
+        self._refused.succeed(action.job)
 
     def _pod(self, name: str, uid: str | None) -> Object | None:
         namespace, _, own = name.partition("/")

@@ -10,8 +10,8 @@ from placeopt.drivers.kubernetes.kinds import NODES, PODS, watched_kinds
 from placeopt.drivers.kubernetes.object_store import ObjectStore
 from placeopt.errors import PlaceoptError
 
-LIST_S = 60.0
-"""Seconds for which the first lists are waited for at a time."""
+LIST_S = 5.0
+"""Seconds for which one turn waits for the first lists."""
 
 
 class ClusterMirror:

@@ -8,7 +8,8 @@ import uuid
 from dataclasses import dataclass
 
 from placeopt.actions import plan_actions
-from placeopt.drivers.kubernetes.api import Api, Object, Unreachable
+from placeopt.drivers.backoff import Backoff
+from placeopt.drivers.kubernetes.api import Api, ApiFault, Object, Unreachable
 from placeopt.drivers.kubernetes.apply import Applier
 from placeopt.drivers.kubernetes.cluster_mirror import ClusterMirror
 from placeopt.drivers.kubernetes.gang_size import gang_without_size
@@ -17,18 +18,22 @@ from placeopt.drivers.kubernetes.observe import Observed, Settling, observe, usa
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted
-from placeopt.drivers.node_backoff import NodeBackoff
-from placeopt.drivers.resident import decide, follow, plan_digest
+from placeopt.drivers.resident import decide, follow, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.kubernetes.snapshot import GPU
 from placeopt.formats.snapshots import read_kubernetes
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
+from placeopt.model.policy import Changes
 
 SOLVE_SHARE = 0.6
 """Share of an interval within which a round is read and decided; the rest is for its actions."""
 LEAST_SOLVE_S = 0.2
+NODE_FIRST_S, NODE_MOST_S = 30.0, 1800.0
+"""For how long a node that refused a pod is closed."""
+CHANGES = Changes(moves_max=100, preemptions_max=100, move_price=1000, preemption_price=1000)
+"""What a round may do to running jobs that allow it; each change must gain more than a GPU of priority 0 is worth."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,13 @@ class Driver:
         How.
     stop
         Ends threads, a solve, and a turn between two actions.
+
+    Attributes
+    ----------
     lease
         Held while it acts; None where no other driver can be.
+    mirror
+        The cluster's objects.
 
     Raises
     ------
@@ -73,17 +83,17 @@ class Driver:
         If the API server cannot be asked which kinds it has.
     """
 
-    def __init__(
-        self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event, lease: Lease | None = None
-    ) -> None:
-        self._engine, self._options, self._stop, self._lease = engine, options, stop, lease
-        self._mirror = ClusterMirror(api, stop)
-        self._calls = PodCalls(api, self._mirror.pods)
+    def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
+        self._engine, self._options, self._stop = engine, options, stop
+        self.lease: Lease | None = None
+        self.mirror = ClusterMirror(api, stop)
+        self._calls = PodCalls(api, self.mirror.pods)
         self._outcomes = OutcomeWatch(options.bind_s)
-        self._nodes = NodeBackoff()
+        self._nodes: Backoff[str] = Backoff(NODE_FIRST_S, NODE_MOST_S)
         self._settling = Settling(options.settle_s, self._gang)
         self._applier = Applier(self._calls, self._outcomes, options.max_actions, self._may_act)
         self._loaded = False
+        self._said: frozenset[str] = frozenset()
 
     def turn(self) -> RoundReport:
         """Do one turn and report it. What the server does not answer is left for the next turn."""
@@ -91,24 +101,24 @@ class Driver:
         report = RoundReport(time.time())
         try:
             self._turn(report, began)
-        except Unreachable as fault:
-            report.notes.insert(0, f"the API server does not answer: {fault}")
+        except (ApiFault, Unreachable) as fault:
+            report.notes.insert(0, f"the API server: {fault}")
         except (BadInput, Unsupported) as fault:
             report.notes.insert(0, f"no round: {fault}")
         report.seconds = time.monotonic() - began
         return report
 
     def _turn(self, report: RoundReport, began: float) -> None:
-        if not self._mirror.wait():
-            report.notes.append(f"waiting for the first lists: {self._mirror.fault or 'they are being read'}")
+        if not self.mirror.wait():
+            report.notes.append(f"waiting for the first lists: {self.mirror.fault or 'they are being read'}")
             return
-        if (fault := self._mirror.fault) is not None:
-            report.notes.append(f"the API server does not answer: {fault}")
+        if (fault := self.mirror.fault) is not None:
+            report.notes.append(f"the API server: {fault}")
             return
         if self._options.dry_run:
             report.notes.append("dry run")
         elif not self._may_act():
-            holder = self._lease.other if self._lease is not None else ""
+            holder = self.lease.other if self.lease is not None else ""
             report.notes.append(f"another driver is active: {holder}" if holder else "waiting for the Lease")
             return
         else:
@@ -118,6 +128,7 @@ class Driver:
         self._loaded = True
         running = len(instance.running)
         report.running, report.waiting = running, len(instance.jobs) - running
+        report.notes += self._news(instance)
         if observed.others:
             report.notes.append(f"{observed.others} pods wait for others")
         if report.waiting and not self._stop.is_set():
@@ -126,28 +137,29 @@ class Driver:
 
     def _finish(self, report: RoundReport) -> None:
         """Finish or undo what earlier turns, perhaps of another process, left half done."""
-        pods, nodes = self._mirror.pods.objects, usable_nodes(self._mirror.nodes.objects)
+        pods, nodes = self.mirror.pods.objects, usable_nodes(self.mirror.nodes.objects)
         report.notes += finish_half_lifted(self._calls, pods, nodes, self._outcomes)
         now = time.monotonic()
-        outcomes, incomplete = self._outcomes.look(self._mirror.pods.objects, now)
+        outcomes, incomplete = self._outcomes.look(self.mirror.pods.objects, now)
+        for outcome in outcomes:
+            if outcome.result == "bound":
+                self._nodes.succeed(outcome.node)
         for outcome in outcomes:
             if outcome.result in ("refused", "unbound"):
-                seconds = self._nodes.refused(outcome.node, now)
+                seconds = self._nodes.fail(outcome.node, now) - now
                 name = outcome.pod["metadata"]["name"]
                 report.notes.append(f"{outcome.node} closed for {seconds:.0f} s: pod {name}: {outcome.why}")
-            elif outcome.result == "bound":
-                self._nodes.started(outcome.node)
         for pods_left in incomplete.values():
             report.notes += evict_incomplete(self._calls, pods_left)
 
     def _read(self) -> tuple[Observed, Instance]:
-        pods = self._mirror.pods.objects
+        pods = self.mirror.pods.objects
         now = time.monotonic()
         observed = observe(
-            self._mirror.nodes.objects,
+            self.mirror.nodes.objects,
             pods,
-            self._mirror.others,
-            closed=self._nodes.closed(now),
+            self.mirror.others,
+            closed=self._nodes.paused(now),
             evicted=self._applier.evicted(now),
             unsettled=self._settling.unsettled(pods, now),
             now_s=time.time(),
@@ -157,10 +169,12 @@ class Driver:
             resource=self._options.resource,
             previous=self._engine.snapshot if self._loaded else None,
         )
-        return observed, self._applier.without_refused_victims(instance, now)
+        policy = instance.policy.model_copy(update={"changes": CHANGES})
+        instance = instance.model_copy(update={"policy": policy})
+        return observed, self._applier.with_changeable_jobs(instance, now)
 
     def _carry_out(self, plan: Plan, observed: Observed, report: RoundReport) -> None:
-        report.round_id, report.plan, report.gap = uuid.uuid4().hex[:12], plan_digest(plan), plan.gap
+        report.round_id, report.plan, report.gap = uuid.uuid4().hex[:12], plan_digest(plan), value_gap(plan)
         running = {held.job for held in self._engine.snapshot.running}
         report.placed = sum(placement.job not in running for placement in plan.placements)
         actions = plan_actions(self._engine.snapshot, plan)
@@ -169,8 +183,15 @@ class Driver:
         else:
             self._applier.apply(actions, observed.leaving, report)
 
+    def _news(self, instance: Instance) -> list[str]:
+        """Return what the reader left out, drained or assumed, where it did not say so in the turn before."""
+        lines = instance.note.splitlines()[1:]
+        new = [line for line in lines if line not in self._said]
+        self._said = frozenset(lines)
+        return new
+
     def _may_act(self) -> bool:
-        return not self._stop.is_set() and (self._lease is None or self._lease.is_held)
+        return not self._stop.is_set() and (self.lease is None or self.lease.is_held)
 
     def _gang(self, pod: Object) -> str | None:
-        return gang_without_size(pod, self._mirror.groups)
+        return gang_without_size(pod, self.mirror.groups)

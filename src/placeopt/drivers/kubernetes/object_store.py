@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from placeopt.drivers.backoff import Backoff
+from placeopt.drivers.backoff import pause_s
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object, Unreachable
 from placeopt.drivers.kubernetes.kinds import Kind
 from placeopt.errors import PlaceoptError
@@ -31,6 +31,7 @@ class ObjectStore:
         self.kind = kind
         self.fault: PlaceoptError | None = None
         self.lists = 0
+        self._latest = 0
         self._api, self._stop = api, stop
         self._objects: dict[tuple[str, str], Object] = {}
         self._lock = threading.Lock()
@@ -57,9 +58,9 @@ class ObjectStore:
             return self._objects.get((namespace, name))
 
     def put(self, found: Object) -> None:
-        """Keep an object as the server returned it from a write, before the watch tells of it."""
+        """Keep an object as the server returned it from a write, unless the watch has told of a later version."""
         with self._lock:
-            self._objects[_key(found)] = _without_history(found)
+            self._keep(found)
 
     def drop(self, namespace: str, name: str) -> None:
         """Forget an object that the server no longer has."""
@@ -67,33 +68,34 @@ class ObjectStore:
             self._objects.pop((namespace, name), None)
 
     def _run(self) -> None:
-        backoff = Backoff(FIRST_WAIT_S, MOST_WAIT_S)
-        version = ""
+        version, failures = "", 0
         while not self._stop.is_set():
             try:
                 if not version:
                     version = self._list()
                 events = self._api.watch(self.kind.path, version)
                 self.fault = None
-                backoff.succeeded()
                 for event in events:
-                    version = self._take(event) or version
+                    version, failures = self._take(event) or version, 0
                     if self._stop.is_set():
                         return
+                failures = 0
             except ApiFault as fault:
                 version = ""
-                if fault.status != 410:  # of those, the list that follows at once is the remedy
+                failures += 1
+                if fault.status != 410:  # of those, the list that follows is the remedy
                     self.fault = fault
-                    self._stop.wait(backoff.failed())
             except Unreachable as fault:
                 self.fault = fault
-                self._stop.wait(backoff.failed())
+                failures += 1
+            if failures:
+                self._stop.wait(pause_s(failures, FIRST_WAIT_S, MOST_WAIT_S))
 
     def _list(self) -> str:
         items, version = self._api.list_all(self.kind.path)
         fresh = {_key(item): _without_history({"kind": self.kind.name, **item}) for item in items}
         with self._lock:
-            self._objects = fresh
+            self._objects, self._latest = fresh, int(version) if version.isdecimal() else 0
         self.lists += 1
         self._listed.set()
         return version
@@ -108,12 +110,29 @@ class ObjectStore:
             if event["type"] == "DELETED":
                 self._objects.pop(_key(found), None)
             else:
-                self._objects[_key(found)] = _without_history({"kind": self.kind.name, **found})
+                self._keep({"kind": self.kind.name, **found})
+            self._latest = max(self._latest, _number(found))
         return version
+
+    def _keep(self, found: Object) -> None:
+        """Keep an object unless a later version, or its deletion, is known; the lock is held."""
+        known = self._objects.get(_key(found))
+        if _number(found) >= (self._latest if known is None else _number(known)):
+            self._objects[_key(found)] = _without_history(found)
 
 
 def _key(found: Object) -> tuple[str, str]:
     return found["metadata"].get("namespace", ""), found["metadata"]["name"]
+
+
+def _number(found: Object) -> int:
+    """
+    Return the resource version as a number; versions of a server can be compared so (Kubernetes enhancement 5504).
+
+    Where a server has others, all are 0: whatever comes last is kept.
+    """
+    text = str(found["metadata"].get("resourceVersion") or "")
+    return int(text) if text.isdecimal() else 0
 
 
 def _without_history(found: Object) -> Object:
