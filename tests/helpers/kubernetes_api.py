@@ -10,6 +10,7 @@ everything else.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import json
@@ -58,9 +59,12 @@ class KubernetesApi:
     """
     The server's state, and the calls by which a test changes it; a context manager that serves it on a port.
 
+    Objects that it returns are not to be changed: a write makes a new one.
+
     ``before``: Called with method, path and body before every write; may raise a `Refusal`, change other objects, or
     raise `ConnectionResetError`, which ends the connection without an answer. ``after``: Called likewise when the write
-    is done, before it is answered. ``writes``: Every write that was accepted.
+    is done, before it is answered. ``writes``: Every write that was accepted. ``requests``: Verb, group and resource of
+    every request about objects, as rules of a role name them.
     """
 
     def __init__(self) -> None:
@@ -74,6 +78,7 @@ class KubernetesApi:
         self.before: Callable[[str, str, Any], None] = lambda method, path, body: None
         self.after: Callable[[str, str, Any], None] = lambda method, path, body: None
         self.writes: list[tuple[str, str, Any]] = []
+        self.requests: set[tuple[str, str, str]] = set()
         self.lists = 0
         self.deleted: Callable[[Object], None] = lambda found: None
         self.watch_epoch = 0
@@ -116,12 +121,11 @@ class KubernetesApi:
 
     def get(self, plural: str, name: str, namespace: str | None = None) -> Object | None:
         with self.lock:
-            found = self.objects.get((plural, self._namespace(plural, namespace), name))
-            return None if found is None else copy.deepcopy(found)
+            return self.objects.get((plural, self._namespace(plural, namespace), name))
 
     def all(self, plural: str) -> list[Object]:
         with self.lock:
-            return [copy.deepcopy(found) for key, found in sorted(self.objects.items()) if key[0] == plural]
+            return [found for key, found in sorted(self.objects.items()) if key[0] == plural]
 
     def change(self, plural: str, name: str, change: Callable[[Object], None], namespace: str | None = None) -> None:
         """Change an object past all rules, as a status update or another writer does."""
@@ -173,11 +177,11 @@ class KubernetesApi:
         found["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = found
         self._note(event, key, found)
-        return copy.deepcopy(found)
+        return found
 
     def _note(self, event: str, key: tuple[str, str, str], found: Object) -> None:
         with self.changed:
-            self.events.append((self.version, key[0], event, copy.deepcopy(found)))
+            self.events.append((self.version, key[0], event, found))
             self.changed.notify_all()
 
     # Requests.
@@ -207,7 +211,7 @@ class KubernetesApi:
             with self.lock:
                 if key not in self.objects:
                     raise Refusal(404, "NotFound", f"{plural} {name!r} not found")
-                return copy.deepcopy(self.objects[key])
+                return self.objects[key]
         self.before(method, path, body)
         with self.lock:
             if method == "POST" and sub == "eviction":
@@ -366,6 +370,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
+        self._note_request(url.path, watch=query.get("watch") == "true")
         try:
             if query.get("watch") == "true":
                 self._watch(_parsed(url.path)[0], query)
@@ -381,7 +386,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(data)
+
+    def _note_request(self, path: str, *, watch: bool) -> None:
+        plural, _, name, sub = _parsed(path)
+        if path == "/apis" or plural is None:
+            return
+        verbs = {"GET": "get" if name else "list", "POST": "create", "PUT": "update", "PATCH": "patch"}
+        group = path.split("/")[2] if path.startswith("/apis/") else ""
+        self.api.requests.add(("watch" if watch else verbs[self.command], group, f"{plural}/{sub}" if sub else plural))
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _do  # noqa: N815
 

@@ -30,8 +30,7 @@ from placeopt.model.policy import Changes
 SOLVE_SHARE = 0.6
 """Share of an interval within which a round is read and decided; the rest is for its actions."""
 LEAST_SOLVE_S = 0.2
-NODE_FIRST_S, NODE_MOST_S = 30.0, 1800.0
-"""For how long a node that refused a pod is closed."""
+NODE_CLOSED_MOST_S = 1800.0
 CHANGES = Changes(moves_max=100, preemptions_max=100, move_price=1000, preemption_price=1000)
 """What a round may do to running jobs that allow it; each change must gain more than a GPU of priority 0 is worth."""
 
@@ -44,7 +43,7 @@ class DriverOptions:
     ``every_s``: Seconds from the beginning of one turn to that of the next. ``max_actions``: Most actions of one turn.
     ``dry_run``: Decide, and write nothing. ``resource``: The extended resource that counts GPUs. ``settle_s``: How long
     a gang that does not state its size must be without new pods. ``bind_s``: How long a started pod may be without a
-    node.
+    node. ``node_closed_s``: How long a node that refused a pod is closed; twice as long at each further time.
     """
 
     every_s: float = 15.0
@@ -53,6 +52,7 @@ class DriverOptions:
     resource: str = GPU
     settle_s: float = 10.0
     bind_s: float = 60.0
+    node_closed_s: float = 30.0
 
 
 class Driver:
@@ -89,7 +89,7 @@ class Driver:
         self.mirror = ClusterMirror(api, stop)
         self._calls = PodCalls(api, self.mirror.pods)
         self._outcomes = OutcomeWatch(options.bind_s)
-        self._nodes: Backoff[str] = Backoff(NODE_FIRST_S, NODE_MOST_S)
+        self._nodes: Backoff[str] = Backoff(options.node_closed_s, NODE_CLOSED_MOST_S)
         self._settling = Settling(options.settle_s, self._gang)
         self._applier = Applier(self._calls, self._outcomes, options.max_actions, self._may_act)
         self._loaded = False
