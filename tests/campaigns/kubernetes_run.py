@@ -53,7 +53,7 @@ def report(found: dict[int, tuple[Findings, float]], arguments: argparse.Namespa
         "",
         f"`python tests/campaigns/kubernetes_run.py --seeds {arguments.seeds} --pods {arguments.pods} "
         f"--nodes {arguments.nodes}`: the API server is that of the tests; no real one was there. Two drivers with a "
-        "Lease of 1 s take turns; it is taken away, they end and begin anew. An action is the start of a pod or a gang; "
+        "Lease of 1 s take turns; it is taken away, they end and begin anew. An action starts a pod or a gang; "
         "undone: not all gates of a gang could be lifted, and the pods that were lifted were evicted. Faults: a gate "
         "lifted twice, a pod bound twice, a gang that stayed half lifted, a pod that never ran to its end. Seconds of "
         "wall time hold the server and everything around it, on a machine that others used.",

@@ -361,6 +361,7 @@ def _now() -> str:
 class _Handler(BaseHTTPRequestHandler):
     api: KubernetesApi
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *args: object) -> None:
         pass

@@ -27,7 +27,7 @@ LWS = "leaderworkerset.sigs.k8s.io/"
 SIZES = ((1, 1), (1, 2), (1, 4), (2, 2), (3, 4), (4, 8), (8, 1), (1, 8))
 """Pods of a job, and GPUs of each."""
 RUNS_S = 0.4
-PATIENCE_S = 240.0
+MOST_TURNS = 5000
 
 
 @dataclass
@@ -71,13 +71,14 @@ class Storm:
             self.api.before, self.api.after = self._before, self._after
             drivers = [_Connected(self) for _ in range(2)]
             try:
-                while time.monotonic() - began < PATIENCE_S:
+                while self.found.turns < MOST_TURNS:
                     if jobs:
                         for _ in range(max(1, len(jobs) // 10)):
                             if jobs:
                                 self._submit(jobs.pop())
-                    self._calm = self.found.ended > self._pods // 2
-                    if not self._calm:
+                    if self.found.ended > self._pods // 2:
+                        self._calm_down()
+                    else:
                         self._event(drivers)
                     for one in drivers:
                         one.turn()
@@ -185,6 +186,14 @@ class Storm:
             if gated:
                 self.found.events["waiting pod deleted"] += 1
                 self._remove_pod(self._draw.choice(gated))
+
+    def _calm_down(self) -> None:
+        self._calm = True
+        self.cluster.refusing = set()
+        names = {found["metadata"]["name"] for found in self.api.all("nodes")}
+        for i in range(self._num_nodes):
+            if f"n{i}" not in names:
+                self.api.add("nodes", node(f"n{i}"))
 
     def _wait_gated(self, name: str) -> bool:
         found = self.api.get("pods", name)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.options import AsJson, expect
+from placeopt.cli.files import read_policy
+from placeopt.cli.options import AsJson, PolicyChoice, expect
 from placeopt.cli.output import ExitCode, write_out
 from placeopt.cli.progress import Interruption
 
@@ -33,6 +34,7 @@ def run(
     resource: Annotated[
         str, typer.Option(metavar="NAME", help="The extended resource that counts GPUs.")
     ] = "nvidia.com/gpu",
+    policy: PolicyChoice = None,
     as_json: AsJson = False,
 ) -> int:
     """
@@ -48,7 +50,7 @@ def run(
     from placeopt.drivers.round_line import HEADER
 
     expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS}")
-    options = DriverOptions(seconds_of("every", every), max_actions, dry_run, resource)
+    options = DriverOptions(seconds_of("every", every), max_actions, dry_run, resource, policy=read_policy(policy))
     api = Api(kubeconfig)
 
     def tell(report: RoundReport) -> None:

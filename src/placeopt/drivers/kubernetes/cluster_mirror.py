@@ -41,11 +41,6 @@ class ClusterMirror:
         listed = (found["metadata"] for found in self.others if found["kind"] == "PodGroup")
         return frozenset(f"{metadata.get('namespace', 'default')}/{metadata['name']}" for metadata in listed)
 
-    @property
-    def lists(self) -> int:
-        """How often all objects of some kind were listed."""
-        return sum(store.lists for store in self._stores)
-
     def wait(self, seconds: float = LIST_S) -> bool:
         """Wait for the first lists of all kinds; return whether they are there."""
         deadline = time.monotonic() + seconds

@@ -18,13 +18,13 @@ from placeopt.drivers.kubernetes.observe import Observed, Settling, observe, usa
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted
-from placeopt.drivers.resident import decide, follow, plan_digest, value_gap
+from placeopt.drivers.live_engine import decide, follow, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.kubernetes.snapshot import GPU
 from placeopt.formats.snapshots import read_kubernetes
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Plan
+from placeopt.model import Instance, Plan, Policy
 from placeopt.model.policy import Changes
 
 SOLVE_SHARE = 0.6
@@ -44,6 +44,7 @@ class DriverOptions:
     ``dry_run``: Decide, and write nothing. ``resource``: The extended resource that counts GPUs. ``settle_s``: How long
     a gang that does not state its size must be without new pods. ``bind_s``: How long a started pod may be without a
     node. ``node_closed_s``: How long a node that refused a pod is closed; twice as long at each further time.
+    ``policy``: Of the rounds; None: that of the reader, with `CHANGES`.
     """
 
     every_s: float = 15.0
@@ -53,6 +54,7 @@ class DriverOptions:
     settle_s: float = 10.0
     bind_s: float = 60.0
     node_closed_s: float = 30.0
+    policy: Policy | None = None
 
 
 class Driver:
@@ -149,7 +151,7 @@ class Driver:
                 seconds = self._nodes.fail(outcome.node, now) - now
                 name = outcome.pod["metadata"]["name"]
                 report.notes.append(f"{outcome.node} closed for {seconds:.0f} s: pod {name}: {outcome.why}")
-        for pods_left in incomplete.values():
+        for pods_left in incomplete:
             report.notes += evict_incomplete(self._calls, pods_left)
 
     def _read(self) -> tuple[Observed, Instance]:

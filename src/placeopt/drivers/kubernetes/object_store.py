@@ -23,14 +23,11 @@ class ObjectStore:
     ----------
     fault
         Why the store is not current, None while it is.
-    lists
-        How often all objects were listed.
     """
 
     def __init__(self, api: Api, kind: Kind, stop: threading.Event) -> None:
         self.kind = kind
         self.fault: PlaceoptError | None = None
-        self.lists = 0
         self._latest = 0
         self._api, self._stop = api, stop
         self._objects: dict[tuple[str, str], Object] = {}
@@ -96,7 +93,6 @@ class ObjectStore:
         fresh = {_key(item): _without_history({"kind": self.kind.name, **item}) for item in items}
         with self._lock:
             self._objects, self._latest = fresh, int(version) if version.isdecimal() else 0
-        self.lists += 1
         self._listed.set()
         return version
 

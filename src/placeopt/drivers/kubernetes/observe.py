@@ -18,6 +18,7 @@ from placeopt.drivers.kubernetes.marks import (
     mark_of,
     waits_for_placeopt,
 )
+from placeopt.drivers.kubernetes.patches import as_submitted
 
 LEAVING_S = 30.0
 """Seconds after its deadline for which a pod that is being deleted still counts as about to go."""
@@ -74,7 +75,9 @@ def observe(
         found.objects.append(_closed(node) if node["metadata"]["name"] in closed else node)
     found.objects += others
     for pod in pods:
-        node_name = bound_node(pod)
+        node_name, mark = bound_node(pod), mark_of(pod)
+        if mark is not None and not gates(pod):
+            pod = as_submitted(pod, mark)
         if node_name is not None:
             about_to_go = pod["metadata"].get("uid") in evicted or _is_about_to_go(pod, now_s)
             if about_to_go and not has_ended(pod):
@@ -88,7 +91,6 @@ def observe(
                 found.objects.append(_with_spec(pod, schedulingGates=None))
         elif is_lifted(pod):
             found.lifted += 1
-            mark = mark_of(pod)
             if mark is not None and mark.node in names:
                 found.objects.append(_with_spec(pod, nodeName=mark.node))
         elif not has_ended(pod) and not is_leaving(pod):

@@ -1,4 +1,4 @@
-"""What becomes of started pods: bound where planned, refused by their node, or bound by nobody in time."""
+"""What becomes of started pods: taken where planned, refused by their node, or bound by nobody in time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ class Outcome(NamedTuple):
 
     pod: Object
     result: Literal["bound", "elsewhere", "refused", "unbound", "gone"]
-    """``unbound``: kube-scheduler found no room on the planned node in time; ``gone``: deleted before it was bound."""
+    """``unbound``: kube-scheduler found no room on the planned node in time; ``gone``: deleted before it ran."""
     node: str
     """The planned node."""
     why: str = ""
-
-
-class Incomplete(NamedTuple):
-    """An action whose pods do not all run: which are there, and the outcomes that decided it."""
-
-    pods: list[Object]
-    outcomes: list[Outcome]
 
 
 @dataclass
@@ -40,7 +33,7 @@ class _Open:
 
 class OutcomeWatch:
     """
-    Follows every action from its start until all of its pods are bound or one is known not to be.
+    Follows every action from its start until kubelets have taken all of its pods, or one is known not to come.
 
     ``bind_s``: Seconds after which a pod without a node counts as refused. Actions of an earlier run of the driver are
     found by the marks of their pods, and their time begins when they are found.
@@ -51,11 +44,6 @@ class OutcomeWatch:
         self._open: dict[Key, _Open] = {}
         self._known: set[Key] = set()
 
-    @property
-    def open(self) -> frozenset[Key]:
-        """The actions that are followed."""
-        return frozenset(self._open)
-
     def started(self, action: Key, now: float) -> None:
         """Follow an action that was started."""
         self._known.add(action)
@@ -65,11 +53,11 @@ class OutcomeWatch:
         """No longer follow an action, because it was undone."""
         self._open.pop(action, None)
 
-    def look(self, pods: Sequence[Object], now: float) -> tuple[list[Outcome], dict[Key, Incomplete]]:
+    def look(self, pods: Sequence[Object], now: float) -> tuple[list[Outcome], list[list[Object]]]:
         """
-        Return the new outcomes, and the actions that cannot be completed, which are not followed any more.
+        Return the new outcomes, and the pods of each action that cannot be completed, which is not followed any more.
 
-        Actions all of whose pods are bound are not followed any more either. Half-lifted ones go on.
+        Actions all of whose pods run are not followed any more either. Half-lifted ones go on.
         """
         actions = by_action(pods)
         for action, members in actions.items():
@@ -78,17 +66,17 @@ class OutcomeWatch:
                 self.started(action, now)
         self._known &= actions.keys() | self._open.keys()
         outcomes: list[Outcome] = []
-        incomplete: dict[Key, Incomplete] = {}
+        incomplete: list[list[Object]] = []
         for action, state in list(self._open.items()):
             members = actions.get(action, [])
             if any(gates(pod) for pod in members):
                 continue
             new = [outcome for pod in members if (outcome := self._outcome(pod, state, now)) is not None]
             outcomes += new
-            bad = [outcome for outcome in new if outcome.result in ("refused", "unbound", "gone")]
+            bad = any(outcome.result in ("refused", "unbound", "gone") for outcome in new)
             size = max((mark.pods for pod in members if (mark := mark_of(pod)) is not None), default=0)
             if bad or len(members) < size or not members:
-                incomplete[action] = Incomplete(members, bad)
+                incomplete.append(members)
                 del self._open[action]
             elif len(state.done) >= len(members):
                 del self._open[action]
@@ -104,13 +92,13 @@ class OutcomeWatch:
         if status.get("phase") == "Failed" and not status.get("containerStatuses"):
             state.done.add(uid)  # no container ever began: the kubelet did not admit it
             return Outcome(pod, "refused", mark.node, f"{status.get('reason')}: {status.get('message')}")
-        if node is not None or has_ended(pod):
+        if has_ended(pod) or (node is not None and status.get("startTime")):  # the kubelet has taken it
             state.done.add(uid)
             return Outcome(pod, "bound" if node == mark.node else "elsewhere", mark.node, f"on {node}")
         if is_leaving(pod):
             state.done.add(uid)
-            return Outcome(pod, "gone", mark.node, "deleted before it was bound")
-        if now - state.since < self._bind_s:
+            return Outcome(pod, "gone", mark.node, "deleted before it ran")
+        if node is not None or now - state.since < self._bind_s:
             return None
         state.done.add(uid)
         return Outcome(pod, "unbound", mark.node, _scheduler_says(pod))

@@ -18,7 +18,7 @@ from placeopt.drivers.kubernetes.marks import (
     mark_of,
     waits_for_placeopt,
 )
-from placeopt.drivers.kubernetes.outcomes import Incomplete, OutcomeWatch
+from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.starts import lift_all, undo
 
@@ -58,21 +58,21 @@ def finish_half_lifted(
     return notes
 
 
-def evict_incomplete(calls: PodCalls, action: Incomplete) -> list[str]:
+def evict_incomplete(calls: PodCalls, pods: Sequence[Object]) -> list[str]:
     """
     Evict what is left of an action of which a pod does not run: it begins anew, on other nodes.
 
     A pod without a node is evicted only if none has been found for it meanwhile. Returns what was done.
     """
     notes = []
-    for pod in action.pods:
+    for pod in pods:
         if has_ended(pod) or is_leaving(pod):
             continue
         name = pod["metadata"]["name"]
         if not has_controller(pod):
             notes.append(f"{name} stays: it has no controller, so nothing makes it anew")
             continue
-        why = calls.evict(pod, this_version=bound_node(pod) is None and len(action.pods) == 1)
+        why = calls.evict(pod, this_version=bound_node(pod) is None and len(pods) == 1)
         if why is not None:
             notes.append(f"{name} stays: {why}")
     return notes

@@ -42,7 +42,7 @@ def run(api: Api, options: DriverOptions, stop: threading.Event, tell: Callable[
         If the API server refuses to say which kinds it has: no driver can run with these credentials.
     """
     lease = None
-    with Engine() as engine:
+    with Engine(options.policy) as engine:
         driver = _connected(api, engine, options, stop, tell)
         if driver is None:
             return
