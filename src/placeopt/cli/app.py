@@ -111,6 +111,11 @@ GROUPS = {
             Command("apply", "whatif", "placeopt whatif apply round.json --patch scenario.json --out changed.json"),
         ),
     ),
+    "kubernetes": Group(
+        "Drive a cluster of Kubernetes: place the pods that wait behind placeopt's scheduling gate.",
+        "placeopt kubernetes run --every 15s --dry-run",
+        (Command("run", "kubernetes", "placeopt kubernetes run --kubeconfig ~/.kube/config --every 15s"),),
+    ),
 }
 
 

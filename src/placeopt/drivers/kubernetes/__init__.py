@@ -1,0 +1,1 @@
+"""The driver of Kubernetes: scheduling gates are lifted for the nodes of a plan; kube-scheduler binds."""

@@ -1,0 +1,199 @@
+"""One turn of the driver: finish what is half done, look at outcomes, read, decide, act."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+
+from placeopt.actions import plan_actions
+from placeopt.drivers.backoff import Backoff
+from placeopt.drivers.kubernetes.api import Api, ApiFault, Object, Unreachable
+from placeopt.drivers.kubernetes.apply import Applier
+from placeopt.drivers.kubernetes.cluster_mirror import ClusterMirror
+from placeopt.drivers.kubernetes.gang_size import gang_without_size
+from placeopt.drivers.kubernetes.lease import Lease
+from placeopt.drivers.kubernetes.observe import Observed, Settling, observe, usable_nodes
+from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
+from placeopt.drivers.kubernetes.pods import PodCalls
+from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted
+from placeopt.drivers.live_engine import decide, follow, plan_digest, value_gap
+from placeopt.drivers.round_line import RoundReport
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.kubernetes.snapshot import GPU
+from placeopt.formats.snapshots import read_kubernetes
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Plan, Policy
+from placeopt.model.policy import Changes
+
+SOLVE_SHARE = 0.6
+"""Share of an interval within which a round is read and decided; the rest is for its actions."""
+LEAST_SOLVE_S = 0.2
+NODE_CLOSED_MOST_S = 1800.0
+CHANGES = Changes(moves_max=100, preemptions_max=100, move_price=1000, preemption_price=1000)
+"""What a round may do to running jobs that allow it; each change must gain more than a GPU of priority 0 is worth."""
+
+
+@dataclass(frozen=True)
+class DriverOptions:
+    """
+    How to drive a cluster.
+
+    ``every_s``: Seconds from the beginning of one turn to that of the next. ``max_actions``: Most actions of one turn.
+    ``dry_run``: Decide, and write nothing. ``resource``: The extended resource that counts GPUs. ``settle_s``: How long
+    a gang that does not state its size must be without new pods. ``bind_s``: How long a started pod may be without a
+    node. ``node_closed_s``: How long a node that refused a pod is closed; twice as long at each further time.
+    ``policy``: Of the rounds; None: that of the reader, with `CHANGES`.
+    """
+
+    every_s: float = 15.0
+    max_actions: int = 500
+    dry_run: bool = False
+    resource: str = GPU
+    settle_s: float = 10.0
+    bind_s: float = 60.0
+    node_closed_s: float = 30.0
+    policy: Policy | None = None
+
+
+class Driver:
+    """
+    Carries placeopt's rounds out in one cluster.
+
+    Parameters
+    ----------
+    api
+        The cluster.
+    engine
+        Solves the rounds; the driver loads it, its caller closes it.
+    options
+        How.
+    stop
+        Ends threads, a solve, and a turn between two actions.
+
+    Attributes
+    ----------
+    lease
+        Held while it acts; None where no other driver can be.
+    mirror
+        The cluster's objects.
+
+    Raises
+    ------
+    Unreachable, ApiFault
+        If the API server cannot be asked which kinds it has.
+    """
+
+    def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
+        self._engine, self._options, self._stop = engine, options, stop
+        self.lease: Lease | None = None
+        self.mirror = ClusterMirror(api, stop)
+        self._calls = PodCalls(api, self.mirror.pods)
+        self._outcomes = OutcomeWatch(options.bind_s)
+        self._nodes: Backoff[str] = Backoff(options.node_closed_s, NODE_CLOSED_MOST_S)
+        self._settling = Settling(options.settle_s, self._gang)
+        self._applier = Applier(self._calls, self._outcomes, options.max_actions, self._may_act)
+        self._loaded = False
+        self._said: frozenset[str] = frozenset()
+
+    def turn(self) -> RoundReport:
+        """Do one turn and report it. What the server does not answer is left for the next turn."""
+        began = time.monotonic()
+        report = RoundReport(time.time())
+        try:
+            self._turn(report, began)
+        except (ApiFault, Unreachable) as fault:
+            report.notes.insert(0, f"the API server: {fault}")
+        except (BadInput, Unsupported) as fault:
+            report.notes.insert(0, f"no round: {fault}")
+        report.seconds = time.monotonic() - began
+        return report
+
+    def _turn(self, report: RoundReport, began: float) -> None:
+        if not self.mirror.wait():
+            report.notes.append(f"waiting for the first lists: {self.mirror.fault or 'they are being read'}")
+            return
+        if (fault := self.mirror.fault) is not None:
+            report.notes.append(f"the API server: {fault}")
+            return
+        if self._options.dry_run:
+            report.notes.append("dry run")
+        elif not self._may_act():
+            holder = self.lease.other if self.lease is not None else ""
+            report.notes.append(f"another driver is active: {holder}" if holder else "waiting for the Lease")
+            return
+        else:
+            self._finish(report)
+        observed, instance = self._read()
+        follow(self._engine, instance, loaded=self._loaded)
+        self._loaded = True
+        running = len(instance.running)
+        report.running, report.waiting = running, len(instance.jobs) - running
+        report.notes += self._news(instance)
+        if observed.others:
+            report.notes.append(f"{observed.others} pods wait for others")
+        if report.waiting and not self._stop.is_set():
+            limit = max(LEAST_SOLVE_S, SOLVE_SHARE * self._options.every_s - (time.monotonic() - began))
+            self._carry_out(decide(self._engine, limit, self._stop), observed, report)
+
+    def _finish(self, report: RoundReport) -> None:
+        """Finish or undo what earlier turns, perhaps of another process, left half done."""
+        pods, nodes = self.mirror.pods.objects, usable_nodes(self.mirror.nodes.objects)
+        report.notes += finish_half_lifted(self._calls, pods, nodes, self._outcomes)
+        now = time.monotonic()
+        outcomes, incomplete = self._outcomes.look(self.mirror.pods.objects, now)
+        for outcome in outcomes:
+            if outcome.result == "bound":
+                self._nodes.succeed(outcome.node)
+        for outcome in outcomes:
+            if outcome.result in ("refused", "unbound"):
+                seconds = self._nodes.fail(outcome.node, now) - now
+                name = outcome.pod["metadata"]["name"]
+                report.notes.append(f"{outcome.node} closed for {seconds:.0f} s: pod {name}: {outcome.why}")
+        for pods_left in incomplete:
+            report.notes += evict_incomplete(self._calls, pods_left)
+
+    def _read(self) -> tuple[Observed, Instance]:
+        pods = self.mirror.pods.objects
+        now = time.monotonic()
+        observed = observe(
+            self.mirror.nodes.objects,
+            pods,
+            self.mirror.others,
+            closed=self._nodes.paused(now),
+            evicted=self._applier.evicted(now),
+            unsettled=self._settling.unsettled(pods, now),
+            now_s=time.time(),
+        )
+        instance = read_kubernetes(
+            {"kind": "List", "items": observed.objects},
+            resource=self._options.resource,
+            previous=self._engine.snapshot if self._loaded else None,
+        )
+        policy = instance.policy.model_copy(update={"changes": CHANGES})
+        instance = instance.model_copy(update={"policy": policy})
+        return observed, self._applier.with_changeable_jobs(instance, now)
+
+    def _carry_out(self, plan: Plan, observed: Observed, report: RoundReport) -> None:
+        report.round_id, report.plan, report.gap = uuid.uuid4().hex[:12], plan_digest(plan), value_gap(plan)
+        running = {held.job for held in self._engine.snapshot.running}
+        report.placed = sum(placement.job not in running for placement in plan.placements)
+        actions = plan_actions(self._engine.snapshot, plan)
+        if self._options.dry_run:
+            report.notes += [f"would {action.do} {action.job}" for action in actions]
+        else:
+            self._applier.apply(actions, observed.leaving, report)
+
+    def _news(self, instance: Instance) -> list[str]:
+        """Return what the reader left out, drained or assumed, where it did not say so in the turn before."""
+        lines = instance.note.splitlines()[1:]
+        new = [line for line in lines if line not in self._said]
+        self._said = frozenset(lines)
+        return new
+
+    def _may_act(self) -> bool:
+        return not self._stop.is_set() and (self.lease is None or self.lease.is_held)
+
+    def _gang(self, pod: Object) -> str | None:
+        return gang_without_size(pod, self.mirror.groups)

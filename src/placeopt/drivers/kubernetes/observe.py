@@ -1,0 +1,157 @@
+"""The objects of a cluster as the round has to see them: what placeopt may place waits, what it promised is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from placeopt.drivers.kubernetes.api import Object
+from placeopt.drivers.kubernetes.marks import (
+    GATE,
+    bound_node,
+    gates,
+    has_ended,
+    is_leaving,
+    is_lifted,
+    mark_of,
+    waits_for_placeopt,
+)
+from placeopt.drivers.kubernetes.patches import as_submitted
+
+LEAVING_S = 30.0
+"""Seconds after its deadline for which a pod that is being deleted still counts as about to go."""
+
+
+@dataclass
+class Observed:
+    """
+    What a round is made of.
+
+    ``objects``: For the reader of Kubernetes' objects. ``leaving``: Nodes where pods are being deleted: their room
+    counts as free, and is not yet. ``lifted``: Number of pods whose gate is lifted and that have no node yet.
+    ``others``: Pods without a node that kube-scheduler places, or that wait behind other gates. ``unsettled``: Pods of
+    gangs that may still be in the making.
+    """
+
+    objects: list[Object]
+    leaving: set[str] = field(default_factory=set)
+    lifted: int = 0
+    others: int = 0
+    unsettled: int = 0
+
+
+def observe(
+    nodes: Iterable[Object],
+    pods: Sequence[Object],
+    others: Iterable[Object],
+    *,
+    closed: Collection[str],
+    evicted: Collection[str],
+    unsettled: Collection[str],
+    now_s: float,
+) -> Observed:
+    """
+    Return the objects of a round.
+
+    Parameters
+    ----------
+    nodes, pods, others
+        As the API server has them.
+    closed
+        Nodes that are not to be used for now.
+    evicted
+        UIDs of pods whose eviction was accepted.
+    unsettled
+        UIDs of pods that are left out because their gang may lack pods.
+    now_s
+        Seconds since 1970.
+    """
+    names: set[str] = set()
+    found = Observed([])
+    for node in nodes:
+        names.add(node["metadata"]["name"])
+        found.objects.append(_closed(node) if node["metadata"]["name"] in closed else node)
+    found.objects += others
+    for pod in pods:
+        node_name, mark = bound_node(pod), mark_of(pod)
+        if mark is not None and not gates(pod):
+            pod = as_submitted(pod, mark)
+        if node_name is not None:
+            about_to_go = pod["metadata"].get("uid") in evicted or _is_about_to_go(pod, now_s)
+            if about_to_go and not has_ended(pod):
+                found.leaving.add(node_name)
+            else:
+                found.objects.append(pod)
+        elif waits_for_placeopt(pod):
+            if pod["metadata"]["uid"] in unsettled:
+                found.unsettled += 1
+            else:
+                found.objects.append(_with_spec(pod, schedulingGates=None))
+        elif is_lifted(pod):
+            found.lifted += 1
+            if mark is not None and mark.node in names:
+                found.objects.append(_with_spec(pod, nodeName=mark.node))
+        elif not has_ended(pod) and not is_leaving(pod):
+            found.others += 1
+            nominated = (pod.get("status") or {}).get("nominatedNodeName")
+            if nominated in names:
+                found.objects.append(_with_spec(pod, nodeName=nominated))
+            elif GATE in gates(pod):
+                found.objects.append(pod)
+    return found
+
+
+class Settling:
+    """
+    Which pods belong to gangs that may still be in the making.
+
+    Controllers create the pods of a gang one by one. Where a gang states how many it has, the reader waits for them;
+    elsewhere its newest pod must have been known for ``settle_s`` seconds.
+
+    ``gang_of``: The gang of a pod, None if it is alone or its gang states how many pods it has.
+    """
+
+    def __init__(self, settle_s: float, gang_of: Callable[[Object], str | None]) -> None:
+        self._settle_s, self._gang_of = settle_s, gang_of
+        self._first_seen: dict[str, float] = {}
+
+    def unsettled(self, pods: Iterable[Object], now: float) -> set[str]:
+        """Return the UIDs of pods that wait for the rest of their gang; ``now``: seconds of a clock of the caller."""
+        gangs: dict[str, list[str]] = {}
+        for pod in pods:
+            if waits_for_placeopt(pod) and (gang := self._gang_of(pod)) is not None:
+                gangs.setdefault(gang, []).append(pod["metadata"]["uid"])
+        known = {uid: self._first_seen.get(uid, now) for uids in gangs.values() for uid in uids}
+        self._first_seen = known
+        newest = {gang: max(known[uid] for uid in uids) for gang, uids in gangs.items()}
+        return {uid for gang, uids in gangs.items() if now - newest[gang] < self._settle_s for uid in uids}
+
+
+def usable_nodes(nodes: Iterable[Object]) -> set[str]:
+    """Return the names of the nodes that are ready and not cordoned."""
+    return {node["metadata"]["name"] for node in nodes if not node["spec"].get("unschedulable") and _is_ready(node)}
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
+
+
+def _is_about_to_go(pod: Object, now_s: float) -> bool:
+    """Return whether a pod is being deleted, and not overdue; ``deletionTimestamp`` is when it ought to be gone."""
+    text = pod["metadata"].get("deletionTimestamp")
+    if text is None:
+        return False
+    return now_s < datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() + LEAVING_S
+
+
+def _closed(node: Object) -> Object:
+    return {**node, "spec": {**(node.get("spec") or {}), "unschedulable": True}}
+
+
+def _with_spec(pod: Object, **fields: Any) -> Object:
+    """Return a copy of a pod with other fields in its spec; what is None goes."""
+    spec = {key: value for key, value in {**pod["spec"], **fields}.items() if value is not None}
+    return {**pod, "spec": spec}

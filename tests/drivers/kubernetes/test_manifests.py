@@ -1,0 +1,98 @@
+"""The manifests in docs/ are those that the client's models make, and give the driver the rights that it uses."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from drivers.conftest import Driven
+from helpers.kubernetes_api import KubernetesApi
+from helpers.kubernetes_cluster import Cluster, gang, node, pod
+from placeopt.drivers.kubernetes.api import Api
+from placeopt.drivers.kubernetes.kinds import CORE, OPTIONAL
+from placeopt.drivers.kubernetes.lease import Lease
+from placeopt.drivers.kubernetes.manifests import as_yaml, driver_manifests, extender_configuration
+
+MANIFESTS = Path(__file__).resolve().parents[3] / "docs" / "manifests"
+EXTENDER_FIELDS = {
+    "urlPrefix",
+    "filterVerb",
+    "preemptVerb",
+    "prioritizeVerb",
+    "weight",
+    "bindVerb",
+    "enableHTTPS",
+    "tlsConfig",
+    "httpTimeout",
+    "nodeCacheCapable",
+    "managedResources",
+    "ignorable",
+}
+"""Of ``Extender`` in config/v1/types.go of kubernetes/kube-scheduler at e87dbdd."""
+DOCUMENTED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  kubeconfig: /etc/kubernetes/scheduler.conf
+extenders:
+- urlPrefix: "http://127.0.0.1:32766/gpushare-scheduler"
+  filterVerb: filter
+  bindVerb: bind
+  enableHTTPS: false
+  nodeCacheCapable: true
+  managedResources:
+  - name: aliyun.com/gpu-mem
+    ignoredByScheduler: false
+  ignorable: false
+"""
+"""config/scheduler-policy-config-v1.28+.yaml of AliyunContainerService/gpushare-scheduler-extender (Apache-2.0)."""
+
+
+def granted() -> set[tuple[str, str, str]]:
+    rules = [rule for one in driver_manifests() if one["kind"] in ("ClusterRole", "Role") for rule in one["rules"]]
+    return {
+        (verb, group, resource)
+        for rule in rules
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "objects"), [("driver", driver_manifests()), ("kube-scheduler", [extender_configuration()])]
+)
+def test_docs_hold_what_the_models_make(name: str, objects: list[dict[str, object]]) -> None:
+    assert (MANIFESTS / f"{name}.yaml").read_text() == as_yaml(objects)
+
+
+def test_the_roles_grant_every_request_of_the_driver_and_little_more(
+    api: KubernetesApi, cluster: Cluster, connect: Callable[..., Driven], config: Path
+) -> None:
+    api.add("nodes", node("n0"))
+    cluster.submit(pod("a", 8), *gang("g", 2))
+    driven = connect(bind_s=0.0)
+    driven.driver.lease = lease = Lease(Api(str(config)), "placeopt", "me", threading.Event())
+    lease.renew()
+    lease.renew()
+    driven.turn()
+    api.before = lambda method, path, body: api.change("pods", "g-1.0", lambda found: None) if "g-1.0" in path else None
+    driven.turn()
+    driven.turn()
+    assert ("create", "", "pods/eviction") in api.requests
+    assert api.requests <= granted()
+    listed = {("get", "", kind.path.rpartition("/")[2]) for kind in CORE}
+    optional = {(verb, group, plural) for group, plural, _ in OPTIONAL for verb in ("get", "list", "watch")}
+    assert granted() - api.requests <= listed | optional | {("get", "", "pods")}
+
+
+def test_the_extenders_configuration_is_like_a_documented_one() -> None:
+    ours, theirs = extender_configuration(), yaml.safe_load(DOCUMENTED)
+    assert {key for key in theirs if key not in ours} == set()
+    own, other = ours["extenders"][0], theirs["extenders"][0]
+    assert set(other) <= set(own) <= EXTENDER_FIELDS
+    assert {key: type(value) for key, value in other.items()} == {key: type(own[key]) for key in other}
+    assert (ours["apiVersion"], ours["kind"]) == (theirs["apiVersion"], theirs["kind"])
+    assert set(own["managedResources"][0]) == set(other["managedResources"][0])

@@ -1,0 +1,84 @@
+"""The command: lines, JSON, the end by a signal, a server that is not there, wrong options."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from drivers.conftest import until
+from helpers.kubernetes_api import KubernetesApi
+from helpers.kubernetes_cluster import Cluster, node, pod
+from placeopt.cli.run import run
+from placeopt.drivers.round_line import HEADER, RoundReport
+
+COMMAND = [sys.executable, "-m", "placeopt.cli", "kubernetes", "run"]
+
+
+def test_until_a_signal_and_then_the_lease_is_free(api: KubernetesApi, cluster: Cluster, config: Path) -> None:
+    api.add("nodes", node("n0"))
+    cluster.submit(pod("a"))
+    command = [*COMMAND, "--kubeconfig", str(config), "--every", "1s", "--json"]
+    with cluster, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        until(lambda: any(p["status"]["phase"] == "Running" for p in api.all("pods")))
+        driver.send_signal(signal.SIGTERM)
+        out, err = driver.communicate(timeout=120)
+    assert driver.returncode == 143, err
+    reports = [json.loads(line) for line in out.splitlines()]
+    assert [report["started"] for report in reports if report["started"]] == [1]
+    found = api.get("leases", "placeopt", "placeopt")
+    assert found is not None
+    assert found["spec"]["holderIdentity"] == ""
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(api: KubernetesApi, cluster: Cluster, config: Path) -> None:
+    api.add("nodes", node("n0"))
+    cluster.submit(pod("a"))
+    command = [*COMMAND, "--kubeconfig", str(config), "--every", "1s", "--dry-run"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        lines = [driver.stdout.readline().rstrip() for _ in range(4)]
+        driver.send_signal(signal.SIGINT)
+        driver.communicate(timeout=120)
+    assert driver.returncode == 130
+    assert lines[0] == HEADER
+    assert "          would start default/a" in lines
+    assert not api.writes
+
+
+def test_a_server_that_is_not_there_is_waited_for(
+    tmp_path: Path, config: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = json.loads(config.read_text())
+    content["clusters"][0]["cluster"]["server"] = "http://127.0.0.1:1"
+    config.write_text(json.dumps(content))
+    threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert run(["kubernetes", "run", "--kubeconfig", str(config)]) == 130
+    assert "http://127.0.0.1:1 does not answer, next try in 1 s" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--every", "soon"], 2, "expected a time from 1s to 24h"),
+        (["--every", "0"], 2, "expected a time"),
+        (["--max-actions", "0"], 2, "expected 1 to"),
+        (["--kubeconfig", "/does/not/exist"], 3, "--kubeconfig names one"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["kubernetes", "run", *arguments]) == code
+    assert words in capsys.readouterr().err
+
+
+def test_lines_are_at_most_100_columns() -> None:
+    report = RoundReport(0.0, "r", "p", 12345, 12345, 12345, 12345, 12345, 12345, 5, 0.1234, 123.45)
+    assert len(report.line()) <= len(HEADER) <= 100
+    report.notes = ["x" * 200] * 30
+    assert max(map(len, report.line().splitlines())) == 100
+    assert report.line().splitlines()[-1].strip() == "and 21 more"
+    assert len(json.loads(report.json())["notes"]) == 30

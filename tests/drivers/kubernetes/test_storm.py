@@ -1,0 +1,15 @@
+"""Much goes wrong at once, for two drivers; `tests/campaigns/kubernetes_run.py` does the same with 500 pods."""
+
+from pathlib import Path
+
+import pytest
+
+from helpers.kubernetes_storm import Storm
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nothing_is_started_twice_and_gangs_start_whole(tmp_path: Path, seed: int) -> None:
+    found = Storm(tmp_path / "kubeconfig.json", seed, pods=50, nodes=10).run()
+    assert found.faults == []
+    assert found.ended == found.pods >= 50
+    assert sum(found.events.values()) > 10

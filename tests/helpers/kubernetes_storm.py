@@ -1,0 +1,303 @@
+"""
+A cluster in which much goes wrong while two drivers place gated pods, and what must hold all the same.
+
+Other writers change pods between reading and patching (409), answers are lost, the server is away, history is forgotten
+(410), nodes go and come back, a kubelet admits nothing, waiting pods are deleted, the Lease is taken away, drivers end
+and begin anew. Pods run for a while and end; gangs end together.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from helpers.kubernetes_api import KubernetesApi, Refusal
+from helpers.kubernetes_cluster import Cluster, gang, node, pod
+from placeopt import Engine
+from placeopt.drivers.kubernetes.api import Api, Unreachable
+from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
+from placeopt.drivers.kubernetes.lease import Lease
+
+LWS = "leaderworkerset.sigs.k8s.io/"
+SIZES = ((1, 1), (1, 2), (1, 4), (2, 2), (3, 4), (4, 8), (8, 1), (1, 8))
+"""Pods of a job, and GPUs of each."""
+RUNS_S = 0.4
+MOST_TURNS = 5000
+
+
+@dataclass
+class Findings:
+    """What happened, and what must not: ``faults`` is empty if all held."""
+
+    pods: int = 0
+    gangs: int = 0
+    ended: int = 0
+    turns: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    actions: int = 0
+    undone: int = 0
+    seconds: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+
+class Storm:
+    """One run; ``pods``: at least so many, in jobs of `SIZES`."""
+
+    def __init__(self, config: Path, seed: int, pods: int, nodes: int) -> None:
+        self._config, self._draw = config, random.Random(seed)
+        self._pods, self._num_nodes = pods, nodes
+        self.api = KubernetesApi()
+        self.cluster = Cluster(self.api)
+        self.found = Findings()
+        self._calm = False
+        self._removed: set[str] = set()
+        self._running_since: dict[str, float] = {}
+        self._lock = threading.RLock()
+        self._holders = 0
+
+    def run(self) -> Findings:
+        """Submit the jobs, let it storm until half of them have ended, and then until all have."""
+        began = time.monotonic()
+        with self.api, self.cluster:
+            self._write_config()
+            for i in range(self._num_nodes):
+                self.api.add("nodes", node(f"n{i}"))
+            jobs = self._jobs()
+            self.api.before, self.api.after = self._before, self._after
+            drivers = [_Connected(self) for _ in range(2)]
+            try:
+                while self.found.turns < MOST_TURNS:
+                    if jobs:
+                        for _ in range(max(1, len(jobs) // 10)):
+                            if jobs:
+                                self._submit(jobs.pop())
+                    if self.found.ended > self._pods // 2:
+                        self._calm_down()
+                    else:
+                        self._event(drivers)
+                    for one in drivers:
+                        one.turn()
+                    self.found.turns += 1
+                    self._end_those_that_ran()
+                    if not jobs and self.found.ended >= self.found.pods:
+                        break
+                    time.sleep(0.02)
+            finally:
+                for one in drivers:
+                    one.close()
+        self.found.seconds = time.monotonic() - began
+        self._judge()
+        return self.found
+
+    def _jobs(self) -> list[list[dict[str, Any]]]:
+        jobs: list[list[dict[str, Any]]] = []
+        while self.found.pods < self._pods:
+            count, gpus = self._draw.choice(SIZES)
+            name = f"j{len(jobs)}"
+            jobs.append([pod(name, gpus)] if count == 1 else gang(name, count, gpus))
+            self.found.pods += count
+            self.found.gangs += count > 1
+        return jobs
+
+    def _submit(self, pods: list[dict[str, Any]]) -> None:
+        self.cluster.submit(*pods)
+
+    def _write_config(self) -> None:
+        import json
+
+        context = {"name": "t", "context": {"cluster": "t", "user": "t", "namespace": "placeopt"}}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "t",
+            "contexts": [context],
+            "clusters": [{"name": "t", "cluster": {"server": self.api.url}}],
+            "users": [{"name": "t", "user": {}}],
+        }
+        self._config.write_text(json.dumps(content))
+
+    # What goes wrong.
+
+    def _before(self, method: str, path: str, body: Any) -> None:
+        if self._calm or "/leases" in path:
+            return
+        chance = self._draw.random()
+        name = path.split("/pods/")[-1].split("/")[0]
+        if chance < 0.04 and method == "PATCH" and self.api.get("pods", name):
+            self.found.events["409: written by another"] += 1
+            self.api.change("pods", name, lambda found: found["metadata"].setdefault("labels", {}).update(x=path))
+        elif chance < 0.05:
+            self.found.events["request lost"] += 1
+            raise ConnectionResetError
+        elif chance < 0.06:
+            self.found.events["500"] += 1
+            raise Refusal(500, "InternalError", "etcdserver: request timed out")
+        elif chance < 0.07:
+            self.found.events["429"] += 1
+            raise Refusal(429, "TooManyRequests", "too many requests")
+        elif chance < 0.075 and method == "PATCH" and self._wait_gated(name):
+            self.found.events["pod deleted while it is patched"] += 1
+            self._remove_pod(name)
+
+    def _after(self, method: str, path: str, body: Any) -> None:
+        if not self._calm and "/leases" not in path and self._draw.random() < 0.01:
+            self.found.events["answer lost"] += 1
+            raise ConnectionResetError
+
+    def _event(self, drivers: list[_Connected]) -> None:
+        chance = self._draw.random()
+        names = [found["metadata"]["name"] for found in self.api.all("nodes")]
+        if chance < 0.05:
+            self.found.events["410: history forgotten"] += 1
+            self.api.compact()
+        elif chance < 0.08:
+            self.found.events["server away"] += 1
+            self.api.down = True
+            self.api.cut_watches()
+            for one in drivers:
+                one.turn()
+            self.api.down = False
+        elif chance < 0.12 and len(names) > self._num_nodes // 2:
+            self.found.events["node gone"] += 1
+            self._lose_node(self._draw.choice(names))
+        elif chance < 0.18 and len(names) < self._num_nodes:
+            self.found.events["node back"] += 1
+            self.api.add("nodes", node(next(f"n{i}" for i in range(self._num_nodes) if f"n{i}" not in names)))
+        elif chance < 0.22:
+            self.found.events["a kubelet that admits nothing"] += 1
+            self.cluster.refusing = {self._draw.choice(names)}
+        elif chance < 0.28:
+            self.cluster.refusing = set()
+        elif chance < 0.30:
+            self.found.events["Lease taken away"] += 1
+            self._take_lease()
+        elif chance < 0.34:
+            self.found.events["driver killed"] += 1
+            number = self._draw.randrange(2)
+            drivers[number].close()
+            drivers[number] = _Connected(self)
+        elif chance < 0.40:
+            gated = [p["metadata"]["name"] for p in self.api.all("pods") if p["spec"].get("schedulingGates")]
+            if gated:
+                self.found.events["waiting pod deleted"] += 1
+                self._remove_pod(self._draw.choice(gated))
+
+    def _calm_down(self) -> None:
+        self._calm = True
+        self.cluster.refusing = set()
+        names = {found["metadata"]["name"] for found in self.api.all("nodes")}
+        for i in range(self._num_nodes):
+            if f"n{i}" not in names:
+                self.api.add("nodes", node(f"n{i}"))
+
+    def _wait_gated(self, name: str) -> bool:
+        found = self.api.get("pods", name)
+        return found is not None and bool(found["spec"].get("schedulingGates"))
+
+    def _remove_pod(self, name: str) -> None:
+        with self.api.lock:
+            found = self.api.get("pods", name)
+            if found is not None:
+                self._removed.add(found["metadata"]["uid"])
+                self.api.remove("pods", name)
+
+    def _lose_node(self, name: str) -> None:
+        with self.api.lock:
+            self.api.remove("nodes", name)
+            for found in self.api.all("pods"):
+                if found["spec"].get("nodeName") == name and found["status"]["phase"] in ("Running", "Pending"):
+                    self._remove_pod(found["metadata"]["name"])
+
+    def _take_lease(self) -> None:
+        self._holders += 1
+        if self.api.get("leases", "placeopt", "placeopt"):
+            spec = {"holderIdentity": f"other-{self._holders}", "leaseDurationSeconds": 1}
+            self.api.change("leases", "placeopt", lambda found: found["spec"].update(spec), "placeopt")
+
+    def _end_those_that_ran(self) -> None:
+        """Pods end once all of their job have run for a while."""
+        now = time.monotonic()
+        jobs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for found in self.api.all("pods"):
+            if found["status"]["phase"] in ("Running", "Pending"):
+                labels = found["metadata"].get("labels") or {}
+                jobs[labels.get(f"{LWS}name") or found["metadata"]["name"]].append(found)
+        for name, pods in jobs.items():
+            size = int((pods[0]["metadata"].get("annotations") or {}).get(f"{LWS}size", 1))
+            if len(pods) == size and all(p["status"]["phase"] == "Running" for p in pods):
+                if now - self._running_since.setdefault(name, now) > RUNS_S:
+                    with self.api.lock:
+                        if all(self.api.get("pods", p["metadata"]["name"]) for p in pods):
+                            for found in pods:
+                                self.api.change("pods", found["metadata"]["name"], _ends)
+                            self.found.ended += size
+            else:
+                self._running_since.pop(name, None)
+
+    # What must hold.
+
+    def _judge(self) -> None:
+        found = self.found
+        if found.ended != found.pods:
+            found.faults.append(f"{found.ended} of {found.pods} pods ended")
+        lifted: dict[tuple[str, str], list[str]] = defaultdict(list)
+        size: dict[tuple[str, str], int] = {}
+        evicted: set[str] = set()
+        for _, path, body in self.api.writes:
+            if path.endswith("/eviction"):
+                evicted.add(body["deleteOptions"]["preconditions"]["uid"])
+            elif "spec" in body and "/pods/" in path:
+                notes = body["metadata"]["annotations"]
+                action = notes["placeopt.io/round"], notes["placeopt.io/job"]
+                lifted[action].append(body["metadata"]["uid"])
+                size[action] = int(notes["placeopt.io/pods"])
+        twice = [uid for uid, count in Counter(u for uids in lifted.values() for u in uids).items() if count > 1]
+        found.faults += [f"gate of {uid} lifted twice" for uid in twice]
+        found.faults += [f"{uid} bound to {nodes}" for uid, nodes in self.cluster.bindings.items() if len(nodes) > 1]
+        found.actions = len(lifted)
+        for action, uids in lifted.items():
+            if len(uids) < size[action]:
+                found.undone += 1
+                left = [uid for uid in uids if uid not in evicted and uid not in self._removed]
+                if left:
+                    found.faults.append(f"{action}: gates of {len(uids)} of {size[action]} pods lifted, {left} stay")
+
+
+class _Connected:
+    """A driver with a Lease; it may be killed at any moment."""
+
+    def __init__(self, storm: Storm) -> None:
+        self._storm = storm
+        self._stop = threading.Event()
+        self._engine = Engine()
+        self._driver: Driver | None = None
+        self._lease: Lease | None = None
+
+    def turn(self) -> None:
+        if self._driver is None:
+            try:
+                api = Api(str(self._storm._config))
+                options = DriverOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, node_closed_s=0.2)
+                self._driver = Driver(api, self._engine, options, self._stop)
+            except Unreachable:
+                return
+            self._storm._holders += 1
+            holder = f"driver-{self._storm._holders}"
+            self._lease = Lease(api, api.namespace, holder, self._stop, duration_s=1.0, renew_s=0.2)
+            self._lease.start()
+            self._driver.lease = self._lease
+        report = self._driver.turn()
+        self._storm.found.events["turns that began without the Lease"] += any("driver is" in n for n in report.notes)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._engine.close()
+
+
+def _ends(found: dict[str, Any]) -> None:
+    found["status"] = {**found["status"], "phase": "Succeeded"}
