@@ -1,0 +1,100 @@
+"""``placeopt serve``: the service, over HTTP or as JSON lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.output import ExitCode, UsageError, write_error
+from placeopt.cli.progress import Interruption
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from placeopt.service.service import Service
+
+DEFAULT_LISTEN = "unix:placeopt.sock"
+
+
+def serve(
+    *,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="unix:PATH|HOST:PORT", help=f"Where to answer HTTP; default {DEFAULT_LISTEN}."),
+    ] = None,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Answer JSON lines on standard input and output instead.")
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the journal; without it nothing outlives the process."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Who may call what: lines ROLE NAME SHA256. Needed on ports of a network."),
+    ] = None,
+) -> int:
+    """
+    Keep a cluster and answer calls on it: changes, decisions, whole rounds, commits, explanations.
+
+    Changes are on disk before they are answered. After a crash the same command goes on at the same revision.
+    """
+    if stdio and (listen is not None or token_file is not None):
+        raise UsageError("--stdio takes neither --listen nor --token-file: its only client is the one that started it")
+    from placeopt.service.service import Service
+
+    with Interruption(keeps="the state") as interruption, Service(state) as service:
+        if stdio:
+            _lines(service, interruption)
+        else:
+            _http(service, listen or DEFAULT_LISTEN, token_file, interruption)
+        return interruption.code or ExitCode.DONE
+
+
+def _lines(service: Service, interruption: Interruption) -> None:
+    """Answer lines until the input ends or a signal comes."""
+    from placeopt.service.stdio import serve_lines
+
+    # Streams of their own: the thread may still wait for a line when the process ends.
+    lines = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    over = threading.Event()
+
+    def write(line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            view = view[out.write(view) or 0 :]
+
+    def run() -> None:
+        try:
+            serve_lines(service, lines, write)
+        except BrokenPipeError:
+            pass  # the client is gone
+        finally:
+            over.set()
+
+    threading.Thread(target=run, name="placeopt-stdio", daemon=True).start()
+    while not over.wait(0.2) and not interruption.event.is_set():
+        pass
+
+
+def _http(service: Service, listen: str, token_file: Path | None, interruption: Interruption) -> None:
+    """Answer HTTP until a signal comes."""
+    try:
+        from placeopt.service.listen_address import parse_address
+        from placeopt.service.server import HttpServer
+        from placeopt.service.tokens import read_tokens
+    except ImportError as error:
+        raise BadInput(f"serve: {error.name} is not installed; pip install 'placeopt[serve]', or use --stdio") from None
+    from placeopt.service.calls import CALLS
+
+    tokens = None if token_file is None else read_tokens(str(token_file))
+    address = parse_address(listen, has_tokens=tokens is not None)
+    with HttpServer(service, tuple(CALLS.values()), address, tokens=tokens) as server:
+        write_error(f"placeopt answers on {server.address}; revision {service.numbers.revision}")
+        while not server.wait(0.2) and not interruption.event.is_set():
+            pass
