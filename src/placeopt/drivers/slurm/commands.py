@@ -58,6 +58,9 @@ class Slurm(Protocol):
     def read(self) -> SlurmReading:
         """Return nodes and jobs."""
 
+    def topology(self) -> str:
+        """Return ``scontrol show topology``; empty where Slurm has none."""
+
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
 

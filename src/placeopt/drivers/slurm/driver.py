@@ -26,6 +26,8 @@ TRIES_MAX = 5
 """Failed starts of a job after which it is left held."""
 LONGEST_PAUSE_S = 1800.0
 """Of a node that refuses jobs, and of a job that does not start."""
+NODE_PAUSES = 4
+"""First pause of a node that refuses, in intervals: longer than that of the job, which is to try another one."""
 SILENCE_MAX_S = 60.0
 """Longest pause between two attempts to reach a controller that does not answer."""
 SOLVE_PART = 1 / 3
@@ -70,7 +72,7 @@ class SlurmDriver:
         self._slurm, self._options, self._clock = slurm, options, clock
         self.stop = threading.Event() if stop is None else stop
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
-        self._watch = OutcomeWatch(patience, max(1.0, options.every_s), LONGEST_PAUSE_S)
+        self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
         self._rounds = ResidentRounds(options.policy)
         self._name, self._number = f"{int(clock()):x}", 0
