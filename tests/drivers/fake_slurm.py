@@ -104,7 +104,7 @@ class FakeSlurm:
     def read(self) -> SlurmReading:
         if not self.reachable:
             raise SlurmUnreachable("squeue --json: Unable to contact slurm controller (connect failure)")
-        used = {name: 0 for name in self.names}
+        used = dict.fromkeys(self.names, 0)
         for job in self.jobs.values():
             for name in job.on if job.state == "RUNNING" else ():
                 used[name] += 1

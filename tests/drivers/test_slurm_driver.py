@@ -56,8 +56,25 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched() -> No
     assert started(first).keys() == {"1", "2"}
     assert {o.job: o.kind for o in second.outcomes} == {"1": "as-planned", "2": "as-planned"}
     assert [tuple(slurm.jobs[job].on) for job in ("1", "2")] == [started(first)[job] for job in ("1", "2")]
+    assert (second.gpus_as_advised, second.gpus_known) == (2, 2)
     assert not any(f" {job.id}" in line for line in slurm.log for job in others)
     assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1}
+
+
+def test_what_slurm_gave_is_scored_as_the_plan_was() -> None:
+    """Where Slurm does as the plan says the costs are equal; on other nodes they are those of the other nodes."""
+    slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
+    with driver(slurm) as running:
+        first, second = step(running, slurm), step(running, slurm)
+    assert first.costs_planned == second.costs_obtained == {"fragmentation": 0}
+    slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
+    with driver(slurm) as running:
+        running.round()
+        slurm.jobs["2"].required = ["n1"]
+        slurm.schedule()
+        third = running.round()
+    assert (third.came_of("as-planned"), third.came_of("elsewhere")) == (1, 1)
+    assert third.costs_obtained == {"fragmentation": 4}
 
 
 def test_a_round_that_starts_nothing_changes_nothing() -> None:
@@ -135,11 +152,8 @@ def test_a_job_that_never_starts_is_left_held_after_a_few_tries_and_pauses_grow(
     """It must not be started for ever; its own list of nodes is what it was."""
     slurm = FakeSlurm(1, [FakeJob("1", required=["n0"])])
     slurm.accepts = set()
-    times = []
     with driver(slurm, patience_s=15) as running:
-        for _ in range(200):
-            if started(step(running, slurm)):
-                times.append(slurm.now_s)
+        times = [slurm.now_s for _ in range(200) if started(step(running, slurm))]
     assert len(times) == TRIES_MAX
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert gaps == sorted(gaps)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
@@ -34,7 +34,7 @@ CONFIG = """\
 ClusterName=lab
 SlurmctldHost={host}(127.0.0.1)
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CryptoType=crypto/munge
 SlurmUser=root
 SlurmdUser=root
@@ -150,6 +150,18 @@ class SlurmLab:
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
+
+    def start_restd(self) -> Path | None:
+        """Start slurmrestd as an ordinary user and return its socket; None where it is not installed."""
+        if _found("slurmrestd") is None:
+            return None
+        folder = self.folder / "rest"
+        folder.mkdir()
+        shutil.chown(folder, "nobody")
+        own = ("-a", "rest_auth/local", "-u", "nobody", "-g", "nogroup", f"unix:{folder / 'socket'}")
+        old = self.run("sinfo", "--version").split()[-1].startswith("22.05")  # its other plugin needs slurmdbd
+        self.daemons["slurmrestd"] = self._popen(["slurmrestd", *(("-s", "openapi/v0.0.38") if old else ()), *own])
+        return folder / "socket"
 
     def kill_node(self, node: str) -> None:
         """Take a node away: its daemon and its jobs end, and the controller is told that it is down."""
@@ -290,7 +302,5 @@ if __name__ == "__main__":
     with slurm_lab() as running:
         print(f"export SLURM_CONF={running.env['SLURM_CONF']}", flush=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        try:
+        with suppress(KeyboardInterrupt):
             signal.pause()
-        except KeyboardInterrupt:
-            pass

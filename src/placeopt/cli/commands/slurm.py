@@ -25,8 +25,8 @@ MAX_ACTIONS = 100_000
 HEADER_EVERY = 20
 """Rounds between two headers of the table."""
 COLUMNS = (
-    *("time", "seconds", "running", "waiting", "left out", "GPUs used"),
-    *("started", "as planned", "elsewhere", "failed", "back", "gap"),
+    *("time    ", "seconds", "running", "waiting", "left out", "GPUs used"),
+    *("started", "as planned", "other", "failed", "back", "gap"),
 )
 
 
@@ -115,10 +115,10 @@ class _RoundTable:
         else:
             self._explain(record)
             if self.rounds % HEADER_EVERY == 0:
-                write_out("  ".join(COLUMNS) + "\n")
+                write_out(" ".join(COLUMNS) + "\n")
             cells = _cells(record)
             write_out(
-                "  ".join(cell.rjust(len(name)) for cell, name in zip(cells, COLUMNS, strict=True)).rstrip() + "\n"
+                " ".join(cell.rjust(len(name)) for cell, name in zip(cells, COLUMNS, strict=True)).rstrip() + "\n"
             )
         self.rounds += 1
 

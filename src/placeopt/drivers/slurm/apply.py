@@ -1,10 +1,10 @@
 """
 The driver's changes of one job: start it on nodes, take a start back, hold it.
 
-The order of the commands is what makes them safe. An update of the list of nodes resizes a job that runs (no other field
-of the same command prevents it, see docs/slurm.md), so it is sent only while a user hold keeps the job from starting, and
-after its state was read again. The note goes with the same update, before the release: whatever happens in between, the
-next reading shows what was done.
+The order of the commands is what makes them safe. An update of the list of nodes resizes a job that runs (no other
+field of the same command prevents it, see docs/slurm.md), so it is sent only while a user hold keeps the job from
+starting, and after its state was read again. The note goes with the same update, before the release: whatever happens
+in between, the next reading shows what was done.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Result = Literal["done", "changed", "refused"]
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a change: ``changed``: the job was no longer as it was read. ``why``: Slurm's words, if refused."""
+    """What became of a change; ``changed``: the job was no longer as it was read. ``why``: Slurm's words."""
 
     result: Result
     why: str = ""
@@ -94,14 +94,6 @@ class JobChanges:
                     return CHANGED
             self._update(view, note, {})
             self._send("uhold", view.hold_name, self._slurm.user_hold)
-        except SlurmRefused as error:
-            return self._refused(error)
-        return DONE
-
-    def write(self, view: JobView, note: Note) -> Applied:
-        """Write the note alone."""
-        try:
-            self._update(view, note, {})
         except SlurmRefused as error:
             return self._refused(error)
         return DONE

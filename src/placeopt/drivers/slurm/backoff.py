@@ -1,4 +1,4 @@
-"""Growing, bounded pauses for what fails again and again: nodes that refuse jobs, jobs that do not start, a controller."""
+"""Growing, bounded pauses for what fails repeatedly: nodes that refuse jobs, jobs that do not start, a controller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DOUBLINGS_MAX = 16
 
 def pause_s(failures: int, first_s: float, longest_s: float) -> float:
     """Return ``first_s`` after the first failure, twice as long after each further one, at most ``longest_s``."""
-    return min(longest_s, first_s * 2 ** min(max(0, failures - 1), DOUBLINGS_MAX))
+    return min(longest_s, first_s * 2.0 ** min(max(0, failures - 1), DOUBLINGS_MAX))
 
 
 class Backoff(Generic[K]):

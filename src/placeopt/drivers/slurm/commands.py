@@ -53,7 +53,7 @@ class JobNow:
 
 
 class Slurm(Protocol):
-    """What the driver needs of Slurm; every call may raise `SlurmUnreachable`, those that change also `SlurmRefused`."""
+    """What the driver needs of Slurm; calls raise `SlurmUnreachable`, those that change jobs also `SlurmRefused`."""
 
     def read(self) -> SlurmReading:
         """Return nodes and jobs."""
@@ -78,8 +78,8 @@ class SlurmCommands:
     """
     Slurm by its commands, in the environment of this process; arguments are never read by a shell.
 
-    ``timeout_s``: Until a command counts as unanswered. Commands run in a session of their own: Ctrl-C at a terminal does
-    not reach them.
+    ``timeout_s``: Until a command counts as unanswered. Commands run in a session of their own: Ctrl-C at a terminal
+    does not reach them.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +18,7 @@ from placeopt.drivers.slurm.outcomes import Outcome, OutcomeWatch
 from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
 from placeopt.drivers.slurm.resident import ResidentRounds
 from placeopt.drivers.slurm.round_record import RoundRecord
-from placeopt.errors import BadInput
+from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
 from placeopt.model import Policy
 
 TRIES_MAX = 5
@@ -28,6 +27,8 @@ LONGEST_PAUSE_S = 1800.0
 """Of a node that refuses jobs, and of a job that does not start."""
 NODE_PAUSES = 4
 """First pause of a node that refuses, in intervals: longer than that of the job, which is to try another one."""
+RAN_LONG = 10
+"""Intervals after which a job that was requeued has run for long: that was no failed start."""
 SILENCE_MAX_S = 60.0
 """Longest pause between two attempts to reach a controller that does not answer."""
 SOLVE_PART = 1 / 3
@@ -39,8 +40,8 @@ class DriverOptions:
     """
     How the driver runs.
 
-    ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a released
-    job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
+    ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
+    released job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
     """
 
     own: Ownership = field(default_factory=Ownership)
@@ -75,6 +76,7 @@ class SlurmDriver:
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
         self._rounds = ResidentRounds(options.policy)
+        self._advised: dict[str, Gpus] = {}
         self._name, self._number = f"{int(clock()):x}", 0
 
     def __enter__(self) -> SlurmDriver:
@@ -128,6 +130,7 @@ class SlurmDriver:
         closed = self._watch.nodes.paused(now_s)
         seen = make_round(reading, views, now_s, closed=closed, also=also, previous=self._rounds.before)
         record.describe(seen, closed)
+        self._score(record, seen)
         try:
             self._take_back(record, seen)
             limit_s = SOLVE_PART * self._options.every_s
@@ -137,6 +140,18 @@ class SlurmDriver:
             record.silent = str(error)
         record.seconds = time.monotonic() - began
         return record
+
+    def _score(self, record: RoundRecord, seen: SlurmRound) -> None:
+        """Compare the GPUs that Slurm gave with the plan's, and score what runs, where starts have come out."""
+        came = [outcome for outcome in record.outcomes if outcome.kind in ("as-planned", "elsewhere")]
+        advised = {outcome.job: self._advised.pop(outcome.job, None) for outcome in record.outcomes}
+        held = {running.job: running for running in seen.instance.running}
+        for outcome in came:
+            if (planned := advised[outcome.job]) is not None and outcome.job in held:
+                record.gpus_known += 1
+                record.gpus_as_advised += gpus_held(held[outcome.job]) == planned
+        if came:
+            record.costs_obtained = running_costs(seen.instance, self._options.policy)
 
     @staticmethod
     def _unheld(views: dict[str, JobView]) -> tuple[str, ...]:
@@ -170,7 +185,11 @@ class SlurmDriver:
         why = view.reason if outcome is None or not outcome.why else outcome.why
         ran = view.restarts > note.restarts
         pause = max(1.0, self._options.every_s)
-        tries = 1 if ran and now_s - note.at_s > 10 * pause else note.tries + 1
+        ran_long = ran and now_s - note.at_s > RAN_LONG * pause
+        if ran and not ran_long:
+            for node in set(note.nodes):
+                self._watch.nodes.fail(node, now_s)
+        tries = 1 if ran_long else note.tries + 1
         if tries >= TRIES_MAX:
             return replace(taken_back(note, why, tries, 0), kind="given-up", at_s=int(now_s))
         retry_s = int(now_s + pause_s(tries, pause, LONGEST_PAUSE_S))
@@ -182,8 +201,8 @@ class SlurmDriver:
             if view.standing is Standing.TO_HOLD and (view.note is None or view.note.kind != "start"):
                 if not self._may_act(record):
                     continue
-                former = Note("hold", view.job) if view.note is None else replace(view.note, job=view.job)
-                note = replace(former, own_hold=True, round=record.id, at_s=int(record.at_s), restarts=view.restarts)
+                at_s, restarts = int(record.at_s), view.restarts
+                note = Note("hold", view.job, round=record.id, at_s=at_s, restarts=restarts, own_hold=True)
                 record.add("hold", view.job, self._changes.hold(view, note))
 
     def _place(self, record: RoundRecord, seen: SlurmRound, limit_s: float) -> None:
@@ -220,6 +239,7 @@ class SlurmDriver:
                 done = self._count_refusal(replace(view, job=action.job), note, done)
             elif done.result == "done" and not self._options.dry_run:
                 self._watch.expect(note)
+                self._advised[action.job] = gpus_advised(action.parts)
             record.add("start", action.job, done, nodes=nodes, why=done.why, parts=action.parts)
 
     def _count_refusal(self, view: JobView, note: Note, done: Applied) -> Applied:
@@ -244,11 +264,3 @@ class SlurmDriver:
         if view is None or view.standing not in (Standing.WAITS, Standing.TO_HOLD):
             return None
         return view
-
-
-def counts(outcomes: list[Outcome]) -> Counter[str]:
-    """Return how many outcomes there are of each kind."""
-    return Counter(outcome.kind for outcome in outcomes)
-
-
-__all__ = ["BadInput", "DriverOptions", "SlurmDriver", "counts"]

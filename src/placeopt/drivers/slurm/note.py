@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import groupby
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 NoteKind = Literal["hold", "start", "wait", "given-up"]
 MARK = "placeopt/1"
@@ -19,6 +19,7 @@ SEPARATOR = " | "
 _NOTE = re.compile(rf"(?:\A|{re.escape(SEPARATOR)})({re.escape(MARK)}(?: [^|]*)?)\Z")
 _WORD = re.compile(r"[^\s|]+\Z")
 MAX_COUNT = 2**53
+MAX_WORKERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class Note:
     to; ``wait``: it has taken a start back; ``given-up``: so often that it leaves the job held. ``job``: Slurm's id.
     ``round``: Id of the round. ``plan``: Digest of its plan. ``at_s``: When, in seconds since 1970. ``nodes``: The node
     of each worker, by rank. ``restarts``: Slurm's count of restarts then. ``tries``: Starts that failed so far.
-    ``retry_s``: Not to be started before, in seconds since 1970. ``was``: The job's own range of nodes, ``MIN-MAX``, MAX
-    0 for none; empty if it was not changed. ``required``: The job's own list of nodes. ``own_hold``: Whether the hold was
-    placed by the driver. ``why``: Why it waits, one word.
+    ``retry_s``: Not to be started before, in seconds since 1970. ``was``: The job's own range of nodes, ``MIN-MAX``,
+    MAX 0 for none; empty if it was not changed. ``required``: The job's own list of nodes. ``own_hold``: Whether the
+    driver placed the hold. ``why``: Why it waits, one word.
     """
 
     kind: NoteKind
@@ -52,9 +53,8 @@ class Note:
     def text(self) -> str:
         """Return the note as words, without what is at its default."""
         words = [MARK, self.kind, f"job={self.job}"]
-        for name in _TEXTS + _COUNTS:
-            if value := getattr(self, name):
-                words.append(f"{name}={_one_word(str(value))}")
+        given = {name: getattr(self, name) for name in _TEXTS + _COUNTS}
+        words += [f"{name}={_one_word(str(value))}" for name, value in given.items() if value]
         if self.nodes:
             words.append(f"nodes={_packed(self.nodes)}")
         if self.own_hold:
@@ -77,13 +77,11 @@ def read_note(comment: str) -> Note | None:
     if not words or words[0] not in get_args(NoteKind) or "job" not in pairs or not pairs.keys() <= _KNOWN:
         return None
     try:
-        return replace(
-            Note(kind=words[0], job=pairs["job"]),  # type: ignore[arg-type]  # one of NoteKind, as tested above
-            **{name: pairs[name] for name in _TEXTS if name in pairs},
-            **{name: _count(pairs[name]) for name in _COUNTS if name in pairs},
-            nodes=_unpacked(pairs.get("nodes", "")),
-            own_hold=pairs.get("own_hold") == "1",
-        )
+        values: dict[str, Any] = {name: pairs[name] for name in _TEXTS if name in pairs}
+        values |= {name: _count(pairs[name]) for name in _COUNTS if name in pairs}
+        nodes = _unpacked(pairs.get("nodes", ""))
+        kind: Any = words[0]
+        return Note(kind=kind, job=pairs["job"], nodes=nodes, own_hold=pairs.get("own_hold") == "1", **values)
     except ValueError:
         return None
 
@@ -92,11 +90,6 @@ def with_note(comment: str, note: Note) -> str:
     """Return a comment with the note in the place of an earlier one; what others have written stays before it."""
     others = _NOTE.sub("", comment)
     return f"{others}{SEPARATOR}{note.text()}" if others else note.text()
-
-
-def without_note(comment: str) -> str:
-    """Return what others have written."""
-    return _NOTE.sub("", comment)
 
 
 def _one_word(text: str) -> str:
@@ -120,13 +113,10 @@ def _unpacked(text: str) -> tuple[str, ...]:
     for word in filter(None, text.split(",")):
         node, _, times = word.partition("*")
         count = _count(times) if times else 1
-        if not _WORD.match(node) or not 1 <= count or count + len(nodes) > MAX_WORKERS:
+        if not _WORD.match(node) or count < 1 or count + len(nodes) > MAX_WORKERS:
             raise ValueError(word)
         nodes += [node] * count
     return tuple(nodes)
-
-
-MAX_WORKERS = 100_000
 
 
 def host_list(nodes: Sequence[str]) -> str:

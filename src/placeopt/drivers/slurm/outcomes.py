@@ -28,7 +28,7 @@ FAILED = frozenset({"FAILED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"})
 @dataclass(frozen=True)
 class Outcome:
     """
-    What came of a start. ``job``; ``nodes``: Where it was to run; ``got``: where it runs or ran; ``why``: Slurm's reason.
+    What came of a start. ``nodes``: Where the job was to run; ``got``: where it runs or ran; ``why``: Slurm's reason.
 
     ``as-planned``, ``elsewhere``: It runs, or has run. ``failed``: It failed within `AT_ONCE_S`. ``gone``: It is no
     longer listed. ``requeued``: It was started, and waits again. ``not-started``: Released, and no longer waited for.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from placeopt.errors import BadInput
-from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.changes import ClusterChanges, changes_between
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
 
 

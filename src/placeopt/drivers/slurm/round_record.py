@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from placeopt.actions import ActionPart
 from placeopt.drivers.slurm.apply import Applied
-from placeopt.drivers.slurm.job_view import Standing
 from placeopt.drivers.slurm.outcomes import Outcome
 from placeopt.drivers.slurm.reading import SlurmRound
 from placeopt.model import Instance, Plan
@@ -19,7 +18,7 @@ Did = Literal["start", "take-back", "give-up", "hold"]
 
 @dataclass(frozen=True)
 class DoneAction:
-    """One change of a job. ``parts``: Workers of a start with the GPUs that the plan has, which Slurm chooses itself."""
+    """One change of a job. ``parts``: Workers of a start with the GPUs of the plan; Slurm chooses them itself."""
 
     do: Did
     job: str
@@ -35,8 +34,10 @@ class RoundRecord:
     One round. ``standings``: Number of jobs by standing. ``left_out``: Jobs that cannot be read, by reason.
 
     ``gpus_used``, ``gpus``: Held, and listed on nodes that take work or hold jobs. ``closed``: Nodes left alone because
-    they refused. ``postponed``: Actions beyond the limit. ``not_done``: Actions of the plan that are none of the driver's.
-    ``silent``: Why the round's actions ended early.
+    they refused. ``postponed``: Actions beyond the limit. ``not_done``: Actions of the plan that are none of the
+    driver's. ``silent``: Why the round's actions ended early. ``gpus_as_advised``: Of ``gpus_known`` jobs that began to
+    run, those that have the very GPUs of the plan. ``costs_planned``: Of the round's plan; ``costs_obtained``: of what
+    runs now, where starts have come out; by name, in the units of ``Plan.costs``.
     """
 
     id: str
@@ -53,10 +54,13 @@ class RoundRecord:
     gpus: int = 0
     status: str = "idle"
     gap: float | None = None
-    placed: int = 0
     postponed: int = 0
     not_done: Counter[str] = field(default_factory=Counter)
     silent: str = ""
+    gpus_known: int = 0
+    gpus_as_advised: int = 0
+    costs_planned: Mapping[str, int] = field(default_factory=dict)
+    costs_obtained: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def num_actions(self) -> int:
@@ -75,6 +79,7 @@ class RoundRecord:
     def planned(self, plan: Plan) -> None:
         """Take the figures of the plan."""
         self.status, self.gap = plan.status, plan.gap
+        self.costs_planned = {name: cost.raw for name, cost in plan.costs.items()}
 
     def add(
         self,
@@ -135,6 +140,9 @@ class RoundRecord:
             "nodes_left_alone": list(self.closed),
             "actions_postponed": self.postponed,
             "actions_not_done": dict(self.not_done),
+            "jobs_with_gpus_as_advised": [self.gpus_as_advised, self.gpus_known],
+            "costs_planned": dict(self.costs_planned),
+            "costs_obtained": dict(self.costs_obtained),
             "silent": self.silent,
         }
 
@@ -144,8 +152,3 @@ def gpus_of(instance: Instance) -> int:
     sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
     busy = {part.node for held in instance.running for part in held.assignments}
     return sum(sizes[node.machine] for node in instance.cluster.nodes if not node.drained or node.id in busy)
-
-
-def held_delays(record: RoundRecord) -> int:
-    """Return the number of jobs that wait before another start, or are left held."""
-    return record.standings[Standing.DELAYED.value] + record.standings[Standing.GIVEN_UP.value]
