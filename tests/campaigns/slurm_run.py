@@ -1,11 +1,11 @@
 """
 The same list of jobs through ``placeopt slurm run`` and through Slurm's own backfill, each on a real Slurm of its own.
 
-Usage: ``python tests/campaigns/slurm_run.py [--seeds 0-4] [--every 1] [--policy FILE] [--jobs N] [--out FILE.md]``.
-60 jobs of 12 shapes come within 20 s and run for 4 to 20 s; node g8 is drained from the beginning, and a node is killed
-after 12 s. Jobs are submitted at the same seconds to both; those for placeopt with a hold. Where a job was to run is
-read from its admin comment, where it ran from squeue, both after the end. Exit code 1 if a job ran elsewhere than its note
-says, was refused, ran twice without a requeue by Slurm, or did not end. Needs root, slurm-wlm and munge.
+Usage: ``python tests/campaigns/slurm_run.py [--seeds 0-4] [--every 1] [--worth jobs|gpus] [--jobs N] [--out FILE.md]``.
+60 jobs of 12 shapes come within 15 s and run for 3 to 15 s; node g8 is drained from the beginning, and a node is killed
+after 10 s. Jobs are submitted at the same seconds to both; those for placeopt with a hold. Where a job was to run is
+read from its admin comment, where it ran from squeue, both after the end. Exit code 1 if a job ran elsewhere than its
+note says, a start was refused, or a job did not end. Needs root, slurm-wlm and munge.
 """
 
 from __future__ import annotations
@@ -51,10 +51,14 @@ SHAPES: dict[str, tuple[str, ...]] = {
 GPUS = dict(zip(SHAPES, (8, 4, 4, 0, 6, 1, 4, 8, 2, 4, 2, 0), strict=True))
 """On each node; of the tasks with a GPU each, six in all."""
 NUM_JOBS = 60
-ARRIVE_S, RUN_S = 20.0, (4.0, 20.0)
-KILL_AFTER_S = 12.0
+ARRIVE_S, RUN_S = 15.0, (3.0, 15.0)
+KILL_AFTER_S = 10.0
 DRAINED = "g8"
-LONGEST_S = 400.0
+LONGEST_S = 240.0
+HEADER = (
+    *("seed", "scheduler", "starts", "as planned", "refused", "taken back", "requeued by Slurm"),
+    *("mean wait, s", "longest", "last end, s", "GPU use", "round, median s"),
+)
 STANDSTILL_S = 3.0
 """A run in which this process stood still for longer is repeated: somebody stopped it, and Slurm went on."""
 
@@ -94,13 +98,13 @@ def workload(seed: int) -> tuple[list[Submission], str]:
     return sorted(jobs, key=lambda job: job.at_s), dice.choice([node for node in GPU_NODES if node != DRAINED])
 
 
-def run_once(seed: int, every_s: float | None, policy: str | None) -> Run:
+def run_once(seed: int, every_s: float | None, worth: str, longest_s: float) -> Run:
     """Run a list: ``every_s`` None through backfill, otherwise through placeopt."""
     jobs, victim = workload(seed)
     run = Run()
     with slurm_lab(scheduler="bf_interval=3,bf_resolution=1,batch_sched_delay=0") as lab:
         lab.run("scontrol", "update", f"NodeName={DRAINED}", "State=DRAIN", "Reason=campaign")
-        driver = None if every_s is None else start_driver(lab, every_s, policy, run)
+        driver = None if every_s is None else start_driver(lab, every_s, worth, run)
         began = time.time()
         over = threading.Event()
         threading.Thread(target=watch_clock, args=(run, over), daemon=True).start()
@@ -111,7 +115,7 @@ def run_once(seed: int, every_s: float | None, policy: str | None) -> Run:
             lab.submit(
                 "--time=2", *SHAPES[job.shape], f"--job-name={job.shape}", seconds=job.run_s, held=driver is not None
             )
-        while (left := waiting_or_running(lab)) and time.time() < began + LONGEST_S:
+        while (left := waiting_or_running(lab)) and time.time() < began + longest_s:
             time.sleep(0.5)
         over.set()
         killer.join()
@@ -122,6 +126,8 @@ def run_once(seed: int, every_s: float | None, policy: str | None) -> Run:
             driver.send_signal(signal.SIGTERM)
             if (code := driver.wait(30)) != 143:
                 run.faults.append(f"the driver ended with {code}")
+        if run.refused:
+            run.faults.append(f"{run.refused} starts were refused")
         account(lab, run, began, planned=driver is not None)
     return run
 
@@ -135,10 +141,10 @@ def watch_clock(run: Run, over: threading.Event) -> None:
         last = now
 
 
-def start_driver(lab: SlurmLab, every_s: float, policy: str | None, run: Run) -> subprocess.Popen[str]:
+def start_driver(lab: SlurmLab, every_s: float, worth: str, run: Run) -> subprocess.Popen[str]:
     """Start the command, and read its lines."""
-    options = [] if policy is None else ["--policy", policy]
-    command = [sys.executable, "-m", "placeopt.cli", "slurm", "run", "--every", f"{every_s:g}s", "--json", *options]
+    options = ["--every", f"{every_s:g}s", "--worth", worth, "--json"]
+    command = [sys.executable, "-m", "placeopt.cli", "slurm", "run", *options]
     driver = subprocess.Popen(command, env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def listen() -> None:
@@ -190,19 +196,20 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
 
 def report(results: dict[tuple[int, str], Run], arguments: argparse.Namespace, version: str) -> str:
     """Return the page."""
+    command = f"python tests/campaigns/slurm_run.py {' '.join(sys.argv[1:])}"
     lines = [
         "# A real Slurm: `placeopt slurm run` beside backfill",
         "",
-        f"`python tests/campaigns/slurm_run.py {' '.join(sys.argv[1:])}`, {version}, Python {sys.version.split()[0]}, placeopt "
-        f"{placeopt.__version__}, {usable_cores()} cores, rounds every {arguments.every:g} s, {time.strftime('%Y-%m-%d', time.gmtime())}.",
+        f"`{command}`, {version}, Python {sys.version.split()[0]}, placeopt {placeopt.__version__}, {usable_cores()} "
+        f"cores, rounds every {arguments.every:g} s, {time.strftime('%Y-%m-%d', time.gmtime())}.",
         "",
-        f"16 nodes on loopback (g8 drained from the beginning, one node killed after {KILL_AFTER_S:g} s), "
-        f"{NUM_JOBS} submissions of {len(SHAPES)} shapes within {ARRIVE_S:g} s, run times {RUN_S[0]:g} to {RUN_S[1]:g} s, "
+        f"16 nodes on loopback (g8 drained from the beginning, one node killed after {KILL_AFTER_S:g} s), {NUM_JOBS} "
+        f"submissions of {len(SHAPES)} shapes within {ARRIVE_S:g} s, run times {RUN_S[0]:g} to {RUN_S[1]:g} s, "
         "all with a time limit of 2 min. Starts count tasks of arrays. GPU use: GPU-seconds of the last start of each job, "
         "of all GPUs that were up at the beginning, until the last end. Backfill: `bf_interval=3`.",
         "",
-        "| seed | scheduler | starts | as planned | refused | taken back | requeued by Slurm | mean wait, s | longest | last end, s | GPU use | round, median s |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        f"| {' | '.join(HEADER)} |",
+        "|" + "---|" * len(HEADER),
     ]
     for (seed, name), run in results.items():
         rounds = sorted(run.round_s)
@@ -246,23 +253,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("--seeds", type=parse_seeds, default=range(5), help="such as 0-4")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between rounds")
-    parser.add_argument("--policy", help="a policy of the rounds")
+    parser.add_argument("--worth", choices=("jobs", "gpus"), default="jobs")
     parser.add_argument("--only", choices=("backfill", "placeopt"))
+    parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds after which a run is given up")
+    parser.add_argument("--repeats", type=int, default=5, help="most runs of a seed, where this process stood still")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once")
     parser.add_argument("--out", type=Path, help="write the page here as well")
     arguments = parser.parse_args()
     if (reason := why_no_lab()) is not None:
         print(reason)
         return 2
-    version = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True).stdout.strip()
+    version = subprocess.run(["sinfo", "-V"], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S607
     wanted = [
         (seed, name) for seed in arguments.seeds for name in ("backfill", "placeopt") if arguments.only in (None, name)
     ]
 
     def one(key: tuple[int, str]) -> Run:
         every_s = arguments.every if key[1] == "placeopt" else None
-        for _ in range(5):
-            run = run_once(key[0], every_s, arguments.policy)
+        for _ in range(arguments.repeats):
+            run = run_once(key[0], every_s, arguments.worth, arguments.longest)
             if run.stood_still_s <= STANDSTILL_S:
                 break
             print(f"seed {key[0]} {key[1]}: stood still for {run.stood_still_s:.0f} s, once more", flush=True)

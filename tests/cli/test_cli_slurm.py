@@ -11,7 +11,14 @@ from helpers.command_line import said
 
 NODES = {
     "nodes": [
-        {"name": f"n{i}", "cpus": 32, "real_memory": 64_000, "gres": "gpu:a100:4", "state": "idle", "partitions": ["gpu"]}
+        {
+            "name": f"n{i}",
+            "cpus": 32,
+            "real_memory": 64_000,
+            "gres": "gpu:a100:4",
+            "state": "idle",
+            "partitions": ["gpu"],
+        }
         for i in range(2)
     ]
 }
@@ -111,6 +118,7 @@ def test_without_slurm_the_command_that_is_missing_is_named(
         (["--max-actions", "0"], "--max-actions"),
         (["--restd", "http://x"], "unix:PATH"),
         (["--rounds", "0"], "--rounds"),
+        (["--worth", "money"], "jobs or gpus"),
     ],
 )
 def test_wrong_options_are_usage(cli: Cli, slurm: Path, options: list[str], word: str) -> None:

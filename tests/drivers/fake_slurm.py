@@ -38,6 +38,7 @@ class FakeJob:
     eligible_s: int = 0
     dependency: str = ""
     nice: int | None = None
+    limit_min: int = 60
 
     @property
     def reason_now(self) -> str:
@@ -70,7 +71,7 @@ class FakeJob:
             "max_nodes": self.nodes,
             "tasks": self.nodes,
             "cpus": self.nodes,
-            "time_limit": 60,
+            "time_limit": self.limit_min,
             "memory_per_node": 1024,
             "tres_req_str": mark,
             "tres_alloc_str": f"{mark},gres/gpu={self.nodes * self.gpus}" if self.state == "RUNNING" else "",

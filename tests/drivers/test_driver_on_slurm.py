@@ -70,7 +70,7 @@ def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: ob
 def rounds_until(running: SlurmDriver, holds: Callable[[RoundRecord], bool]) -> list[RoundRecord]:
     """Rounds until one of them is as wanted."""
     records: list[RoundRecord] = []
-    wait_until(lambda: bool(records.append(running.round()) or holds(records[-1]) or time.sleep(0.5)))
+    wait_until(lambda: bool(records.append(running.run_round()) or holds(records[-1]) or time.sleep(0.5)))
     return records
 
 
@@ -87,7 +87,9 @@ def test_jobs_of_many_shapes_start_where_the_plan_says(lab: SlurmLab) -> None:
     array = lab.submit("--array=0-3%2", "-N1", "--gres=gpu:l40s:1", "-c2", "--mem=8G")
     with driver(lab) as running:
         records = rounds_until(running, lambda record: sum(r.came_of("as-planned") for r in [record]) > 0)
-        wait_until(lambda: sum(r.came_of("as-planned") for r in records) >= 10 or bool(records.append(running.round())))
+        wait_until(
+            lambda: sum(r.came_of("as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
+        )
     assert {shape: ran_as_noted(lab, job) for shape, job in jobs.items()} == dict.fromkeys(SHAPES, True)
     tasks = lab.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%T").split()
     assert sorted(tasks) == ["PENDING", "PENDING", "RUNNING", "RUNNING"]
@@ -104,7 +106,7 @@ def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -
     dependent = lab.submit("-N1", f"--dependency=afterok:{plain}")
     with driver(lab) as running:
         rounds_until(running, lambda record: record.came_of("as-planned") == 1)
-        assert running.round().left_out == {"waiting for Dependency": 1}
+        assert running.run_round().left_out == {"waiting for Dependency": 1}
     assert ran_as_noted(lab, mine)
     reasons = [lab.job(job)["Reason"] for job in (plain, held, dependent)]
     assert reasons == ["JobHeldUser", "JobHeldAdmin", "JobHeldUser"]
@@ -128,7 +130,7 @@ def test_a_partition_is_the_drivers_and_holds_of_users_are_not(lab: SlurmLab) ->
     users = lab.submit("-p", "cpu", "-N1", "--hold", "--comment=placeopt", held=False)
     array = lab.submit("-p", "cpu", "-N1", "--array=0-2", held=False)
     with driver(lab, "partition=cpu") as running:
-        running.round()
+        running.run_round()
         assert [lab.job(job)["Reason"] for job in jobs] == ["JobHeldUser"] * 2
         lab.run("scancel", blocker)
         rounds_until(running, lambda _: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
-from placeopt.drivers.slurm.commands import SlurmRefused, SlurmUnreachable
+from placeopt.drivers.slurm.ageing import ratio_steps
+from placeopt.drivers.slurm.commands import SlurmReading, SlurmRefused, SlurmUnreachable
 from placeopt.drivers.slurm.driver import TRIES_MAX, DriverOptions, SlurmDriver
 from placeopt.drivers.slurm.job_view import Ownership
 from placeopt.drivers.slurm.note import read_note
@@ -29,7 +30,7 @@ def driver(slurm: FakeSlurm, own: str = "held", **options: object) -> SlurmDrive
 
 def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundRecord:
     """One round, after which Slurm schedules and time goes on."""
-    record = running.round()
+    record = running.run_round()
     slurm.schedule()
     slurm.now_s += seconds
     assert slurm.broken_rules == []
@@ -69,12 +70,55 @@ def test_what_slurm_gave_is_scored_as_the_plan_was() -> None:
     assert first.costs_planned == second.costs_obtained == {"fragmentation": 0}
     slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
     with driver(slurm) as running:
-        running.round()
+        running.run_round()
         slurm.jobs["2"].required = ["n1"]
         slurm.schedule()
-        third = running.round()
+        third = running.run_round()
     assert (third.came_of("as-planned"), third.came_of("elsewhere")) == (1, 1)
     assert third.costs_obtained == {"fragmentation": 4}
+
+
+class LaterSlurm(FakeSlurm):
+    """The same in the form of data parser v0.0.42 and later, written by hand: numbers as objects, states as lists."""
+
+    def read(self) -> SlurmReading:
+        found = super().read()
+        for job in found.jobs["jobs"]:
+            for key, value in job.items():
+                if isinstance(value, int) and key not in ("job_id", "restart_cnt", "nice"):
+                    job[key] = {"set": True, "infinite": False, "number": value}
+            job["job_state"] = [job["job_state"]]
+            job["hold"] = job["state_reason"] == "JobHeldUser"
+        for node in found.nodes["nodes"]:
+            node["state"] = [node["state"].upper()]
+        return found
+
+
+def test_lists_in_the_form_of_later_versions_drive_the_same_round() -> None:
+    jobs = [FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), FakeJob("3", held="admin")]
+    slurm = LaterSlurm(jobs=jobs)
+    with driver(slurm) as running:
+        first, second = step(running, slurm), step(running, slurm)
+    assert started(first).keys() == {"1", "2"}
+    assert second.came_of("as-planned") == 2
+    assert jobs[2].held == "admin"
+
+
+def test_the_longer_a_job_waits_for_its_length_the_sooner_it_starts() -> None:
+    """Two jobs for one place: the later one first where its limit is short and its wait long in proportion."""
+    for waited_s, limit_min, first in ((0, 60, "1"), (3000, 60, "2"), (3000, 10_000, "1")):
+        early = FakeJob("1", gpus=4, submitted_s=9_000 - 100, limit_min=60)
+        late = FakeJob("2", gpus=3, submitted_s=9_000 - waited_s, limit_min=limit_min)
+        slurm = FakeSlurm(1, [early, late])
+        slurm.now_s = 9_000
+        with driver(slurm) as running:
+            assert started(step(running, slurm)).keys() == {first}
+
+
+def test_the_response_ratio_in_steps() -> None:
+    assert [ratio_steps(wait, 60_000) for wait in (0, 14_999, 15_000, 60_000, 600_000)] == [4, 4, 5, 8, 44]
+    assert ratio_steps(-5, None) == ratio_steps(0, 1) == 4
+    assert ratio_steps(10**15, 60_000) == 4000
 
 
 def test_a_round_that_starts_nothing_changes_nothing() -> None:
@@ -89,8 +133,8 @@ def test_a_dry_run_sends_nothing_and_names_the_commands() -> None:
     commands: list[str] = []
     options = DriverOptions(every_s=EVERY_S, dry_run=True)
     with SlurmDriver(slurm, options, on_command=commands.append, clock=lambda: 1000.0) as running:
-        running.round()
-        assert running.round().outcomes == []
+        running.run_round()
+        assert running.run_round().outcomes == []
     assert slurm.log == []
     assert [line for line in commands if line.startswith("scontrol release")][:2] == [
         "scontrol release 1",
@@ -129,12 +173,12 @@ def test_a_released_job_holds_its_place_until_it_runs() -> None:
     """Slurm takes its time: the next round must not give the nodes to another job."""
     slurm = FakeSlurm(1, [FakeJob("1", gpus=4)])
     with driver(slurm, patience_s=100) as running:
-        running.round()
+        running.run_round()
         slurm.jobs["2"] = FakeJob("2", gpus=4)
-        second = running.round()
+        second = running.run_round()
         assert (second.running, second.gpus_used, started(second)) == (1, 4, {})
         slurm.schedule()
-        assert running.round().came_of("as-planned") == 1
+        assert running.run_round().came_of("as-planned") == 1
 
 
 def test_a_job_that_does_not_start_is_taken_back_and_its_nodes_are_left_alone() -> None:
@@ -195,13 +239,13 @@ def test_two_jobs_that_fail_at_once_close_a_node_and_one_does_not() -> None:
     with driver(slurm) as running:
         closed = []
         for _ in range(4):
-            running.round()
+            running.run_round()
             slurm.schedule()
             for job in slurm.jobs.values():
                 if job.state == "RUNNING":
                     slurm.end(job.id, "FAILED")
             slurm.now_s += 10
-            closed.append(bool(running.round().closed))
+            closed.append(bool(running.run_round().closed))
     assert closed[:2] == [False, True]
 
 
@@ -228,9 +272,9 @@ def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_a
     elsewhere = FakeJob("4", held="nobody", comment="", partition="other")
     slurm = FakeSlurm(jobs=[quick, slow, by_user, elsewhere])
     with driver(slurm, "partition=gpu") as running:
-        first = running.round()
+        first = running.run_round()
         assert [(a.do, a.job) for a in first.actions] == [("hold", "2")]
-        second = running.round()
+        second = running.run_round()
         assert (second.running, started(second).keys()) == (1, {"2"})
         assert started(second)["2"] != ("n3",)
     assert (slow.held, by_user.held, elsewhere.held) == ("nobody", "user", "nobody")
@@ -241,7 +285,7 @@ def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_a
 def test_a_dry_run_of_a_partition_plans_what_it_would_hold() -> None:
     slurm = FakeSlurm(jobs=[FakeJob("1", held="nobody", comment="")])
     with driver(slurm, "partition=gpu", dry_run=True) as running:
-        assert started(running.round()).keys() == {"1"}
+        assert started(running.run_round()).keys() == {"1"}
     assert slurm.log == []
 
 
@@ -263,7 +307,7 @@ def test_a_job_that_changed_after_the_reading_is_left_alone(change: str) -> None
 
     slurm.read = read_then_change  # type: ignore[method-assign]
     with driver(slurm) as running:
-        record = running.round()
+        record = running.run_round()
     assert record.count("start", "changed") == 1
     assert slurm.log == []
 
@@ -283,7 +327,7 @@ def test_a_start_that_is_taken_back_too_late_runs_on() -> None:
             hold(job)
 
         slurm.user_hold = hold_too_late  # type: ignore[method-assign]
-        assert running.round().count("take-back", "changed") == 1
+        assert running.run_round().count("take-back", "changed") == 1
     assert (slurm.jobs["1"].state, slurm.jobs["1"].held, slurm.jobs["1"].on) == ("RUNNING", "nobody", ["n0"])
     assert slurm.broken_rules == []
 
@@ -333,7 +377,7 @@ def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(
     running = driver(slurm, patience_s=15)
     for _ in range(250):
         try:
-            running.round()
+            running.run_round()
         except Killed:
             running.close()
             running = driver(slurm, patience_s=15)
@@ -423,7 +467,7 @@ def test_a_list_that_is_none_is_bad_input() -> None:
     slurm = FakeSlurm(1, [FakeJob("1")])
     slurm.jobs["1"].entry = lambda: {"job_state": "PENDING"}  # type: ignore[method-assign]
     with driver(slurm) as running, pytest.raises(BadInput, match="job_id"):
-        running.round()
+        running.run_round()
 
 
 @pytest.mark.parametrize("text", ["", "all", "partition=", "partition=a b", "Held"])

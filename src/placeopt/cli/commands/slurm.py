@@ -46,6 +46,13 @@ def run(
     restd: Annotated[
         str | None, typer.Option(metavar="unix:PATH", help="Read from slurmrestd on a unix socket instead of squeue.")
     ] = None,
+    worth: Annotated[
+        str,
+        typer.Option(
+            metavar="BY",
+            help="jobs: every job counts the same, for a short mean wait; gpus: by its GPUs, for busy GPUs.",
+        ),
+    ] = "jobs",
     policy: PolicyChoice = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each round.")] = False,
 ) -> int:
@@ -59,6 +66,7 @@ def run(
     expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS:,}")
     expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")
     expect(restd is None or bool(re.fullmatch(r"unix:.+", restd)), "--restd", restd, "unix:PATH")
+    expect(worth in ("jobs", "gpus"), "--worth", worth, "jobs or gpus")
     from placeopt.drivers.slurm.commands import SlurmCommands
     from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
     from placeopt.drivers.slurm.job_view import Ownership
@@ -72,6 +80,7 @@ def run(
         every_s=every_s,
         dry_run=dry_run,
         max_actions=max_actions,
+        worth="gpus" if worth == "gpus" else "jobs",
         policy=None if policy is None else read_policy(policy),
     )
     table = _RoundTable(json_lines=json_lines)

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from placeopt.actions import plan_actions
+from placeopt.drivers.slurm.ageing import Worth
 from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
 from placeopt.drivers.slurm.backoff import pause_s
 from placeopt.drivers.slurm.commands import Slurm, SlurmUnreachable
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing
+from placeopt.drivers.slurm.live_rounds import LiveRounds
 from placeopt.drivers.slurm.note import Note
 from placeopt.drivers.slurm.outcomes import Outcome, OutcomeWatch
 from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
-from placeopt.drivers.slurm.resident import ResidentRounds
 from placeopt.drivers.slurm.round_record import RoundRecord
 from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
 from placeopt.model import Policy
@@ -42,6 +43,7 @@ class DriverOptions:
 
     ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
     released job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
+    ``worth``: What waiting jobs are worth, see `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
     """
 
     own: Ownership = field(default_factory=Ownership)
@@ -50,6 +52,7 @@ class DriverOptions:
     max_actions: int = 100
     patience_s: float | None = None
     policy: Policy | None = None
+    worth: Worth = "jobs"
     deterministic: bool = False
 
 
@@ -75,7 +78,7 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._rounds = ResidentRounds(options.policy)
+        self._rounds = LiveRounds(options.policy)
         self._advised: dict[str, Gpus] = {}
         self._name, self._number = f"{int(clock()):x}", 0
 
@@ -94,13 +97,13 @@ class SlurmDriver:
         Do rounds until `stop` is set.
 
         A controller that does not answer is waited for, with growing pauses; ``on_message`` hears when that begins and
-        ends. Raises as `round`, but for that.
+        ends. Raises as `run_round`, but for that.
         """
         silent = 0
         while not self.stop.is_set():
             began = time.monotonic()
             try:
-                record = self.round()
+                record = self.run_round()
             except SlurmUnreachable as error:
                 silent += 1
                 pause = pause_s(silent, min(2.0, self._options.every_s), SILENCE_MAX_S)
@@ -113,7 +116,7 @@ class SlurmDriver:
             on_round(record)
             self.stop.wait(max(0.0, began + self._options.every_s - time.monotonic()))
 
-    def round(self) -> RoundRecord:
+    def run_round(self) -> RoundRecord:
         """
         Read the cluster, and do what one round decides.
 
@@ -128,7 +131,8 @@ class SlurmDriver:
         record.outcomes = self._watch.observe(views, now_s)
         also = self._unheld(views) if self._options.dry_run else ()
         closed = self._watch.nodes.paused(now_s)
-        seen = make_round(reading, views, now_s, closed=closed, also=also, previous=self._rounds.before)
+        before, worth = self._rounds.before, self._options.worth
+        seen = make_round(reading, views, now_s, closed=closed, also=also, previous=before, worth=worth)
         record.describe(seen, closed)
         self._score(record, seen)
         try:

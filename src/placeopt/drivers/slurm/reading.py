@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placeopt.drivers.slurm.ageing import aged
+from placeopt.drivers.slurm.ageing import Worth, aged
 from placeopt.drivers.slurm.commands import SlurmReading
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
 from placeopt.errors import BadInput
@@ -52,12 +52,13 @@ def make_round(
     closed: Collection[str] = (),
     also: Collection[str] = (),
     previous: Instance | None = None,
+    worth: Worth = "jobs",
 ) -> SlurmRound:
     """
     Return the round of a reading.
 
     ``closed``: Nodes on which nothing may start. ``also``: Jobs without a hold that count as waiting, for a dry run.
-    ``previous``: The last round, whose GPUs starting jobs keep. Raises as `read_slurm`.
+    ``previous``: The last round, whose GPUs starting jobs keep. ``worth``: See `aged`. Raises as `read_slurm`.
     """
     entries: list[dict[str, Any]] = []
     starting: dict[str, Sequence[str]] = {}
@@ -87,22 +88,7 @@ def make_round(
     found = found.model_copy(update={"running": running})
     now_ms = max(found.now_ms, int(1000 * now_s), 0 if previous is None else previous.now_ms)
     found = found.model_copy(update={"now_ms": now_ms})
-    import os
-
-    v = os.environ.get("VARIANT", "b")
-    if v == "b":
-        found = aged(found)
-    elif v == "c":
-        found = aged(
-            found.model_copy(
-                update={
-                    "jobs": tuple(
-                        j.model_copy(update={"options": tuple(o.model_copy(update={"value": 1000}) for o in j.options)})
-                        for j in found.jobs
-                    )
-                }
-            )
-        )
+    found = aged(found, worth)
     return SlurmRound(found, views, _left_out(found.note))
 
 

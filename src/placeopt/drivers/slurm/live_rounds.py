@@ -10,7 +10,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
 
 
-class ResidentRounds:
+class LiveRounds:
     """Rounds of one cluster; ``policy`` None: that of the readings."""
 
     def __init__(self, policy: Policy | None) -> None:
