@@ -166,8 +166,8 @@ def start_driver(lab: SlurmLab, every_s: float, worth: str, run: Run) -> subproc
 
 
 def waiting_or_running(lab: SlurmLab) -> list[str]:
-    """Return the jobs that have not ended."""
-    return lab.run("squeue", "--noheader", "--array", "--format=%i").split()
+    """Return the jobs that have not ended; those whose nodes have not reported their end yet have."""
+    return lab.run("squeue", "--noheader", "--array", "--states=PENDING,RUNNING", "--format=%i").split()
 
 
 def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
@@ -175,7 +175,7 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
     listed: list[dict[str, Any]] = json.loads(lab.run("squeue", "--json"))["jobs"]
     gpu_seconds, last = 0.0, began
     for job in listed:
-        if job["job_state"] != "COMPLETED":
+        if job["job_state"] not in ("COMPLETED", "COMPLETING"):
             run.faults.append(f"job {job['job_id']} ({job['name']}) ended {job['job_state']}")
             continue
         run.starts += 1
@@ -205,8 +205,8 @@ def report(results: dict[tuple[int, str], Run], arguments: argparse.Namespace, v
         "",
         f"16 nodes on loopback (g8 drained from the beginning, one node killed after {KILL_AFTER_S:g} s), {NUM_JOBS} "
         f"submissions of {len(SHAPES)} shapes within {ARRIVE_S:g} s, run times {RUN_S[0]:g} to {RUN_S[1]:g} s, "
-        "all with a time limit of 2 min. Starts count tasks of arrays. GPU use: GPU-seconds of the last start of each job, "
-        "of all GPUs that were up at the beginning, until the last end. Backfill: `bf_interval=3`.",
+        "all with a time limit of 2 min. Starts count tasks of arrays. GPU use: GPU-seconds of the last start of each "
+        "job, of all GPUs that were up at the beginning, until the last end. Backfill: `bf_interval=3`.",
         "",
         f"| {' | '.join(HEADER)} |",
         "|" + "---|" * len(HEADER),
@@ -263,7 +263,7 @@ def main() -> int:
     if (reason := why_no_lab()) is not None:
         print(reason)
         return 2
-    version = subprocess.run(["sinfo", "-V"], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S607
+    version = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S607
     wanted = [
         (seed, name) for seed in arguments.seeds for name in ("backfill", "placeopt") if arguments.only in (None, name)
     ]

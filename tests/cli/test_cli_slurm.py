@@ -23,9 +23,20 @@ NODES = {
     ]
 }
 JOB = {
-    **{"job_id": 7, "job_state": "PENDING", "state_reason": "JobHeldUser", "comment": "placeopt", "partition": "gpu"},
-    **{"priority": 0, "tasks": 1, "node_count": 1, "max_nodes": 1, "tres_req_str": "cpu=1,mem=1G,node=1"},
-    **{"tres_per_node": "gres:gpu:4", "memory_per_node": 1024, "time_limit": 60, "submit_time": 100},
+    "job_id": 7,
+    "job_state": "PENDING",
+    "state_reason": "JobHeldUser",
+    "comment": "placeopt",
+    "partition": "gpu",
+    "priority": 0,
+    "tasks": 1,
+    "node_count": 1,
+    "max_nodes": 1,
+    "tres_req_str": "cpu=1,mem=1G,node=1",
+    "tres_per_node": "gres:gpu:4",
+    "memory_per_node": 1024,
+    "time_limit": 60,
+    "submit_time": 100,
 }
 SINFO = """#!/bin/sh
 case "$*" in *version*) echo "slurm-wlm 22.05.8" ;; *) cat "$SLURM_FILES/nodes.json" ;; esac

@@ -10,12 +10,14 @@ Run as a program it stays until Ctrl-C and prints the variable by which Slurm's 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +31,11 @@ GPU_NODES = tuple(f"g{i}" for i in range(1, 9))
 L40S_NODES = tuple(f"l{i}" for i in range(1, 5))
 SINGLE_NODES = ("m1", "t1", "c1", "c2")
 NODES = (*GPU_NODES, *L40S_NODES, *SINGLE_NODES)
+
+PORTS = 12_000, 32_000
+"""Below those that the kernel gives to outgoing connections."""
+_TAKEN: set[int] = set()
+_PORTS_LOCK = threading.Lock()
 
 CONFIG = """\
 ClusterName=lab
@@ -276,15 +283,16 @@ class SlurmLab:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback address that nothing listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Return ports of the loopback address that nothing listens on now, each once in this process."""
+    found: list[int] = []
+    with _PORTS_LOCK:
+        while len(found) < count:
+            port = random.randrange(*PORTS)
+            with socket.socket() as one:
+                if port not in _TAKEN and one.connect_ex(("127.0.0.1", port)):
+                    _TAKEN.add(port)
+                    found.append(port)
+    return found
 
 
 @contextmanager

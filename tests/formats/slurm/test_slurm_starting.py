@@ -24,8 +24,12 @@ NODES = {
 }
 GANG = {
     **WAITS,
-    **{"job_id": 3, "tasks": 2, "node_count": 2, "max_nodes": 3, "tres_per_node": "gres:gpu:2"},
-    **{"tres_req_str": "cpu=2,mem=2G,node=2"},
+    "job_id": 3,
+    "tasks": 2,
+    "node_count": 2,
+    "max_nodes": 3,
+    "tres_per_node": "gres:gpu:2",
+    "tres_req_str": "cpu=2,mem=2G,node=2",
 }
 
 
@@ -66,8 +70,13 @@ def test_its_gpus_are_those_of_before_where_no_other_job_has_them() -> None:
     known = before.model_copy(update={"running": (moved,)})
     assert held(read({"3": ("n0", "n1")}, GANG, previous=known)) == {"3": {"n0": [2, 3], "n1": [2, 3]}}
     other = {
-        **{"job_id": 9, "job_state": "RUNNING", "partition": "gpu", "nodes": "n1", "start_time": 100},
-        **{"tres_alloc_str": "cpu=1,mem=1G,node=1,gres/gpu=1", "gres_detail": ["gpu:a100:1(IDX:3)"]},
+        "job_id": 9,
+        "job_state": "RUNNING",
+        "partition": "gpu",
+        "nodes": "n1",
+        "start_time": 100,
+        "tres_alloc_str": "cpu=1,mem=1G,node=1,gres/gpu=1",
+        "gres_detail": ["gpu:a100:1(IDX:3)"],
     }
     assert held(read({"3": ("n0", "n1")}, GANG, other, previous=known)) == {
         "3": {"n0": [2, 3], "n1": [0, 1]},
