@@ -81,6 +81,11 @@ GROUPS = {
             Command("papers", "bench_papers", "placeopt bench papers --only sc17 --seeds 0-4 --out papers"),
         ),
     ),
+    "slurm": Group(
+        "Place the jobs of a running Slurm.",
+        "placeopt slurm run --every 15s --own held --dry-run",
+        (Command("run", "slurm", "placeopt slurm run --every 15s --own partition=gpu --max-actions 50"),),
+    ),
     "whatif": Group(
         "Answer capacity questions: what fits, what stays free, what fails, what to add.",
         "placeopt whatif fit round.json --job 8xH100",

@@ -15,7 +15,13 @@ from placeopt.formats.files import read_bytes
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
-from placeopt.formats.observed_round import ObservedJob, observed_instance, origin_of, snapshot_policy
+from placeopt.formats.observed_round import (
+    ObservedJob,
+    ObservedWorker,
+    observed_instance,
+    origin_of,
+    snapshot_policy,
+)
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, priority_rule
 from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
 from placeopt.formats.slurm.fields import is_mig, parse_tasks
@@ -31,7 +37,7 @@ from placeopt.formats.slurm.job_requests import (
 from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
 from placeopt.formats.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
 from placeopt.formats.slurm.running_jobs import RunningJobReader, job_value, make_job
-from placeopt.model import Demand, Instance, Option, Split
+from placeopt.model import Demand, Instance, Job, Option, Split
 from placeopt.model.base import MAX_JOBS
 
 
@@ -50,8 +56,10 @@ class JobListReader:
         notes: ImportNotes,
         rule: PriorityRule = DEFAULT_RULE,
         preemption: SlurmPreemption = NO_PREEMPTION,
+        starting: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
+        self._starting = starting or {}
         self._where = EligibleNodes(nodes)
         self._running = RunningJobReader(nodes, self._where, notes, rule, preemption)
         self._array_tasks: Counter[int] = Counter()
@@ -60,7 +68,9 @@ class JobListReader:
         """Yield the jobs in the order of the list; a waiting array yields one job for each task."""
         states = [_states(entry) for entry in self._entries]
         for entry, words in zip(self._entries, states, strict=True):
-            if words & HOLDS and (array := slurm_number(entry, "array_job_id")):
+            if (array := slurm_number(entry, "array_job_id")) and (
+                words & HOLDS or f"{array}_{slurm_number(entry, 'array_task_id')}" in self._starting
+            ):
                 self._array_tasks[array] += 1
         for entry, words in zip(self._entries, states, strict=True):
             yield from self._read(entry, words)
@@ -76,6 +86,8 @@ class JobListReader:
             if not states & HOLDS:
                 self._notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
             yield from self._running.read(entry, name)
+        elif "PENDING" in states and name in self._starting:
+            yield self._promised(entry, name, self._starting[name])
         elif "PENDING" not in states and not unknown:
             return
         elif unknown or states & HELD_FLAGS:
@@ -106,6 +118,21 @@ class JobListReader:
             own = {"id": task_name, "origin": origin_of(called, task_name)}
             task_job = job.job if task_name == name else job.job.model_copy(update=own)
             yield ObservedJob(task_job, priority=job.priority, where=entry.where)
+
+    def _promised(self, entry: JsonEntry, name: str, nodes: Sequence[str]) -> ObservedJob:
+        """Return a job that starts on these nodes as running there; one that cannot be read holds all of them."""
+        workers = tuple(ObservedWorker(node) for node in nodes)
+        try:
+            job = self._pending(entry, name).job
+            option = next((option for option in job.options if option.workers == len(workers)), None)
+            if option is None:
+                raise JobLeftOut("starts with another number of workers than it asks for")
+            return ObservedJob(job.model_copy(update={"options": (option,)}), workers, where=entry.where)
+        except (JobLeftOut, BadInput) as error:
+            reason = str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error)
+            held = tuple(ObservedWorker(node) for node in dict.fromkeys(nodes))
+            unread = Job(id=name, kind="cpu", options=(Option(workers=len(held), demand=Demand(gpus=0)),))
+            return ObservedJob(unread, held, where=entry.where, unreadable_reason=reason)
 
     def _tasks(self, entry: JsonEntry, name: str, array: int, task: int | None) -> tuple[list[str], list[str]]:
         """Return the names of the tasks that an entry stands for, and the last of them, over the array's limit."""
@@ -188,6 +215,7 @@ def read_slurm(
     previous: Instance | None = None,
     rule: PriorityRule | str | Path | None = None,
     preemption: Sequence[str | Path] = (),
+    starting: Mapping[str, Sequence[str]] | None = None,
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -211,6 +239,9 @@ def read_slurm(
         What priority, QOS and partition decide; a file of it, or None: the defaults of `PriorityRule`.
     preemption
         Files that state what Slurm may preempt: see `read_preemption`. None: nothing but what ``rule`` says.
+    starting
+        Pending jobs that somebody has told Slurm to start on these nodes: by id, the node of each worker. They count as
+        running there.
 
     Returns
     -------
@@ -251,7 +282,9 @@ def read_slurm(
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
     jobs_seen: list[ObservedJob] = []
-    reader = JobListReader(listed, document.entries("jobs"), notes, priority_rule(rule), read_preemption(preemption))
+    reader = JobListReader(
+        listed, document.entries("jobs"), notes, priority_rule(rule), read_preemption(preemption), starting
+    )
     for observed in reader.read():
         jobs_seen.append(observed)
         if len(jobs_seen) > MAX_JOBS:

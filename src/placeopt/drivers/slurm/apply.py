@@ -1,0 +1,163 @@
+"""
+The driver's changes of one job: start it on nodes, take a start back, hold it.
+
+The order of the commands is what makes them safe. An update of the list of nodes resizes a job that runs (no other
+field of the same command prevents it, see docs/slurm.md), so it is sent only while a user hold keeps the job from
+starting, and after its state was read again. The note goes with the same update, before the release: whatever happens
+in between, the next reading shows what was done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from placeopt.drivers.slurm.commands import Slurm, SlurmRefused
+from placeopt.drivers.slurm.job_view import JobView
+from placeopt.drivers.slurm.note import Note, host_list, with_note
+from placeopt.formats.slurm.fields import parse_tres
+from placeopt.formats.slurm.job_requests import slurm_number
+
+_DENIED = re.compile(r"permission|denied|privilege", re.IGNORECASE)
+_BUSY = re.compile(r"not available right now", re.IGNORECASE)
+Result = Literal["done", "changed", "refused"]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of a change; ``changed``: the job was no longer as it was read. ``why``: Slurm's words."""
+
+    result: Result
+    why: str = ""
+
+
+DONE, CHANGED = Applied("done"), Applied("changed")
+
+
+class JobChanges:
+    """
+    Changes jobs through Slurm's commands.
+
+    ``on_command`` hears of every command before it is sent. ``dry_run``: Nothing is sent. Calls raise
+    `SlurmUnreachable`; what took effect then shows at the next reading.
+    """
+
+    def __init__(self, slurm: Slurm, on_command: Callable[[str], None], *, dry_run: bool = False) -> None:
+        self._slurm, self._on_command, self._dry_run = slurm, on_command, dry_run
+        self._in_admin_comment = True
+
+    def start(self, view: JobView, note: Note) -> Applied:
+        """Release a held job on the nodes of ``note``, a ``start``."""
+        fields = {"ReqNodeList": host_list(note.nodes)}
+        count = len(set(note.nodes))
+        if note.was:
+            fields["NumNodes"] = f"{count}-{count}"
+        if not self._dry_run and not self._held(view.job):
+            return CHANGED
+        try:
+            self._update(view, note, fields)
+            self._send("release", view.job, self._slurm.release)
+        except SlurmRefused as error:
+            return self._refused(error)
+        return DONE
+
+    def take_back(self, view: JobView, note: Note, *, hold: bool) -> Applied:
+        """
+        Let a job wait again as it did before its start: held, with its own nodes. ``note`` replaces that of the start.
+
+        ``hold``: Whether it has to be held first. A job that began to run meanwhile is left as it is.
+        """
+        try:
+            if hold:
+                self._send("uhold", view.job, self._slurm.user_hold)
+            if not self._dry_run and not self._held(view.job):
+                if hold and (now := self._slurm.job_now(view.job)) is not None and now.state != "PENDING":
+                    self._send("release", view.job, self._slurm.release)  # the hold would bind it when it is requeued
+                return CHANGED
+            former = view.note
+            fields = {"ReqNodeList": former.required if former is not None else ""}
+            if former is not None and former.was:
+                fields["NumNodes"] = own_range(former.was, view)
+            self._update(view, note, fields)
+        except SlurmRefused as error:
+            return self._refused(error)
+        return DONE
+
+    def hold(self, view: JobView, note: Note) -> Applied:
+        """Place a user hold on a pending job; the note says first whose it is."""
+        try:
+            if not self._dry_run:
+                now = self._slurm.job_now(view.job)
+                if now is None or now.state != "PENDING" or now.reason.startswith("JobHeld"):
+                    return CHANGED
+            self._update(view, note, {})
+            self._send("uhold", view.hold_name, self._slurm.user_hold)
+        except SlurmRefused as error:
+            return self._refused(error)
+        return DONE
+
+    def _held(self, job: str) -> bool:
+        now = self._slurm.job_now(job)
+        return now is not None and now.held_by_user
+
+    def _update(self, view: JobView, note: Note, fields: Mapping[str, str]) -> None:
+        """Set fields with the note in the admin comment; in the comment, where this user may not write the former."""
+        if self._in_admin_comment:
+            try:
+                self._set(view.job, {"AdminComment": with_note(view.admin_comment, note), **fields})
+            except SlurmRefused as error:
+                if not _DENIED.search(str(error)):
+                    raise
+                self._in_admin_comment = False
+            else:
+                return
+        self._set(view.job, {"Comment": with_note(view.comment, note), **fields})
+
+    def _set(self, job: str, fields: Mapping[str, str]) -> None:
+        words = " ".join(f"{name}={value!r}" if " " in value else f"{name}={value}" for name, value in fields.items())
+        self._on_command(f"scontrol update JobId={job} {words}")
+        if not self._dry_run:
+            self._slurm.update(job, fields)
+
+    def _send(self, verb: str, job: str, command: Callable[[str], None]) -> None:
+        self._on_command(f"scontrol {verb} {job}")
+        if not self._dry_run:
+            command(job)
+
+    @staticmethod
+    def _refused(error: SlurmRefused) -> Applied:
+        """Slurm refuses some updates for a moment after another one: that says nothing about the job."""
+        return CHANGED if _BUSY.search(str(error)) else Applied("refused", str(error))
+
+
+def range_to_pin(view: JobView, count: int) -> str:
+    """
+    Return a job's own range of nodes, ``MIN-MAX``, if Slurm could give it others than ``count`` nodes; else nothing.
+
+    A list of nodes means all of these and perhaps more. A job with no more tasks than nodes has no use for more.
+    """
+    entry = view.entry
+    least = entry.parsed("tres_req_str", parse_tres).nodes or slurm_number(entry, "node_count") or 1
+    most = slurm_number(entry, "max_nodes") or 0
+    tasks = slurm_number(entry, "tasks") or 1
+    if most == count or (not most and least == count and tasks <= count and not entry.text("tres_per_job", "")):
+        return ""
+    return f"{least}-{most}"
+
+
+def own_range(was: str, view: JobView) -> str:
+    """Return a range of nodes that means what ``was`` did; Slurm cannot take a maximum back, so none is one a task."""
+    least, _, most = was.partition("-")
+    if most not in ("", "0"):
+        return was
+    tasks = slurm_number(view.entry, "tasks") or 1
+    return f"{least}-{max(tasks, int(least) if least.isdigit() else 1, 64)}"
+
+
+def taken_back(former: Note, why: str, tries: int, retry_s: int) -> Note:
+    """Return the note of a job whose start was taken back."""
+    word = re.sub(r"[^\w.-]+", "_", why)[:80] or "unknown"
+    kind: Literal["wait"] = "wait"
+    return replace(former, kind=kind, nodes=(), was="", required="", why=word, tries=tries, retry_s=retry_s)

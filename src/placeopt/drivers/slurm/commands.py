@@ -1,0 +1,175 @@
+"""Slurm's commands, in one small class: what the driver reads, and the four things that it does to a job."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from placeopt.errors import BadInput, PlaceoptError, printable
+
+TIMEOUT_S = 30.0
+"""Until a command counts as unanswered: Slurm's own limit for a message is 10 s, and it tries again."""
+_UNREACHABLE = re.compile(
+    r"Unable to contact|Connection (?:refused|timed out)|timed out|Zero Bytes|communication|authentication|"
+    r"Transport|Resource temporarily unavailable",
+    re.IGNORECASE,
+)
+_GONE = re.compile(r"Invalid job id|does not exist", re.IGNORECASE)
+
+
+class SlurmUnreachable(PlaceoptError):
+    """Slurm's controller did not answer, or was busy; whether a command took effect shows at the next reading."""
+
+
+class SlurmRefused(PlaceoptError):
+    """Slurm refused a command, with its own words."""
+
+
+@dataclass(frozen=True)
+class SlurmReading:
+    """Lists of nodes and jobs, as ``json.loads`` returns them; ``topology``: ``scontrol show topology``, or empty."""
+
+    nodes: dict[str, Any]
+    jobs: dict[str, Any]
+    topology: str = ""
+
+
+@dataclass(frozen=True)
+class JobNow:
+    """State of a job at this moment, as Slurm's words: ``PENDING``, ``JobHeldUser``, and its priority."""
+
+    state: str
+    reason: str
+    priority: int
+
+    @property
+    def held_by_user(self) -> bool:
+        """Whether the job waits under a user hold."""
+        return self.state == "PENDING" and self.reason == "JobHeldUser" and self.priority == 0
+
+
+class Slurm(Protocol):
+    """What the driver needs of Slurm; calls raise `SlurmUnreachable`, those that change jobs also `SlurmRefused`."""
+
+    def read(self) -> SlurmReading:
+        """Return nodes and jobs."""
+
+    def topology(self) -> str:
+        """Return ``scontrol show topology``; empty where Slurm has none."""
+
+    def job_now(self, job: str) -> JobNow | None:
+        """Return the state of a job; None if it is gone."""
+
+    def update(self, job: str, fields: Mapping[str, str]) -> None:
+        """Set fields of a job (``scontrol update``)."""
+
+    def release(self, job: str) -> None:
+        """Release a held job."""
+
+    def user_hold(self, job: str) -> None:
+        """Place a hold that the job's owner can release."""
+
+
+class SlurmCommands:
+    """
+    Slurm by its commands, in the environment of this process; arguments are never read by a shell.
+
+    ``timeout_s``: Until a command counts as unanswered. Commands run in a session of their own: Ctrl-C at a terminal
+    does not reach them.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        self._environment, self._timeout_s = environment, timeout_s
+        self._nodes_command: tuple[str, ...] | None = None
+
+    def read(self) -> SlurmReading:
+        """Return nodes, then jobs: a job that starts in between is among the jobs."""
+        if self._nodes_command is None:
+            self._nodes_command = nodes_command(self._call("sinfo", "--version"))
+        nodes = self._json(*self._nodes_command)
+        jobs = self._json("squeue", "--json")
+        return SlurmReading(nodes, jobs, self.topology())
+
+    def topology(self) -> str:
+        """Return ``scontrol show topology``; empty where Slurm has none."""
+        try:
+            text = self._call("scontrol", "show", "topology")
+        except SlurmRefused:
+            return ""
+        return text if re.search(r"^(SwitchName|BlockName)=", text, re.MULTILINE) else ""
+
+    def job_now(self, job: str) -> JobNow | None:
+        """Return the state of a job; None if it is gone."""
+        try:
+            text = self._call("squeue", "--noheader", "--states=all", "--jobs", job, "--format=%T|%r|%Q")
+        except SlurmRefused as error:
+            if _GONE.search(str(error)):
+                return None
+            raise
+        return job_now_of(text)
+
+    def update(self, job: str, fields: Mapping[str, str]) -> None:
+        """Set fields of a job; raises `SlurmRefused` with Slurm's words, though some of them may be set then."""
+        self._call("scontrol", "update", f"JobId={job}", *(f"{name}={value}" for name, value in fields.items()))
+
+    def release(self, job: str) -> None:
+        """Release a held job."""
+        self._call("scontrol", "release", job)
+
+    def user_hold(self, job: str) -> None:
+        """Place a hold that the job's owner can release."""
+        self._call("scontrol", "uhold", job)
+
+    def _json(self, *command: str) -> dict[str, Any]:
+        text = self._call(*command)
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise SlurmUnreachable(f"{' '.join(command)}: no JSON ({error})") from None
+        if not isinstance(found, dict):
+            raise SlurmUnreachable(f"{' '.join(command)}: no JSON object")
+        return found
+
+    def _call(self, *command: str) -> str:
+        """Return the standard output of a command."""
+        try:
+            done = subprocess.run(  # noqa: S603 - a fixed program, arguments without a shell
+                command,
+                env=None if self._environment is None else dict(self._environment),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self._timeout_s,
+                start_new_session=True,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise BadInput(f"{command[0]}: no such command; the driver runs where Slurm's commands are") from None
+        except subprocess.TimeoutExpired:
+            raise SlurmUnreachable(f"{command[0]} {command[1]}: no answer in {self._timeout_s:g} s") from None
+        output = done.stdout.decode(errors="replace")
+        if done.returncode == 0:
+            return output
+        words = " ".join(done.stderr.decode(errors="replace").split()) or f"exit code {done.returncode}"
+        message = printable(f"{command[0]} {command[1]}: {words[:300]}")
+        raise SlurmUnreachable(message) if _UNREACHABLE.search(words) else SlurmRefused(message)
+
+
+def nodes_command(version: str) -> tuple[str, ...]:
+    """Return the command that lists nodes as JSON, by what ``sinfo --version`` prints: ``slurm-wlm 22.05.8``."""
+    found = re.search(r"\b(\d\d)\.(\d\d)", version)
+    if found is not None and (int(found[1]), int(found[2])) < (23, 2):
+        return "sinfo", "--json"
+    return "scontrol", "show", "nodes", "--json"
+
+
+def job_now_of(text: str) -> JobNow | None:
+    """Read ``STATE|REASON|PRIORITY``, the first line of a list; None if it is empty."""
+    line = text.strip().partition("\n")[0]
+    if not line:
+        return None
+    state, reason, priority = (*line.split("|"), "", "")[:3]
+    return JobNow(state, reason.partition(",")[0], int(priority) if re.fullmatch(r"[0-9]{1,20}", priority) else -1)

@@ -1,0 +1,270 @@
+"""The loop: read, take back, hold, decide, start; once every interval."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from placeopt.actions import plan_actions
+from placeopt.drivers.slurm.ageing import Worth
+from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
+from placeopt.drivers.slurm.backoff import pause_s
+from placeopt.drivers.slurm.commands import Slurm, SlurmUnreachable
+from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing
+from placeopt.drivers.slurm.live_rounds import LiveRounds
+from placeopt.drivers.slurm.note import Note
+from placeopt.drivers.slurm.outcomes import Outcome, OutcomeWatch
+from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
+from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
+from placeopt.model import Policy
+
+TRIES_MAX = 5
+"""Failed starts of a job after which it is left held."""
+LONGEST_PAUSE_S = 1800.0
+"""Of a node that refuses jobs, and of a job that does not start."""
+NODE_PAUSES = 4
+"""First pause of a node that refuses, in intervals: longer than that of the job, which is to try another one."""
+RAN_LONG = 10
+"""Intervals after which a job that was requeued has run for long: that was no failed start."""
+SILENCE_MAX_S = 60.0
+"""Longest pause between two attempts to reach a controller that does not answer."""
+SOLVE_PART = 1 / 3
+"""Part of the interval that a round may take to solve: what it decides should start soon."""
+
+
+@dataclass(frozen=True)
+class DriverOptions:
+    """
+    How the driver runs.
+
+    ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
+    released job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
+    ``worth``: What waiting jobs are worth, see `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
+    """
+
+    own: Ownership = field(default_factory=Ownership)
+    every_s: float = 15.0
+    dry_run: bool = False
+    max_actions: int = 100
+    patience_s: float | None = None
+    policy: Policy | None = None
+    worth: Worth = "jobs"
+    deterministic: bool = False
+
+
+class SlurmDriver:
+    """
+    Places jobs of a Slurm cluster, round after round.
+
+    ``stop`` ends it between two actions. ``on_command`` hears of every command that changes a job before it is sent.
+    ``clock``: Seconds since 1970. Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        slurm: Slurm,
+        options: DriverOptions,
+        *,
+        stop: threading.Event | None = None,
+        on_command: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._slurm, self._options, self._clock = slurm, options, clock
+        self.stop = threading.Event() if stop is None else stop
+        patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
+        self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
+        self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
+        self._rounds = LiveRounds(options.policy)
+        self._advised: dict[str, Gpus] = {}
+        self._name, self._number = f"{int(clock()):x}", 0
+
+    def __enter__(self) -> SlurmDriver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the solver processes."""
+        self._rounds.close()
+
+    def run(self, on_round: Callable[[RoundRecord], None], on_message: Callable[[str], None]) -> None:
+        """
+        Do rounds until `stop` is set.
+
+        A controller that does not answer is waited for, with growing pauses; ``on_message`` hears when that begins and
+        ends. Raises as `run_round`, but for that.
+        """
+        silent = 0
+        while not self.stop.is_set():
+            began = time.monotonic()
+            try:
+                record = self.run_round()
+            except SlurmUnreachable as error:
+                silent += 1
+                pause = pause_s(silent, min(2.0, self._options.every_s), SILENCE_MAX_S)
+                on_message(f"Slurm does not answer ({error}); next attempt in {pause:g} s")
+                self.stop.wait(pause)
+                continue
+            if silent:
+                on_message(f"Slurm answers again, after {silent} attempt{'s' * (silent > 1)}")
+                silent = 0
+            on_round(record)
+            self.stop.wait(max(0.0, began + self._options.every_s - time.monotonic()))
+
+    def run_round(self) -> RoundRecord:
+        """
+        Read the cluster, and do what one round decides.
+
+        Raises `SlurmUnreachable` if the lists cannot be read; a controller that goes later ends the round's actions.
+        `BadInput` if the lists are none that the importer reads.
+        """
+        began, now_s = time.monotonic(), self._clock()
+        self._number += 1
+        record = RoundRecord(id=f"{self._name}-{self._number}", at_s=now_s)
+        reading = self._slurm.read()
+        views = view_jobs(reading, self._options.own, now_s)
+        record.outcomes = self._watch.observe(views, now_s)
+        also = self._unheld(views) if self._options.dry_run else ()
+        closed = self._watch.nodes.paused(now_s)
+        before, worth = self._rounds.before, self._options.worth
+        seen = make_round(reading, views, now_s, closed=closed, also=also, previous=before, worth=worth)
+        record.describe(seen, closed)
+        self._score(record, seen)
+        try:
+            self._take_back(record, seen)
+            limit_s = SOLVE_PART * self._options.every_s
+            self._place(record, seen, max(0.1, limit_s - (time.monotonic() - began)))
+            self._hold(record, seen)
+        except SlurmUnreachable as error:
+            record.silent = str(error)
+        record.seconds = time.monotonic() - began
+        return record
+
+    def _score(self, record: RoundRecord, seen: SlurmRound) -> None:
+        """Compare the GPUs that Slurm gave with the plan's, and score what runs, where starts have come out."""
+        came = [outcome for outcome in record.outcomes if outcome.kind in ("as-planned", "elsewhere")]
+        advised = {outcome.job: self._advised.pop(outcome.job, None) for outcome in record.outcomes}
+        held = {running.job: running for running in seen.instance.running}
+        for outcome in came:
+            if (planned := advised[outcome.job]) is not None and outcome.job in held:
+                record.gpus_known += 1
+                record.gpus_as_advised += gpus_held(held[outcome.job]) == planned
+        if came:
+            record.costs_obtained = running_costs(seen.instance, self._options.policy)
+
+    @staticmethod
+    def _unheld(views: dict[str, JobView]) -> tuple[str, ...]:
+        """Return the jobs that would be held, were this no dry run: they count as waiting."""
+        return tuple(job for job, view in views.items() if view.standing is Standing.TO_HOLD and view.note is None)
+
+    def _may_act(self, record: RoundRecord) -> bool:
+        if record.num_actions >= self._options.max_actions:
+            record.postponed += 1
+            return False
+        return not self.stop.is_set()
+
+    def _take_back(self, record: RoundRecord, seen: SlurmRound) -> None:
+        """Hold again what did not start, what was requeued, and what was told its nodes only."""
+        outcomes = {outcome.job: outcome for outcome in record.outcomes}
+        for job, view in seen.views.items():
+            note, outcome = view.note, outcomes.get(job)
+            if note is None or note.kind != "start":
+                continue
+            released = view.standing is Standing.STARTING and outcome is not None and outcome.kind == "not-started"
+            if not (released or view.standing in (Standing.HALF_DONE, Standing.TO_HOLD)) or not self._may_act(record):
+                continue
+            after = self._after_failure(note, view, outcome, record.at_s)
+            done = self._changes.take_back(view, after, hold=view.standing is not Standing.HALF_DONE)
+            record.add("take-back" if after.kind == "wait" else "give-up", job, done, why=after.why)
+
+    def _after_failure(self, note: Note, view: JobView, outcome: Outcome | None, now_s: float) -> Note:
+        """Return the note of a job whose start came to nothing; a job that had run for long begins to count anew."""
+        if view.standing is Standing.HALF_DONE and view.restarts == note.restarts:
+            return taken_back(note, "not_released", note.tries, 0)  # nobody has tried to start it
+        why = view.reason if outcome is None or not outcome.why else outcome.why
+        ran = view.restarts > note.restarts
+        pause = max(1.0, self._options.every_s)
+        ran_long = ran and now_s - note.at_s > RAN_LONG * pause
+        if ran and not ran_long:
+            for node in set(note.nodes):
+                self._watch.nodes.fail(node, now_s)
+        tries = 1 if ran_long else note.tries + 1
+        if tries >= TRIES_MAX:
+            return replace(taken_back(note, why, tries, 0), kind="given-up", at_s=int(now_s))
+        retry_s = int(now_s + pause_s(tries, pause, LONGEST_PAUSE_S))
+        return replace(taken_back(note, "requeued" if ran else why, tries, retry_s), restarts=view.restarts)
+
+    def _hold(self, record: RoundRecord, seen: SlurmRound) -> None:
+        """Place holds on the jobs that wait in the driver's partition, so that Slurm does not start them."""
+        for view in seen.views.values():
+            if view.standing is Standing.TO_HOLD and (view.note is None or view.note.kind != "start"):
+                if not self._may_act(record):
+                    continue
+                at_s, restarts = int(record.at_s), view.restarts
+                note = Note("hold", view.job, round=record.id, at_s=at_s, restarts=restarts, own_hold=True)
+                record.add("hold", view.job, self._changes.hold(view, note))
+
+    def _place(self, record: RoundRecord, seen: SlurmRound, limit_s: float) -> None:
+        """Solve the round and start what it places."""
+        plan = self._rounds.solve(seen.instance, limit_s, self.stop, deterministic=self._options.deterministic)
+        if plan is None:
+            return
+        record.planned(plan)
+        digest = hashlib.sha256(plan.model_dump_json(include={"instance", "placements"}).encode()).hexdigest()[:12]
+        for action in plan_actions(self._rounds.loaded, plan):
+            view = self._view_of(action.job, seen)
+            if action.do != "start" or action.after or view is None:
+                record.not_done[action.do] += 1
+                continue
+            if not self._may_act(record):
+                continue
+            nodes = tuple(part.node for part in sorted(action.parts, key=lambda part: part.rank))
+            former = view.note
+            note = Note(
+                kind="start",
+                job=action.job,
+                round=record.id,
+                plan=digest,
+                at_s=int(self._clock()),
+                nodes=nodes,
+                restarts=view.restarts,
+                tries=former.tries if former is not None else 0,
+                was=range_to_pin(view, len(set(nodes))),
+                required=str(view.fields.get("required_nodes") or "") if view.job == action.job else "",
+                own_hold=former is not None and former.own_hold,
+            )
+            done = self._changes.start(replace(view, job=action.job), note)
+            if done.result == "refused":
+                done = self._count_refusal(replace(view, job=action.job), note, done)
+            elif done.result == "done" and not self._options.dry_run:
+                self._watch.expect(note)
+                self._advised[action.job] = gpus_advised(action.parts)
+            record.add("start", action.job, done, nodes=nodes, why=done.why, parts=action.parts)
+
+    def _count_refusal(self, view: JobView, note: Note, done: Applied) -> Applied:
+        """Note that Slurm refused a start, so that the job waits before the next one; its hold is still there."""
+        now_s = self._clock()
+        for node in set(note.nodes):
+            self._watch.nodes.fail(node, now_s)
+        tries = note.tries + 1
+        retry_s = int(now_s + pause_s(tries, max(1.0, self._options.every_s), LONGEST_PAUSE_S))
+        after = taken_back(note, done.why, tries, retry_s)
+        if tries >= TRIES_MAX:
+            after = replace(after, kind="given-up")
+        self._changes.take_back(replace(view, note=note), after, hold=False)
+        return done
+
+    @staticmethod
+    def _view_of(job: str, seen: SlurmRound) -> JobView | None:
+        """Return the entry of a job; of a task that waits with others of its array, the entry of these."""
+        view = seen.views.get(job)
+        if view is None and "_" in job:
+            view = seen.views.get(job.partition("_")[0])
+        if view is None or view.standing not in (Standing.WAITS, Standing.TO_HOLD):
+            return None
+        return view

@@ -1,0 +1,125 @@
+"""From Slurm's lists to a round of what the driver may place: who waits, who starts, which nodes are left alone."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placeopt.drivers.slurm.ageing import Worth, aged
+from placeopt.drivers.slurm.commands import SlurmReading
+from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
+from placeopt.errors import BadInput
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.slurm.job_requests import slurm_number
+from placeopt.formats.slurm.snapshot import read_slurm
+from placeopt.model import Instance
+
+KEPT = (Standing.HOLDS, Standing.WAITS, Standing.STARTING)
+"""Whose entries become jobs of the round."""
+NICE_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SlurmRound:
+    """
+    A reading as a round. ``views``: By job. ``left_out``: Jobs of the driver that wait and cannot be read, by reason.
+
+    The reasons are those of the instance's note.
+    """
+
+    instance: Instance
+    views: Mapping[str, JobView]
+    left_out: Mapping[str, int]
+
+
+def view_jobs(reading: SlurmReading, own: Ownership, now_s: float) -> dict[str, JobView]:
+    """Return all entries with their standings; an entry without readable id, state or nodes is bad input."""
+    listed = reading.jobs.get("jobs")
+    if not isinstance(listed, list):
+        raise BadInput("squeue --json: no list 'jobs'")
+    views = [view_job(fields, own, now_s) for fields in listed]
+    return {view.job: view for view in views}
+
+
+def make_round(
+    reading: SlurmReading,
+    views: Mapping[str, JobView],
+    now_s: float,
+    *,
+    closed: Collection[str] = (),
+    also: Collection[str] = (),
+    previous: Instance | None = None,
+    worth: Worth = "jobs",
+) -> SlurmRound:
+    """
+    Return the round of a reading.
+
+    ``closed``: Nodes on which nothing may start. ``also``: Jobs without a hold that count as waiting, for a dry run.
+    ``previous``: The last round, whose GPUs starting jobs keep. ``worth``: See `aged`. Raises as `read_slurm`.
+    """
+    entries: list[dict[str, Any]] = []
+    starting: dict[str, Sequence[str]] = {}
+    for job, view in views.items():
+        if view.standing is Standing.STARTING and view.note is not None:
+            starting[job] = view.note.nodes
+        if view.standing in KEPT or job in also:
+            entries.append(_readable(view, now_s))
+    jobs = {**reading.jobs, "jobs": entries}
+    if reading.topology:
+        with tempfile.TemporaryDirectory(prefix="placeopt-slurm-") as folder:
+            topology = Path(folder, "topology")
+            topology.write_text(reading.topology)
+            found = read_slurm(reading.nodes, jobs, topology, previous=previous, starting=starting)
+    else:
+        found = read_slurm(reading.nodes, jobs, previous=previous, starting=starting)
+    if closed:
+        nodes = tuple(
+            node.model_copy(update={"drained": True}) if node.id in closed and not node.drained else node
+            for node in found.cluster.nodes
+        )
+        found = found.model_copy(update={"cluster": found.cluster.model_copy(update={"nodes": nodes})})
+    begun = {job: 1000 * view.note.at_s for job in starting if (view := views[job]).note is not None}
+    running = tuple(
+        held.model_copy(update={"started_ms": begun[held.job]}) if held.job in begun else held for held in found.running
+    )
+    found = found.model_copy(update={"running": running})
+    now_ms = max(found.now_ms, int(1000 * now_s), 0 if previous is None else previous.now_ms)
+    found = found.model_copy(update={"now_ms": now_ms})
+    found = aged(found, worth)
+    return SlurmRound(found, views, _left_out(found.note))
+
+
+def _readable(view: JobView, now_s: float) -> dict[str, Any]:
+    """Return an entry as the importer reads it: a job under the driver's hold waits for free nodes only."""
+    if view.standing is Standing.HOLDS:
+        return view.fields
+    reason = "None"
+    if str(view.fields.get("dependency") or "") not in ("", "(null)"):
+        reason = "Dependency"
+    elif (slurm_number(view.entry, "eligible_time") or 0) > now_s:
+        reason = "BeginTime"
+    read = {**view.fields, "state_reason": reason, "hold": False, "priority": rank_of(view.entry)}
+    if view.standing is Standing.STARTING and view.note is not None:
+        read |= {"required_nodes": view.note.required, "state_reason": "None"}
+    return read
+
+
+def rank_of(entry: JsonEntry) -> int:
+    """Return a priority for a held job, whose own is 0: by ``--nice``, then the time of its submission."""
+    nice, submitted = entry.raw("nice"), slurm_number(entry, "submit_time") or 0
+    nice = nice if isinstance(nice, int) and not isinstance(nice, bool) else 0
+    return (NICE_MAX - max(-NICE_MAX, min(nice, NICE_MAX)) + 1) * 2**31 + (2**31 - 1 - min(submitted, 2**31 - 2))
+
+
+def _left_out(note: str) -> dict[str, int]:
+    """Return reasons and numbers of the lines ``Left out, REASON: N (...)`` of a note."""
+    counts: dict[str, int] = {}
+    for line in note.splitlines():
+        reason, _, rest = line.removeprefix("Left out, ").rpartition(": ")
+        number = rest.partition(" ")[0]
+        if line.startswith("Left out, ") and number.isdigit():
+            counts[reason] = int(number)
+    return counts

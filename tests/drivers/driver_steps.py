@@ -1,0 +1,30 @@
+"""Rounds of a driver against a Slurm in memory, step by step."""
+
+from __future__ import annotations
+
+from drivers.fake_slurm import FakeSlurm
+from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
+from placeopt.drivers.slurm.job_view import Ownership
+from placeopt.drivers.slurm.round_record import RoundRecord
+
+EVERY_S = 10.0
+
+
+def driver(slurm: FakeSlurm, own: str = "held", **options: object) -> SlurmDriver:
+    """A driver whose clock is that of the fake."""
+    given = {"every_s": EVERY_S, "deterministic": True, **options}
+    chosen = DriverOptions(own=Ownership.parse(own), **given)  # type: ignore[arg-type]
+    return SlurmDriver(slurm, chosen, clock=lambda: float(slurm.now_s))
+
+
+def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundRecord:
+    """One round, after which Slurm schedules and time goes on."""
+    record = running.run_round()
+    slurm.schedule()
+    slurm.now_s += seconds
+    assert slurm.broken_rules == []
+    return record
+
+
+def started(record: RoundRecord) -> dict[str, tuple[str, ...]]:
+    return {a.job: a.nodes for a in record.actions if a.do == "start" and a.applied.result == "done"}

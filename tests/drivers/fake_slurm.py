@@ -1,0 +1,212 @@
+"""A Slurm in memory that keeps the rules which the driver relies on, and takes note when the driver breaks one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from placeopt.drivers.slurm.commands import JobNow, SlurmReading, SlurmRefused, SlurmUnreachable
+
+GPUS = 4
+CPUS = 32
+
+
+class Killed(Exception):
+    """The driver's process ends here."""
+
+
+@dataclass
+class FakeJob:
+    """A job of ``nodes`` nodes with ``gpus`` GPUs on each; ``held``: user, admin or nobody."""
+
+    id: str
+    nodes: int = 1
+    gpus: int = 1
+    state: str = "PENDING"
+    held: str = "user"
+    reason: str = ""
+    comment: str = "placeopt"
+    admin_comment: str = ""
+    partition: str = "gpu"
+    required: list[str] = field(default_factory=list)
+    on: list[str] = field(default_factory=list)
+    restarts: int = 0
+    submitted_s: int = 100
+    started_s: int = 0
+    ended_s: int = 0
+    eligible_s: int = 0
+    dependency: str = ""
+    nice: int | None = None
+    limit_min: int = 60
+
+    @property
+    def reason_now(self) -> str:
+        if self.state != "PENDING":
+            return "None"
+        return {"user": "JobHeldUser", "admin": "JobHeldAdmin"}.get(self.held, self.reason or "None")
+
+    def entry(self) -> dict[str, Any]:
+        """The job as ``squeue --json`` of 22.05 shows it."""
+        mark = f"cpu=1,mem=1G,node={self.nodes}"
+        return {
+            "job_id": int(self.id),
+            "job_state": self.state,
+            "state_reason": self.reason_now,
+            "state_description": "",
+            "partition": self.partition,
+            "comment": self.comment,
+            "admin_comment": self.admin_comment,
+            "priority": 0 if self.held in ("user", "admin") else 1,
+            "nodes": ",".join(self.on),
+            "required_nodes": ",".join(self.required),
+            "restart_cnt": self.restarts,
+            "submit_time": self.submitted_s,
+            "start_time": self.started_s,
+            "end_time": self.ended_s,
+            "eligible_time": self.eligible_s,
+            "dependency": self.dependency,
+            "nice": self.nice,
+            "node_count": self.nodes,
+            "max_nodes": self.nodes,
+            "tasks": self.nodes,
+            "cpus": self.nodes,
+            "time_limit": self.limit_min,
+            "memory_per_node": 1024,
+            "tres_req_str": mark,
+            "tres_alloc_str": f"{mark},gres/gpu={self.nodes * self.gpus}" if self.state == "RUNNING" else "",
+            "tres_per_node": f"gres:gpu:{self.gpus}" if self.gpus else "",
+        }
+
+
+class FakeSlurm:
+    """
+    ``log``: Every change, in order. ``broken_rules``: What no driver may do. ``answers``: Exceptions by number of the
+    call that changes something, counted from 0. ``accepts``: Nodes on which a released job starts.
+    """
+
+    def __init__(self, num_nodes: int = 4, jobs: list[FakeJob] | None = None) -> None:
+        self.names = [f"n{i}" for i in range(num_nodes)]
+        self.jobs = {job.id: job for job in jobs or []}
+        self.node_states = dict.fromkeys(self.names, "idle")
+        self.accepts = set(self.names)
+        self.log: list[str] = []
+        self.broken_rules: list[str] = []
+        self.answers: dict[int, Exception] = {}
+        self.after: dict[int, Exception] = {}
+        self.may_write_admin_comment = True
+        self.reachable = True
+        self.now_s = 1000
+        self.changes = 0
+        self.starts: dict[str, int] = {}
+
+    # what the driver calls
+
+    def read(self) -> SlurmReading:
+        if not self.reachable:
+            raise SlurmUnreachable("squeue --json: Unable to contact slurm controller (connect failure)")
+        used = dict.fromkeys(self.names, 0)
+        for job in self.jobs.values():
+            for name in job.on if job.state == "RUNNING" else ():
+                used[name] += 1
+        nodes = [
+            {
+                "name": name,
+                "cpus": CPUS,
+                "real_memory": 256_000,
+                "gres": f"gpu:a100:{GPUS}",
+                "state": self.node_states[name],
+                "state_flags": [],
+                "partitions": ["gpu"],
+                "alloc_cpus": used[name],
+            }
+            for name in self.names
+        ]
+        return SlurmReading({"nodes": nodes}, {"jobs": [job.entry() for job in self.jobs.values()]})
+
+    def topology(self) -> str:
+        return ""
+
+    def job_now(self, job: str) -> JobNow | None:
+        if not self.reachable:
+            raise SlurmUnreachable("squeue: Unable to contact slurm controller")
+        found = self.jobs.get(job)
+        return None if found is None else JobNow(found.state, found.reason_now, int(found.held == "nobody"))
+
+    def update(self, job: str, fields: Mapping[str, str]) -> None:
+        self._change(f"update {job} {' '.join(sorted(fields))}")
+        found = self.jobs[job]
+        if "AdminComment" in fields and not self.may_write_admin_comment:
+            raise SlurmRefused("scontrol update: Access/permission denied for job")
+        if "ReqNodeList" in fields:
+            if found.state == "RUNNING":
+                self.broken_rules.append(f"job {job} was resized while it ran")
+                found.on = [name for name in found.on if name in fields["ReqNodeList"].split(",")]
+            elif found.state == "PENDING":
+                if found.held != "user":
+                    self.broken_rules.append(f"the nodes of job {job} were changed without a user hold")
+                found.required = [name for name in fields["ReqNodeList"].split(",") if name]
+        found.admin_comment = fields.get("AdminComment", found.admin_comment)
+        found.comment = fields.get("Comment", found.comment)
+        self._after()
+
+    def release(self, job: str) -> None:
+        self._change(f"release {job}")
+        found = self.jobs[job]
+        if found.held == "admin":
+            self.broken_rules.append(f"an operator's hold of job {job} was released")
+        found.held = "nobody"
+        self._after()
+
+    def user_hold(self, job: str) -> None:
+        self._change(f"uhold {job}")
+        found = self.jobs[job]
+        if found.held == "admin":
+            self.broken_rules.append(f"an operator's hold of job {job} became a user's")
+        found.held = "user"
+        self._after()
+
+    # what happens in it
+
+    def schedule(self) -> None:
+        """Start what may start, in the order of ids; a list of nodes means all of these."""
+        for job in sorted(self.jobs.values(), key=lambda job: int(job.id)):
+            if job.state != "PENDING" or job.held != "nobody" or job.eligible_s > self.now_s:
+                continue
+            free = [name for name in self.names if self._free(name) >= job.gpus and self.node_states[name] == "idle"]
+            usable = [name for name in free if name in self.accepts]
+            if job.required:
+                chosen = job.required if set(job.required) <= set(usable) else []
+            else:
+                chosen = usable[: job.nodes] if len(usable) >= job.nodes else []
+            if not chosen:
+                job.reason = "Resources"
+                continue
+            job.state, job.on, job.started_s, job.reason = "RUNNING", list(chosen), self.now_s, ""
+            self.starts[job.id] = self.starts.get(job.id, 0) + 1
+
+    def end(self, job: str, state: str = "COMPLETED") -> None:
+        """End a job that runs."""
+        found = self.jobs[job]
+        found.state, found.ended_s = state, self.now_s
+
+    def requeue(self, job: str) -> None:
+        """Put a job that runs back into the queue, as after a node failure; without a hold."""
+        found = self.jobs[job]
+        found.state, found.on, found.held, found.reason = "PENDING", [], "nobody", ""
+        found.restarts += 1
+
+    def _free(self, name: str) -> int:
+        return GPUS - sum(job.gpus for job in self.jobs.values() if job.state == "RUNNING" and name in job.on)
+
+    def _change(self, words: str) -> None:
+        if not self.reachable:
+            raise SlurmUnreachable("scontrol: Unable to contact slurm controller")
+        number, self.changes = self.changes, self.changes + 1
+        if number in self.answers:
+            raise self.answers[number]
+        self.log.append(words)
+
+    def _after(self) -> None:
+        if self.changes - 1 in self.after:
+            raise self.after[self.changes - 1]

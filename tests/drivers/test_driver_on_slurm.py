@@ -1,0 +1,219 @@
+"""
+The driver against a real Slurm on loopback: what the fake assumes, and what Slurm really does with it.
+
+Skipped where Slurm is not installed (Debian: slurm-wlm, munge, slurmrestd) or this is not root.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
+from placeopt.drivers.slurm.commands import SlurmCommands, SlurmUnreachable
+from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
+from placeopt.drivers.slurm.job_view import Ownership
+from placeopt.drivers.slurm.note import read_note
+from placeopt.drivers.slurm.restd import ReadThroughRestd
+from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.formats.slurm.fields import expand_hosts
+from placeopt.formats.snapshots import read_slurm
+
+pytestmark = pytest.mark.skipif(why_no_lab() is not None, reason=why_no_lab() or "")
+WAIT_S = 20.0
+SHAPES = {
+    "whole nodes": ("-N2", "--gres=gpu:a100:8", "--ntasks-per-node=8", "-c4", "--mem=100G"),
+    "range": ("-N2-3", "--gres=gpu:a100:4", "-c4", "--mem=20G"),
+    "tasks": ("-n6", "--gpus-per-task=a100:1", "-c4", "--mem-per-cpu=1G"),
+    "GPUs": ("-N1", "--gpus=a100:3", "--cpus-per-gpu=4", "--mem-per-gpu=5G"),
+    "exclusive": ("-N1", "--exclusive", "--gres=gpu:2", "-C", "a100"),
+    "MIG": ("-N1", "--gres=gpu:a100_1g.5gb:3", "-c2", "--mem=8G"),
+    "own node": ("-N1", "-w", "l3", "--gres=gpu:l40s:1", "-c2", "--mem=8G"),
+    "CPUs": ("-p", "cpu", "-n20", "--mem-per-cpu=1G", "-N1"),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmLab]:
+    with slurm_lab() as lab:
+        yield lab
+
+
+@pytest.fixture
+def lab(cluster: SlurmLab) -> Iterator[SlurmLab]:
+    """The cluster with nothing in it."""
+    yield cluster
+    cluster.run("scancel", "--user=root", check=False)
+    wait_until(lambda: not cluster.run("squeue", "--noheader").strip())
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = WAIT_S) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it does not come to be"
+        time.sleep(0.1)
+
+
+def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: object) -> SlurmDriver:
+    chosen = DriverOptions(own=Ownership.parse(own), every_s=every_s, **options)  # type: ignore[arg-type]
+    return SlurmDriver(SlurmCommands(lab.env), chosen)
+
+
+def rounds_until(running: SlurmDriver, holds: Callable[[RoundRecord], bool]) -> list[RoundRecord]:
+    """Rounds until one of them is as wanted."""
+    records: list[RoundRecord] = []
+    wait_until(lambda: bool(records.append(running.run_round()) or holds(records[-1]) or time.sleep(0.5)))
+    return records
+
+
+def ran_as_noted(lab: SlurmLab, job: str) -> bool:
+    """Whether a job runs where its note says."""
+    listed = json.loads(lab.run("squeue", "--json"))["jobs"]
+    found = next(entry for entry in listed if str(entry["job_id"]) == job)
+    note = read_note(found["admin_comment"])
+    return note is not None and found["job_state"] == "RUNNING" and set(note.nodes) == set(expand_hosts(found["nodes"]))
+
+
+def test_jobs_of_many_shapes_start_where_the_plan_says(lab: SlurmLab) -> None:
+    jobs = {shape: lab.submit(*options) for shape, options in SHAPES.items()}
+    array = lab.submit("--array=0-3%2", "-N1", "--gres=gpu:l40s:1", "-c2", "--mem=8G")
+    with driver(lab) as running:
+        records = rounds_until(running, lambda record: sum(r.came_of("as-planned") for r in [record]) > 0)
+        wait_until(
+            lambda: sum(r.came_of("as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
+        )
+    assert {shape: ran_as_noted(lab, job) for shape, job in jobs.items()} == dict.fromkeys(SHAPES, True)
+    tasks = lab.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%T").split()
+    assert sorted(tasks) == ["PENDING", "PENDING", "RUNNING", "RUNNING"]
+    assert {action.applied.result for record in records for action in record.actions} == {"done"}
+    assert sum(record.came_of("elsewhere") for record in records) == 0
+
+
+def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -> None:
+    mine = lab.submit("-N1", "--gres=gpu:1")
+    plain = lab.submit("-N1", "--gres=gpu:1", "--hold", "--comment=other", held=False)
+    held = lab.submit("-N1", "--gres=gpu:1")
+    lab.run("scontrol", "release", held)
+    lab.run("scontrol", "hold", held)  # by root: only operators may release it
+    dependent = lab.submit("-N1", f"--dependency=afterok:{plain}")
+    with driver(lab) as running:
+        rounds_until(running, lambda record: record.came_of("as-planned") == 1)
+        assert running.run_round().left_out == {"waiting for Dependency": 1}
+    assert ran_as_noted(lab, mine)
+    reasons = [lab.job(job)["Reason"] for job in (plain, held, dependent)]
+    assert reasons == ["JobHeldUser", "JobHeldAdmin", "JobHeldUser"]
+    assert "AdminComment" not in lab.job(plain)
+
+
+def test_the_state_is_read_again_because_an_update_resizes_what_runs(lab: SlurmLab) -> None:
+    """What the rule is for: Slurm takes the list of nodes of a running job for a new size, whatever comes with it."""
+    job = lab.submit("-N2", "--gres=gpu:a100:1", "-w", "g1,g2", held=False)
+    slurm = SlurmCommands(lab.env)
+    wait_until(lambda: (now := slurm.job_now(job)) is not None and now.state == "RUNNING")
+    with pytest.raises(Exception, match="no longer pending"):
+        slurm.update(job, {"StartTime": "now", "ReqNodeList": "g1"})
+    assert lab.job(job)["NodeList"] == "g1"
+
+
+def test_a_partition_is_the_drivers_and_holds_of_users_are_not(lab: SlurmLab) -> None:
+    blocker = lab.submit("-p", "cpu", "-N2", "-n64", "--mem-per-cpu=1M", held=False)
+    wait_until(lambda: lab.job(blocker)["JobState"] == "RUNNING")
+    jobs = [lab.submit("-p", "cpu", "-N1", "-n20", "--mem-per-cpu=1M", held=False) for _ in range(2)]
+    users = lab.submit("-p", "cpu", "-N1", "--hold", "--comment=placeopt", held=False)
+    array = lab.submit("-p", "cpu", "-N1", "--array=0-2", held=False)
+    with driver(lab, "partition=cpu") as running:
+        running.run_round()
+        assert [lab.job(job)["Reason"] for job in jobs] == ["JobHeldUser"] * 2
+        lab.run("scancel", blocker)
+        rounds_until(running, lambda _: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
+        lab.run("scancel", *jobs)
+        rounds_until(running, lambda _: lab.run("squeue", "-h", "-r", "-j", array, "-o%T").split() == ["RUNNING"] * 3)
+    assert lab.job(users)["Reason"] == "JobHeldUser"
+    assert "AdminComment" not in lab.job(users)
+
+
+def test_a_node_that_dies_gives_its_job_to_another(lab: SlurmLab) -> None:
+    job = lab.submit("-N1", "--gres=gpu:t4:2", "--requeue")
+    other = lab.submit("-N1", "--gres=gpu:a100:8", "--requeue")
+    lab.run("scontrol", "update", "NodeName=g1", "State=DRAIN", "Reason=test")
+    with driver(lab) as running:
+        rounds_until(running, lambda _: lab.job(other)["JobState"] == "RUNNING" == lab.job(job)["JobState"])
+        first = lab.job(other)["NodeList"]
+        assert first != "g1"
+        lab.kill_node(first)
+        rounds_until(running, lambda _: lab.job(other)["Restarts"] == "1" and lab.job(other)["JobState"] == "RUNNING")
+        assert lab.job(other)["NodeList"] not in ("g1", first)
+    lab.run("scontrol", "update", "NodeName=g1", "State=RESUME")
+    lab.start_daemon(first)
+    wait_until(lambda: lab.run("sinfo", "-h", "-n", f"g1,{first}", "-o%t").split() == ["idle"])
+
+
+def command(lab: SlurmLab, *options: str) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "placeopt.cli", "slurm", "run", "--every", "1s", "--json", *options]
+    return subprocess.Popen(line, env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None:
+    """Killed at a moment drawn at random, three times: the next one starts what is left, each job once."""
+    dice = random.Random(4)
+    jobs = [lab.submit("-N1", "--gres=gpu:a100:4", "-c2", "--mem=5G") for _ in range(14)]
+    for _ in range(3):
+        process = command(lab)
+        time.sleep(dice.uniform(1.0, 1.6))
+        process.kill()
+        process.communicate()
+    process = command(lab)
+    wait_until(lambda: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 143, told
+    assert all(ran_as_noted(lab, job) for job in jobs)
+    assert {lab.job(job)["Restarts"] for job in jobs} == {"0"}
+
+
+def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
+    job = lab.submit("-N1", "--gres=gpu:1")
+    lab.stop_daemon("slurmctld")
+    with pytest.raises(SlurmUnreachable, match=r"squeue|sinfo"):
+        SlurmCommands(lab.env, timeout_s=2).read()
+    messages: list[str] = []
+    stop = threading.Event()
+
+    def on_message(message: str) -> None:
+        messages.append(message)
+        if len(messages) == 1:
+            lab.start_daemon("slurmctld")
+
+    def on_round(record: RoundRecord) -> None:
+        if record.came_of("as-planned"):
+            stop.set()
+
+    with SlurmDriver(SlurmCommands(lab.env, timeout_s=3), DriverOptions(every_s=1), stop=stop) as running:
+        running.run(on_round, on_message)
+    assert "does not answer" in messages[0]
+    assert "answers again" in messages[-1]
+    assert ran_as_noted(lab, job)
+
+
+def test_slurmrestd_says_the_same_as_the_commands(lab: SlurmLab) -> None:
+    lab.submit("-N2", "--gres=gpu:a100:4")
+    job = lab.submit("-N1", "--gres=gpu:a100:4", held=False)
+    wait_until(lambda: lab.job(job)["JobState"] == "RUNNING")
+    socket = lab.start_restd()
+    if socket is None:
+        pytest.skip("slurmrestd is not installed here")
+    commands = SlurmCommands(lab.env)
+    through = ReadThroughRestd(commands, str(socket))
+    wait_until(socket.exists)
+    one, other = commands.read(), through.read()
+    assert read_slurm(one.nodes, one.jobs) == read_slurm(other.nodes, other.jobs)
+    with SlurmDriver(through, DriverOptions(every_s=1)) as running:
+        rounds_until(running, lambda record: record.came_of("as-planned") == 1)

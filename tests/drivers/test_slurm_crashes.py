@@ -1,0 +1,134 @@
+"""A driver or a controller that ends at any moment: nothing is done twice, nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from drivers.driver_steps import EVERY_S, driver, step
+from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
+from placeopt.drivers.slurm.commands import SlurmUnreachable
+from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
+from placeopt.drivers.slurm.note import read_note
+from placeopt.drivers.slurm.round_record import RoundRecord
+
+
+def drive_with_crashes(crash: Callable[[FakeSlurm, int], None], number: int) -> FakeSlurm:
+    """Start four jobs, with a driver that ends at change ``number`` and another one after it."""
+    slurm = FakeSlurm(3, [FakeJob(str(i), nodes=1 + i % 2) for i in range(1, 5)])
+    crash(slurm, number)
+    for _ in range(2):
+        try:
+            with driver(slurm) as running:
+                for _ in range(6):
+                    step(running, slurm)
+        except Killed:
+            slurm.schedule()
+            slurm.now_s += 10
+    return slurm
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(number: int, when: str) -> None:
+    """Before the command takes effect, and after: every job runs once, where its note says."""
+
+    def crash(slurm: FakeSlurm, at: int) -> None:
+        (slurm.answers if when == "before" else slurm.after)[at] = Killed()
+
+    slurm = drive_with_crashes(crash, number)
+    assert slurm.broken_rules == []
+    assert slurm.starts == dict.fromkeys(slurm.jobs, 1)
+    for job in slurm.jobs.values():
+        note = read_note(job.admin_comment)
+        assert note is not None
+        assert sorted(job.on) == sorted(set(note.nodes))
+    releases = [line for line in slurm.log if line.startswith("release")]
+    assert len(releases) == len(set(releases)) == 4
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(seed: int) -> None:
+    """Whatever happens: no rule of Slurm is broken, no job has more than its GPUs, and all jobs end."""
+    rng = random.Random(seed)
+    slurm = FakeSlurm(4, [FakeJob(str(i), nodes=rng.choice((1, 1, 2)), gpus=rng.randint(1, 4)) for i in range(1, 13)])
+    for number in rng.sample(range(80), 12):
+        lost = SlurmUnreachable("scontrol: no answer in 30 s")
+        rng.choice((slurm.answers, slurm.after))[number] = rng.choice((lost, Killed()))
+    running = driver(slurm, patience_s=15)
+    for _ in range(250):
+        try:
+            running.run_round()
+        except Killed:
+            running.close()
+            running = driver(slurm, patience_s=15)
+        if rng.random() < 0.9:
+            slurm.schedule()
+        for job in slurm.jobs.values():
+            if job.state == "RUNNING":
+                roll = rng.random()
+                if roll < 0.2:
+                    slurm.end(job.id)
+                elif roll < 0.22:
+                    slurm.requeue(job.id)
+        slurm.now_s += rng.choice((2, 10, 30))
+        assert slurm.broken_rules == []
+    running.close()
+    left = {job.id: read_note(job.admin_comment) for job in slurm.jobs.values() if job.state != "COMPLETED"}
+    assert all(note is not None and note.kind == "given-up" for note in left.values()), left
+    assert len(left) <= 2
+
+
+def test_a_controller_that_is_away_is_waited_for_with_growing_pauses() -> None:
+    slurm = FakeSlurm(1, [FakeJob("1")])
+    slurm.reachable = False
+    stop = threading.Event()
+    pauses: list[float] = []
+    messages: list[str] = []
+
+    def wait(timeout: float | None = None) -> bool:
+        pauses.append(timeout or 0.0)
+        if len(pauses) == 8:
+            slurm.reachable = True
+        return False
+
+    stop.wait = wait  # type: ignore[method-assign,assignment]
+    options = DriverOptions(every_s=EVERY_S)
+    with SlurmDriver(slurm, options, stop=stop, clock=lambda: 1000.0) as running:
+        running.run(lambda _: stop.set(), messages.append)
+    assert pauses[:8] == [2, 4, 8, 16, 32, 60, 60, 60]
+    assert len(messages) == 9
+    assert "Unable to contact" in messages[0]
+    assert messages[-1] == "Slurm answers again, after 8 attempts"
+    assert slurm.jobs["1"].held == "nobody"
+
+
+def test_a_controller_that_goes_within_a_round_ends_its_actions_and_all_is_known_later() -> None:
+    slurm = FakeSlurm(2, [FakeJob("1"), FakeJob("2")])
+    slurm.after = {2: SlurmUnreachable("scontrol update: no answer in 30 s")}
+    with driver(slurm) as running:
+        first = step(running, slurm)
+        assert "no answer" in first.silent
+        for _ in range(4):
+            step(running, slurm)
+    assert slurm.starts == {"1": 1, "2": 1}
+
+
+def test_stopping_ends_between_two_actions() -> None:
+    slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 6)])
+    stop = threading.Event()
+    options = DriverOptions(every_s=EVERY_S)
+
+    def on_command(command: str) -> None:
+        if command == "scontrol release 2":
+            stop.set()
+
+    with SlurmDriver(slurm, options, stop=stop, on_command=on_command, clock=lambda: 1000.0) as running:
+        records: list[RoundRecord] = []
+        running.run(records.append, pytest.fail)
+    assert slurm.log[-1] == "release 2"
+    assert records[0].count("start") == 2
+    assert {job.held for job in slurm.jobs.values() if job.id > "2"} == {"user"}

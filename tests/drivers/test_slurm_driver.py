@@ -1,0 +1,333 @@
+"""The driver against a Slurm in memory: what it starts, what it never touches, and what it knows after a crash."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from drivers.driver_steps import EVERY_S, driver, started, step
+from drivers.fake_slurm import FakeJob, FakeSlurm
+from placeopt.drivers.slurm.ageing import ratio_steps
+from placeopt.drivers.slurm.commands import SlurmReading, SlurmRefused
+from placeopt.drivers.slurm.driver import TRIES_MAX, DriverOptions, SlurmDriver
+from placeopt.drivers.slurm.job_view import Ownership
+from placeopt.drivers.slurm.note import read_note
+from placeopt.errors import BadArgument, BadInput
+
+
+def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched() -> None:
+    """Jobs of others, under an operator's hold, with a word that only looks alike, or that depend on another stay."""
+    others = [
+        FakeJob("10", held="nobody", comment=""),
+        FakeJob("11", held="admin"),
+        FakeJob("12", comment="notplaceopt placeopt-2"),
+        FakeJob("13", held="user", comment=""),
+        FakeJob("14", dependency="afterok:1(unfulfilled)"),
+        FakeJob("15", eligible_s=5000),
+    ]
+    slurm = FakeSlurm(jobs=[FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), *others])
+    with driver(slurm) as running:
+        first, second = step(running, slurm), step(running, slurm)
+    assert started(first).keys() == {"1", "2"}
+    assert {o.job: o.kind for o in second.outcomes} == {"1": "as-planned", "2": "as-planned"}
+    assert [tuple(slurm.jobs[job].on) for job in ("1", "2")] == [started(first)[job] for job in ("1", "2")]
+    assert (second.gpus_as_advised, second.gpus_known) == (2, 2)
+    assert not any(f" {job.id}" in line for line in slurm.log for job in others)
+    assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1}
+
+
+def test_what_slurm_gave_is_scored_as_the_plan_was() -> None:
+    """Where Slurm does as the plan says the costs are equal; on other nodes they are those of the other nodes."""
+    slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
+    with driver(slurm) as running:
+        first, second = step(running, slurm), step(running, slurm)
+    assert first.costs_planned == second.costs_obtained == {"fragmentation": 0}
+    slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
+    with driver(slurm) as running:
+        running.run_round()
+        slurm.jobs["2"].required = ["n1"]
+        slurm.schedule()
+        third = running.run_round()
+    assert (third.came_of("as-planned"), third.came_of("elsewhere")) == (1, 1)
+    assert third.costs_obtained == {"fragmentation": 4}
+
+
+class LaterSlurm(FakeSlurm):
+    """The same in the form of data parser v0.0.42 and later, written by hand: numbers as objects, states as lists."""
+
+    def read(self) -> SlurmReading:
+        found = super().read()
+        for job in found.jobs["jobs"]:
+            for key, value in job.items():
+                if isinstance(value, int) and key not in ("job_id", "restart_cnt", "nice"):
+                    job[key] = {"set": True, "infinite": False, "number": value}
+            job["job_state"] = [job["job_state"]]
+            job["hold"] = job["state_reason"] == "JobHeldUser"
+        for node in found.nodes["nodes"]:
+            node["state"] = [node["state"].upper()]
+        return found
+
+
+def test_lists_in_the_form_of_later_versions_drive_the_same_round() -> None:
+    jobs = [FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), FakeJob("3", held="admin")]
+    slurm = LaterSlurm(jobs=jobs)
+    with driver(slurm) as running:
+        first, second = step(running, slurm), step(running, slurm)
+    assert started(first).keys() == {"1", "2"}
+    assert second.came_of("as-planned") == 2
+    assert jobs[2].held == "admin"
+
+
+def test_the_longer_a_job_waits_for_its_length_the_sooner_it_starts() -> None:
+    """Two jobs for one place: the later one first where its limit is short and its wait long in proportion."""
+    for waited_s, limit_min, first in ((0, 60, "1"), (3000, 60, "2"), (3000, 10_000, "1")):
+        early = FakeJob("1", gpus=4, submitted_s=9_000 - 100, limit_min=60)
+        late = FakeJob("2", gpus=3, submitted_s=9_000 - waited_s, limit_min=limit_min)
+        slurm = FakeSlurm(1, [early, late])
+        slurm.now_s = 9_000
+        with driver(slurm) as running:
+            assert started(step(running, slurm)).keys() == {first}
+
+
+def test_the_response_ratio_in_steps() -> None:
+    assert [ratio_steps(wait, 60_000) for wait in (0, 14_999, 15_000, 60_000, 600_000)] == [4, 4, 5, 8, 44]
+    assert ratio_steps(-5, None) == ratio_steps(0, 1) == 4
+    assert ratio_steps(10**15, 60_000) == 4000
+
+
+def test_a_round_that_starts_nothing_changes_nothing() -> None:
+    slurm = FakeSlurm(1, [FakeJob("1", gpus=4, held="nobody", state="RUNNING", on=["n0"]), FakeJob("2", gpus=4)])
+    with driver(slurm) as running:
+        record = step(running, slurm)
+    assert (record.waiting, record.running, slurm.log) == (1, 1, [])
+
+
+def test_a_dry_run_sends_nothing_and_names_the_commands() -> None:
+    slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
+    commands: list[str] = []
+    options = DriverOptions(every_s=EVERY_S, dry_run=True)
+    with SlurmDriver(slurm, options, on_command=commands.append, clock=lambda: 1000.0) as running:
+        running.run_round()
+        assert running.run_round().outcomes == []
+    assert slurm.log == []
+    assert [line for line in commands if line.startswith("scontrol release")][:2] == [
+        "scontrol release 1",
+        "scontrol release 2",
+    ]
+
+
+def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote() -> None:
+    slurm = FakeSlurm(jobs=[FakeJob("1", nodes=2, gpus=3, admin_comment="ticket 7")])
+    with driver(slurm) as running:
+        record = step(running, slurm)
+    assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
+    note = read_note(slurm.jobs["1"].admin_comment)
+    assert note is not None
+    assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 12)
+
+
+def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note() -> None:
+    slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
+    slurm.may_write_admin_comment = False
+    with driver(slurm) as running:
+        step(running, slurm)
+        second = step(running, slurm)
+    assert slurm.jobs["1"].comment.startswith("placeopt | placeopt/1 start job=1 ")
+    assert second.came_of("as-planned") == 2
+    assert sum("AdminComment" in line for line in slurm.log) == 1
+
+
+def test_no_more_actions_than_allowed() -> None:
+    slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 8)])
+    with driver(slurm, max_actions=3) as running:
+        assert [step(running, slurm).count("start") for _ in range(3)] == [3, 3, 1]
+
+
+def test_a_released_job_holds_its_place_until_it_runs() -> None:
+    """Slurm takes its time: the next round must not give the nodes to another job."""
+    slurm = FakeSlurm(1, [FakeJob("1", gpus=4)])
+    with driver(slurm, patience_s=100) as running:
+        running.run_round()
+        slurm.jobs["2"] = FakeJob("2", gpus=4)
+        second = running.run_round()
+        assert (second.running, second.gpus_used, started(second)) == (1, 4, {})
+        slurm.schedule()
+        assert running.run_round().came_of("as-planned") == 1
+
+
+def test_a_job_that_does_not_start_is_taken_back_and_its_nodes_are_left_alone() -> None:
+    slurm = FakeSlurm(2, [FakeJob("1", gpus=4)])
+    slurm.accepts = {"n1"}
+    with driver(slurm, patience_s=15) as running:
+        nodes = []
+        for _ in range(12):
+            nodes += started(step(running, slurm)).values()
+    assert nodes == [("n0",), ("n1",)]
+    assert (slurm.jobs["1"].state, slurm.jobs["1"].on) == ("RUNNING", ["n1"])
+
+
+def test_a_job_that_never_starts_is_left_held_after_a_few_tries_and_pauses_grow() -> None:
+    """It must not be started for ever; its own list of nodes is what it was."""
+    slurm = FakeSlurm(1, [FakeJob("1", required=["n0"])])
+    slurm.accepts = set()
+    with driver(slurm, patience_s=15) as running:
+        times = [slurm.now_s for _ in range(200) if started(step(running, slurm))]
+    assert len(times) == TRIES_MAX
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert gaps == sorted(gaps)
+    assert gaps[-1] > 2 * gaps[0]
+    job = slurm.jobs["1"]
+    assert (job.held, job.required) == ("user", ["n0"])
+    note = read_note(job.admin_comment)
+    assert note is not None
+    assert (note.kind, note.why) == ("given-up", "Resources")
+
+
+def test_a_start_that_is_requeued_at_once_again_and_again_ends() -> None:
+    slurm = FakeSlurm(2, [FakeJob("1")])
+    with driver(slurm) as running:
+        for _ in range(300):
+            step(running, slurm, 5)
+            if slurm.jobs["1"].state == "RUNNING":
+                slurm.requeue("1")
+    assert slurm.starts["1"] == TRIES_MAX
+    assert slurm.jobs["1"].held == "user"
+
+
+def test_a_job_that_ran_for_long_before_its_node_failed_is_placed_again() -> None:
+    slurm = FakeSlurm(2, [FakeJob("1")])
+    with driver(slurm) as running:
+        step(running, slurm)
+        step(running, slurm, 5000)
+        lost = slurm.jobs["1"].on[0]
+        slurm.requeue("1")
+        slurm.node_states[lost] = "down"
+        for _ in range(4):
+            step(running, slurm)
+    assert slurm.jobs["1"].state == "RUNNING"
+    assert slurm.jobs["1"].on != [lost]
+
+
+def test_two_jobs_that_fail_at_once_close_a_node_and_one_does_not() -> None:
+    slurm = FakeSlurm(1, [FakeJob("1", gpus=4), FakeJob("2", gpus=4), FakeJob("3", gpus=4)])
+    with driver(slurm) as running:
+        closed = []
+        for _ in range(4):
+            running.run_round()
+            slurm.schedule()
+            for job in slurm.jobs.values():
+                if job.state == "RUNNING":
+                    slurm.end(job.id, "FAILED")
+            slurm.now_s += 10
+            closed.append(bool(running.run_round().closed))
+    assert closed[:2] == [False, True]
+
+
+def test_a_refused_start_waits_longer_each_time() -> None:
+    slurm = FakeSlurm(1, [FakeJob("1")])
+    words = SlurmRefused("scontrol update: Requested node configuration is not available for job 1")
+    slurm.answers = {0: words}
+    with driver(slurm) as running:
+        first = step(running, slurm)
+        assert first.count("start", "refused") == 1
+        assert step(running, slurm).came_of("as-planned") == 0
+        for _ in range(3):
+            step(running, slurm)
+    assert slurm.jobs["1"].state == "RUNNING"
+    note = read_note(slurm.jobs["1"].admin_comment)
+    assert note is not None
+    assert note.tries == 1
+
+
+def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_adopted() -> None:
+    quick = FakeJob("1", held="nobody", comment="", gpus=4, state="RUNNING", on=["n3"])
+    slow = FakeJob("2", held="nobody", comment="", gpus=4)
+    by_user = FakeJob("3", held="user", comment="")
+    elsewhere = FakeJob("4", held="nobody", comment="", partition="other")
+    slurm = FakeSlurm(jobs=[quick, slow, by_user, elsewhere])
+    with driver(slurm, "partition=gpu") as running:
+        first = running.run_round()
+        assert [(a.do, a.job) for a in first.actions] == [("hold", "2")]
+        second = running.run_round()
+        assert (second.running, started(second).keys()) == (1, {"2"})
+        assert started(second)["2"] != ("n3",)
+    assert (slow.held, by_user.held, elsewhere.held) == ("nobody", "user", "nobody")
+    assert (by_user.admin_comment, elsewhere.admin_comment, quick.admin_comment) == ("", "", "")
+    assert slurm.broken_rules == []
+
+
+def test_a_dry_run_of_a_partition_plans_what_it_would_hold() -> None:
+    slurm = FakeSlurm(jobs=[FakeJob("1", held="nobody", comment="")])
+    with driver(slurm, "partition=gpu", dry_run=True) as running:
+        assert started(running.run_round()).keys() == {"1"}
+    assert slurm.log == []
+
+
+@pytest.mark.parametrize("change", ["run", "release", "admin", "gone"])
+def test_a_job_that_changed_after_the_reading_is_left_alone(change: str) -> None:
+    slurm = FakeSlurm(1, [FakeJob("1")])
+    read = slurm.read
+
+    def read_then_change():  # type: ignore[no-untyped-def]
+        found = read()
+        job = slurm.jobs["1"]
+        if change == "run":
+            job.state, job.on, job.held = "RUNNING", ["n0"], "nobody"
+        elif change == "gone":
+            del slurm.jobs["1"]
+        else:
+            job.held = {"release": "nobody", "admin": "admin"}[change]
+        return found
+
+    slurm.read = read_then_change  # type: ignore[method-assign]
+    with driver(slurm) as running:
+        record = running.run_round()
+    assert record.count("start", "changed") == 1
+    assert slurm.log == []
+
+
+def test_a_start_that_is_taken_back_too_late_runs_on() -> None:
+    """It begins to run between the hold and the look at its state: the hold is undone, its nodes are not changed."""
+    slurm = FakeSlurm(1, [FakeJob("1")])
+    slurm.accepts = set()
+    with driver(slurm, patience_s=15) as running:
+        step(running, slurm)
+        slurm.now_s += 100
+        hold = slurm.user_hold
+
+        def hold_too_late(job: str) -> None:
+            slurm.accepts = {"n0"}
+            slurm.schedule()
+            hold(job)
+
+        slurm.user_hold = hold_too_late  # type: ignore[method-assign]
+        assert running.run_round().count("take-back", "changed") == 1
+    assert (slurm.jobs["1"].state, slurm.jobs["1"].held, slurm.jobs["1"].on) == ("RUNNING", "nobody", ["n0"])
+    assert slurm.broken_rules == []
+
+
+def test_the_engine_stays_loaded_while_jobs_come_and_go() -> None:
+    """Differences of readings are enough: the cluster is compiled as a whole once."""
+    slurm = FakeSlurm(4, [FakeJob("1", gpus=2)])
+    with driver(slurm) as running:
+        for i in range(2, 9):
+            step(running, slurm)
+            slurm.jobs[str(i)] = FakeJob(str(i), nodes=1 + i % 2, gpus=1 + i % 4)
+            if i % 3 == 0:
+                slurm.end(next(job.id for job in slurm.jobs.values() if job.state == "RUNNING"))
+        assert running._rounds.loads == 1
+    assert len(slurm.starts) >= 5
+
+
+def test_a_list_that_is_none_is_bad_input() -> None:
+    slurm = FakeSlurm(1, [FakeJob("1")])
+    slurm.jobs["1"].entry = lambda: {"job_state": "PENDING"}  # type: ignore[method-assign]
+    with driver(slurm) as running, pytest.raises(BadInput, match="job_id"):
+        running.run_round()
+
+
+@pytest.mark.parametrize("text", ["", "all", "partition=", "partition=a b", "Held"])
+def test_whose_jobs_is_stated_in_one_of_two_ways(text: str) -> None:
+    with pytest.raises(BadArgument, match="held or partition=NAME"):
+        Ownership.parse(text)

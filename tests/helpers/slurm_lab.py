@@ -1,0 +1,314 @@
+"""
+A real Slurm on one machine: munged, slurmctld and 16 slurmd on loopback, in a temporary folder.
+
+GPUs are files that stand for devices. Needs Debian's slurm-wlm (22.05 or later) and munge, and root, as which jobs run.
+Run as a program it stays until Ctrl-C and prints the variable by which Slurm's commands find it:
+
+    python tests/helpers/slurm_lab.py
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
+START_S = 40.0
+"""Until all nodes of a new lab must be idle."""
+
+GPU_NODES = tuple(f"g{i}" for i in range(1, 9))
+L40S_NODES = tuple(f"l{i}" for i in range(1, 5))
+SINGLE_NODES = ("m1", "t1", "c1", "c2")
+NODES = (*GPU_NODES, *L40S_NODES, *SINGLE_NODES)
+
+PORTS = 12_000, 32_000
+"""Below those that the kernel gives to outgoing connections."""
+_TAKEN: set[int] = set()
+_PORTS_LOCK = threading.Lock()
+
+CONFIG = """\
+ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
+CryptoType=crypto/munge
+SlurmUser=root
+SlurmdUser=root
+SlurmctldPort={control}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+MailProg=/bin/true
+SwitchType=switch/none
+ReturnToService=2
+SlurmctldTimeout=300
+SlurmdTimeout={slurmd_timeout}
+MinJobAge=3600
+KillWait=1
+SchedulerType=sched/backfill
+SchedulerParameters={scheduler}
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+TopologyPlugin=topology/tree
+PriorityType=priority/multifactor
+PriorityWeightAge=1000
+GresTypes=gpu
+SlurmdParameters=config_overrides
+DefMemPerCPU=2000
+{nodes}PartitionName=gpu Nodes={gpu_nodes} Default=YES MaxTime=7-0 DefaultTime=1:00:00 State=UP
+PartitionName=cpu Nodes=c[1-2] MaxTime=7-0 DefaultTime=1:00:00 State=UP
+"""
+GRES = """\
+NodeName=g[1-8] Name=gpu Type=a100 File={folder}/gpu[0-3] Cores=0-31
+NodeName=g[1-8] Name=gpu Type=a100 File={folder}/gpu[4-7] Cores=32-63
+NodeName=l[1-4] Name=gpu Type=l40s File={folder}/gpu[0-3]
+NodeName=m1 Name=gpu Type=a100_3g.20gb File={folder}/gpu[0-1]
+NodeName=m1 Name=gpu Type=a100_1g.5gb File={folder}/gpu[2-5]
+NodeName=t1 Name=gpu Type=t4 File={folder}/gpu[0-1]
+"""
+TOPOLOGY = """\
+SwitchName=leaf1 Nodes=g[1-4]
+SwitchName=leaf2 Nodes=g[5-8]
+SwitchName=leaf3 Nodes=l[1-4],m1,t1,c[1-2]
+SwitchName=spine Switches=leaf[1-3]
+"""
+HARDWARE = {
+    **dict.fromkeys(
+        GPU_NODES, "Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 Gres=gpu:a100:8 Feature=a100,nvlink"
+    ),
+    **dict.fromkeys(
+        L40S_NODES, "Sockets=1 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=256000 Gres=gpu:l40s:4 Feature=l40s"
+    ),
+    "m1": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:a100_3g.20gb:2,gpu:a100_1g.5gb:4",
+    "t1": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:t4:2",
+    "c1": "Sockets=1 CoresPerSocket=32 RealMemory=128000",
+    "c2": "Sockets=1 CoresPerSocket=32 RealMemory=128000",
+}
+
+
+def why_no_lab() -> str | None:
+    """Return why no Slurm can be started here, None if it can."""
+    missing = [program for program in PROGRAMS if _found(program) is None]
+    if missing:
+        return f"Slurm is not installed here ({', '.join(missing)} missing): apt-get install slurm-wlm munge"
+    return None if os.geteuid() == 0 else "slurmd starts jobs as root only"
+
+
+def _found(program: str) -> str | None:
+    return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+class SlurmLab:
+    """
+    A running Slurm; ``env`` is the environment in which its commands find it.
+
+    Eight nodes g1-g8 of 8 A100 on 2 switches, l1-l4 of 4 L40S, m1 with MIG instances, t1 of 2 T4, c1 and c2 without.
+    """
+
+    def __init__(self, scheduler: str = "bf_interval=5", slurmd_timeout_s: int = 300) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
+        self.env = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"), "SLURM_TIME_FORMAT": "%s"}
+        self.env["PATH"] = f"{self.env.get('PATH', '')}:/usr/sbin:/sbin"
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._configure(scheduler, slurmd_timeout_s)
+
+    def start(self) -> None:
+        """Start all daemons and wait until every node is idle."""
+        self._start_munge()
+        self.start_daemon("slurmctld")
+        for node in NODES:
+            self.start_daemon(node)
+        deadline = time.monotonic() + START_S
+        while (states := self._states()) != dict.fromkeys(NODES, "idle"):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"nodes are not idle after {START_S} s: {states}\n{self._log_end()}")
+            time.sleep(0.2)
+
+    def start_daemon(self, name: str) -> None:
+        """Start ``slurmctld``, or the slurmd of a node."""
+        command = ["slurmctld", "-D"] if name == "slurmctld" else ["slurmd", "-D", "-N", name]
+        self.daemons[name] = self._popen(command)
+
+    def stop_daemon(self, name: str, number: int = signal.SIGTERM) -> None:
+        """End a daemon."""
+        daemon = self.daemons.pop(name)
+        daemon.send_signal(number)
+        try:
+            daemon.wait(10)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
+
+    def start_restd(self) -> Path | None:
+        """Start slurmrestd as an ordinary user and return its socket; None where it is not installed."""
+        if _found("slurmrestd") is None:
+            return None
+        folder = self.folder / "rest"
+        folder.mkdir()
+        shutil.chown(folder, "nobody")
+        own = ("-a", "rest_auth/local", "-u", "nobody", "-g", "nogroup", f"unix:{folder / 'socket'}")
+        old = self.run("sinfo", "--version").split()[-1].startswith("22.05")  # its other plugin needs slurmdbd
+        self.daemons["slurmrestd"] = self._popen(["slurmrestd", *(("-s", "openapi/v0.0.38") if old else ()), *own])
+        return folder / "socket"
+
+    def kill_node(self, node: str) -> None:
+        """Take a node away: its daemon and its jobs end, and the controller is told that it is down."""
+        self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
+        self.stop_daemon(node, signal.SIGKILL)
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """Run a command of Slurm and return its output; raises with its message if it fails."""
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=60, cwd=self.folder)
+        if check and done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done.stdout
+
+    def submit(self, *options: str, seconds: float = 3600, held: bool = True) -> str:
+        """Submit a job that sleeps, by default held for placeopt, and return its id."""
+        own = ("--hold", "--comment=placeopt") if held else ()
+        command = ("sbatch", "--parsable", "--output=/dev/null", *own, *options, f"--wrap=exec sleep {seconds:g}")
+        return self.run(*command).strip().partition(";")[0]
+
+    def job(self, job: str) -> dict[str, str]:
+        """Return the fields of a job as scontrol shows them."""
+        text = self.run("scontrol", "--oneliner", "show", "job", job)
+        return {key: value for key, _, value in (word.partition("=") for word in text.split())}
+
+    def close(self) -> None:
+        """Cancel all jobs, end all daemons, and remove the folder."""
+        try:
+            self.run("scancel", "--user=root", "--full", check=False)
+            time.sleep(0.3)
+        except (OSError, subprocess.SubprocessError):
+            pass
+        for name in [name for name in self.daemons if name != "munged"]:
+            self.stop_daemon(name)
+        if "munged" in self.daemons:
+            self.stop_daemon("munged")
+        self._end_steps()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_steps(self) -> None:
+        """Kill what a slurmd has left behind: processes that name this lab's folder in their environment."""
+        mark = f"SLURM_CONF={self.folder}".encode()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    if mark in (entry / "environ").read_bytes() and b"slurm" in (entry / "cmdline").read_bytes():
+                        os.kill(int(entry.name), signal.SIGKILL)
+                except (OSError, ProcessLookupError):
+                    continue
+
+    def _configure(self, scheduler: str, slurmd_timeout_s: int) -> None:
+        folder = str(self.folder)
+        for name in ("state", "spool", "munge"):
+            (self.folder / name).mkdir()
+        self.folder.chmod(0o755)
+        (self.folder / "munge").chmod(0o755)
+        for node in NODES:
+            (self.folder / "spool" / node).mkdir()
+        for i in range(8):
+            (self.folder / f"gpu{i}").touch()
+        host = socket.gethostname().partition(".")[0]
+        control, *ports = free_ports(1 + len(NODES))
+        nodes = "".join(
+            f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={host} Port={port} {HARDWARE[node]} State=UNKNOWN\n"
+            for node, port in zip(NODES, ports, strict=True)
+        )
+        text = CONFIG.format(
+            host=host,
+            folder=folder,
+            control=control,
+            scheduler=scheduler,
+            slurmd_timeout=slurmd_timeout_s,
+            nodes=nodes,
+            gpu_nodes=",".join(node for node in NODES if not node.startswith("c")),
+        )
+        (self.folder / "slurm.conf").write_text(text)
+        (self.folder / "gres.conf").write_text(GRES.format(folder=folder))
+        (self.folder / "topology.conf").write_text(TOPOLOGY)
+
+    def _start_munge(self) -> None:
+        folder = self.folder / "munge"
+        key = folder / "key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        names = {"socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        files = [f"--{option}={folder / name}" for option, name in names.items()]
+        self.daemons["munged"] = self._popen(["munged", "--foreground", "--force", f"--key-file={key}", *files])
+        deadline = time.monotonic() + START_S
+        while not (folder / "socket").exists():
+            if time.monotonic() > deadline or self.daemons["munged"].poll() is not None:
+                raise TimeoutError(f"munged does not start: {(folder / 'log').read_text()[-500:]}")
+            time.sleep(0.05)
+
+    def _popen(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        program = _found(command[0]) or command[0]
+        return subprocess.Popen(
+            [program, *command[1:]],
+            env=self.env,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _states(self) -> dict[str, str]:
+        text = self.run("sinfo", "--noheader", "--Node", "--format=%N %t", check=False)
+        return dict(line.split() for line in text.splitlines() if line)
+
+    def _log_end(self) -> str:
+        log = self.folder / "slurmctld.log"
+        return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of the loopback address that nothing listens on now, each once in this process."""
+    found: list[int] = []
+    with _PORTS_LOCK:
+        while len(found) < count:
+            port = random.randrange(*PORTS)
+            with socket.socket() as one:
+                if port not in _TAKEN and one.connect_ex(("127.0.0.1", port)):
+                    _TAKEN.add(port)
+                    found.append(port)
+    return found
+
+
+@contextmanager
+def slurm_lab(scheduler: str = "bf_interval=5", slurmd_timeout_s: int = 300) -> Iterator[SlurmLab]:
+    """Start a Slurm, and end it with all its processes and files."""
+    lab = SlurmLab(scheduler, slurmd_timeout_s)
+    try:
+        lab.start()
+        yield lab
+    finally:
+        lab.close()
+
+
+if __name__ == "__main__":
+    with slurm_lab() as running:
+        print(f"export SLURM_CONF={running.env['SLURM_CONF']}", flush=True)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        with suppress(KeyboardInterrupt):
+            signal.pause()
