@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,19 +23,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from placeopt.errors import BadInput
 from placeopt.service.access import authorise, refuse_foreign_pages
 from placeopt.service.metrics import CONTENT_TYPE, OTHER, Metrics
 from placeopt.service.openapi import openapi
 from placeopt.service.page import PAGE, PAGE_HEADERS, Overviews
 from placeopt.service.problem import PROBLEM_TYPE, problem_bytes, refuse
-from placeopt.service.refused import Refused, malformed, refusal
-from placeopt.service.strict_json import strict_json
+from placeopt.service.refused import Refused, refusal
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from placeopt.model import Instance
     from placeopt.service.limits import Limits
     from placeopt.service.listen_address import Address
     from placeopt.service.tokens import Role, Tokens
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("placeopt.service")
 THREADS = 16
 """Calls at work at once; those that change the cluster wait for one writer anyway."""
-EVENT_POLL_S = 0.2
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 EVENT_STREAM = "text/event-stream"
 _KEY = re.compile(r"[!-~]{1,200}")
@@ -79,32 +75,60 @@ class Call(Protocol):
     def reply(self) -> type[BaseModel]:
         """Record of the reply."""
 
+    @property
+    def changes(self) -> bool:
+        """Whether it takes an ``Idempotency-Key``."""
+
+    @property
+    def help(self) -> str:
+        """What it does, in a sentence."""
+
+    @property
+    def query(self) -> tuple[str, ...]:
+        """Names of arguments behind the path."""
+
+
+class Numbers(Protocol):
+    """The cluster in numbers."""
+
+    @property
+    def revision(self) -> int:
+        """Present revision."""
+
+    @property
+    def running(self) -> int:
+        """Jobs that run."""
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait."""
+
 
 class Service(Protocol):
     """What of a service HTTP needs."""
 
     @property
     def ready(self) -> bool:
-        """Whether calls are answered."""
+        """Whether decisions are taken."""
 
     @property
-    def live(self) -> bool:
-        """Whether snapshots are answered."""
+    def fault(self) -> str | None:
+        """Why it can do nothing any more; None while it can."""
 
     @property
-    def snapshot(self) -> Instance:
-        """The cluster at its present revision."""
+    def numbers(self) -> Numbers:
+        """The cluster in numbers."""
 
     def call(
         self,
         name: str,
-        body: Mapping[str, Any] | None = None,
+        body: bytes = b"",
         *,
         path: Mapping[str, str] = ...,
         query: Mapping[str, str] = ...,
         key: str | None = None,
-    ) -> Mapping[str, Any]:
-        """Do a call."""
+    ) -> bytes:
+        """Do a call; the reply is JSON. Raises ``Refused`` for every reason why it was not done."""
 
 
 def make_app(
@@ -121,8 +145,8 @@ def make_app(
     routes = [Route(_route(call.path), side.of_call(call), methods=[call.method]) for call in calls]
     own: list[tuple[str, Role | None, Work]] = [
         ("/", None, side.page),
-        ("/healthz", None, partial(side.state, "live")),
-        ("/readyz", None, partial(side.state, "ready")),
+        ("/healthz", None, side.health),
+        ("/readyz", None, side.readiness),
         ("/openapi.json", None, side.openapi),
         ("/metrics", "read", side.metrics_text),
         ("/v1/overview", "read", side.overview),
@@ -155,7 +179,9 @@ class _HttpSide:
         self._service, self._limits, self._tokens, self._metrics = service, limits, tokens, metrics
         self._address = address
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="placeopt-call")
+        self._waiting_threads = ThreadPoolExecutor(limits.streams, thread_name_prefix="placeopt-events")
         self._at_work = 0
+        self._streams = 0
         self._overviews = Overviews(service)
         self._openapi = json.dumps(openapi(calls)).encode()
         self.stopping = threading.Event()
@@ -197,11 +223,20 @@ class _HttpSide:
         del request
         return Response(PAGE, media_type="text/html", headers={**HEADERS, **PAGE_HEADERS})
 
-    async def state(self, which: Literal["live", "ready"], request: Request) -> Response:
-        """Return whether the service is live, or ready: 200 or 503."""
+    async def health(self, request: Request) -> Response:
+        """Return 200 while snapshots are answered, and 503 once only a new start helps."""
         del request
-        if self.stopping.is_set() or not getattr(self._service, which):
-            raise refuse(503, "the service is about to end" if self.stopping.is_set() else "the service is loading")
+        if self._service.fault is not None:
+            raise refuse(503, self._service.fault)
+        return _json_response(b'{"status":"ok"}')
+
+    async def readiness(self, request: Request) -> Response:
+        """Return 200 while decisions are taken, and 503 before and at the end."""
+        del request
+        if self.stopping.is_set():
+            raise refuse(503, "the service is about to end")
+        if not self._service.ready:
+            raise refuse(503, "the host has not said yet what runs", {"retry_after_s": 1})
         return _json_response(b'{"status":"ok"}')
 
     async def openapi(self, request: Request) -> Response:
@@ -212,9 +247,10 @@ class _HttpSide:
     async def metrics_text(self, request: Request) -> Response:
         """Return the metrics."""
         del request
-        if self._service.live:
-            now = await self._in_thread(self._overviews.numbers)
-            self._metrics.cluster(**now, ready=self._service.ready)
+        now = self._service.numbers
+        self._metrics.cluster(
+            revision=now.revision, running=now.running, waiting=now.waiting, ready=self._service.ready
+        )
         return Response(self._metrics.text(), headers={**HEADERS, "content-type": CONTENT_TYPE})
 
     async def overview(self, request: Request) -> Response:
@@ -237,19 +273,14 @@ class _HttpSide:
                 raise refuse(400, f"query: {name!r} appears twice")
             query[name] = value
         path = {name: str(value) for name, value in request.path_params.items()}
-        if EVENT_STREAM in request.headers.get("accept", "") and call.name == "events":
-            return StreamingResponse(self._stream(query), media_type=EVENT_STREAM, headers=HEADERS)
         data = await self._body(request)
-        if data and call.body is None:
-            raise refuse(400, "this call takes no body")
-
-        def work() -> bytes:
-            body = _object(data) if data else None
-            if body is None and call.body is not None:
-                raise Refused(400, "body: is missing, expected a JSON object")
-            reply = self._service.call(call.name, body, path=path, query=query, key=key)
-            return json.dumps(reply, separators=(",", ":")).encode()
-
+        if call.name == "events":
+            if EVENT_STREAM in request.headers.get("accept", ""):
+                self._refuse_more_streams()
+                return StreamingResponse(self._stream(query), media_type=EVENT_STREAM, headers=HEADERS)
+            if "wait_s" in query:
+                return _json_response(await self._wait_for_events(query))
+        work = partial(self._service.call, call.name, data, path=path, query=query, key=key)
         return _json_response(await self._in_thread(work))
 
     async def _body(self, request: Request) -> bytes:
@@ -275,7 +306,7 @@ class _HttpSide:
                 raise refuse(415, "content-encoding: expected none; bodies are not unpacked")
         return bytes(parts)
 
-    async def _in_thread(self, work: Callable[[], bytes | Any]) -> Any:
+    async def _in_thread(self, work: Callable[[], bytes]) -> bytes:
         """Return what a function returns, run beside the event loop, within the limits."""
         if self._at_work >= self._limits.requests:
             raise refuse(503, f"{self._at_work} requests are at work already", {"retry_after_s": 1})
@@ -289,44 +320,61 @@ class _HttpSide:
             words = f"no reply within {self._limits.request_s} s; what was asked may still be done"
             raise refuse(503, words, {"retry_after_s": 1}) from None
 
-    def _done(self, future: asyncio.Future[Any]) -> None:
+    def _done(self, future: asyncio.Future[bytes]) -> None:
         self._at_work -= 1
         if not future.cancelled():
             future.exception()  # retrieved: nobody may wait for it any more
 
+    def _refuse_more_streams(self) -> None:
+        if self._streams >= self._limits.streams:
+            raise refuse(503, f"{self._streams} clients wait for events already", {"retry_after_s": 1})
+
+    async def _events(self, query: Mapping[str, str]) -> bytes:
+        """Return the events after a number, after a second at most if there are none; threads wait, no request does."""
+        work = partial(self._service.call, "events", query={**query, "wait_s": "1"})
+        return await asyncio.get_running_loop().run_in_executor(self._waiting_threads, work)
+
+    async def _wait_for_events(self, query: Mapping[str, str]) -> bytes:
+        """Return the events after a number once there are some, or after the time asked for."""
+        wanted = query["wait_s"]
+        self._refuse_more_streams()
+        if wanted in ("", "0") or not (wanted.isascii() and wanted.isdigit() and len(wanted) < 16):
+            return await self._in_thread(partial(self._service.call, "events", query=query))
+        until = time.monotonic() + min(int(wanted), self._limits.event_wait_s)
+        self._streams += 1
+        try:
+            while True:
+                reply = await self._events(query)
+                if json.loads(reply)["events"] or time.monotonic() >= until or self.stopping.is_set():
+                    return reply
+        finally:
+            self._streams -= 1
+
     async def _stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Yield events as they come, until the client or the service ends; an error ends the stream as an event."""
-        known = dict(query)
-        quiet_s = 0.0
-        while not self.stopping.is_set():
-            try:
-                found = await self._in_thread(partial(self._service.call, "events", None, query=known))
-            except Exception as error:  # noqa: BLE001 - told to the client
-                yield b"event: problem\ndata: " + self._problem(error).body + b"\n\n"
-                return
-            for event in found["events"]:
-                known["after"] = str(event["number"])
-                text = json.dumps(event, separators=(",", ":"))
-                yield f"id: {event['number']}\ndata: {text}\n\n".encode()
-                quiet_s = 0.0
-            if quiet_s >= self._limits.event_wait_s:
-                quiet_s = 0.0
-                yield b": nothing happened\n\n"  # keeps proxies from closing it
-            await asyncio.sleep(EVENT_POLL_S)
-            quiet_s += EVENT_POLL_S
+        known = {"after": "0", **query}
+        alive = time.monotonic()
+        self._streams += 1
+        try:
+            while not self.stopping.is_set():
+                for event in json.loads(await self._events(known))["events"]:
+                    known["after"] = str(event["number"])
+                    text = json.dumps(event, separators=(",", ":"))
+                    yield f"id: {event['number']}\ndata: {text}\n\n".encode()
+                    alive = time.monotonic()
+                if time.monotonic() - alive >= self._limits.event_wait_s:
+                    alive = time.monotonic()
+                    yield b": nothing happened\n\n"  # keeps proxies from closing it
+        except Exception as error:  # noqa: BLE001 - told to the client
+            yield b"event: problem\ndata: " + bytes(self._problem(error).body) + b"\n\n"
+        finally:
+            self._streams -= 1
 
     def _problem(self, error: Exception) -> Response:
         refused = refusal(error)
         if refused.status >= 500 and not isinstance(error, Refused):
             LOG.error("a call failed", exc_info=error)
         return _problem_response(refused)
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        return strict_json(data)
-    except BadInput as error:
-        raise malformed(error) from None
 
 
 def _json_response(data: bytes) -> Response:

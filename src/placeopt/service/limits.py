@@ -31,7 +31,9 @@ class Limits:
     requests: int = 128
     """Requests at work; a further one is told 503. Waiting for events does not count."""
     event_wait_s: int = 25
-    """Longest wait of a request for events."""
+    """Longest wait of a request for events, and between two signs of life of a stream."""
+    streams: int = 64
+    """Clients that wait for events; a further one is told 503."""
     stop_s: int = 10
     """For requests under way when the service is told to stop."""
 

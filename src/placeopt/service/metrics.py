@@ -8,7 +8,6 @@ few values: ids of jobs and nodes are never among them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -16,10 +15,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from placeopt import __version__
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-Phase = Literal["snapshot", "solve", "commit"]
-PHASES: tuple[Phase, ...] = ("snapshot", "solve", "commit")
-Result = Literal["committed", "refused", "started", "failed"]
-RESULTS: tuple[Result, ...] = ("committed", "refused", "started", "failed")
+PHASES = ("solve",)
+RESULTS = ("committed", "refused", "started", "failed")
 STATES = ("running", "waiting")
 CODES = ("2xx", "3xx", "4xx", "5xx")
 ROUND_BUCKETS_S = (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
@@ -81,16 +78,14 @@ class Metrics:
         self._requests.labels(name, f"{status // 100}xx").inc()
         self._request_s.labels(name).observe(seconds)
 
-    def round_phase(self, phase: Phase, seconds: float) -> None:
-        """Add the time of a phase of a whole round."""
-        self._round_s.labels(phase).observe(seconds)
-
-    def round_gap(self, gap: float | None) -> None:
-        """Set the gap of the last whole round; None: unknown."""
+    def round_over(self, seconds: float | None, gap: float | None) -> None:
+        """Add a whole round: its time, and its gap; None: unknown, or there is no plan."""
+        if seconds is not None:
+            self._round_s.labels("solve").observe(seconds)
         self._gap.set(float("nan") if gap is None else gap)
 
-    def bindings(self, result: Result, jobs: int) -> None:
-        """Count jobs by what came of their placement."""
+    def bindings(self, result: str, jobs: int) -> None:
+        """Count jobs by what came of their placement, one of ``RESULTS``."""
         self._bindings.labels(result).inc(jobs)
 
     def cluster(self, *, revision: int, running: int, waiting: int, ready: bool) -> None:

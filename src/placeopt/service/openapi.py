@@ -51,20 +51,21 @@ def openapi(calls: Sequence[Call]) -> dict[str, Any]:
     for call in calls:
         operation: dict[str, Any] = {
             "operationId": call.name,
-            "summary": _summary(call),
+            "summary": call.help,
             "x-role": call.role,
             "security": [{"token": []}],
             "parameters": [
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
                 for name in re.findall(r"\{(\w+)\}", call.path)
-            ],
+            ]
+            + [{"name": name, "in": "query", "required": False, "schema": {"type": "string"}} for name in call.query],
             "responses": {"200": _content("The reply.", "application/json", names[call.reply, "validation"])}
             | {str(status): {"$ref": f"#/components/responses/{status}"} for status in STATUSES},
         }
         if call.body is not None:
             schema = names[call.body, "validation"]
             operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-        if call.method != "GET":
+        if call.changes:
             operation["parameters"].append(
                 {
                     "name": "Idempotency-Key",
@@ -91,8 +92,3 @@ def openapi(calls: Sequence[Call]) -> dict[str, Any]:
 
 def _content(words: str, kind: str, schema: Any) -> dict[str, Any]:
     return {"description": words, "content": {kind: {"schema": schema}}}
-
-
-def _summary(call: Call) -> str:
-    """Return the first line of what the body or the reply says of itself."""
-    return ((call.body or call.reply).__doc__ or call.name).strip().splitlines()[0]

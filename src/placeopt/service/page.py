@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from placeopt.formats.documents import loads
+from placeopt.model import Instance
 from placeopt.report.html.cluster_layout import cluster_layout
 from placeopt.report.html.cluster_svg import cluster_svg
 
 if TYPE_CHECKING:
-    from placeopt.model import Instance, Job
+    from placeopt.model import Job
     from placeopt.service.http import Service
 
 MOST_JOBS = 200
@@ -48,15 +50,6 @@ class Overviews:
         self._of: Instance | None = None
         self._made: dict[str, Any] = {}
 
-    def numbers(self) -> dict[str, int]:
-        """Return the revision and the numbers of jobs that run and wait."""
-        now = self._service.snapshot
-        return {
-            "revision": now.revision,
-            "running": len(now.running),
-            "waiting": len(now.jobs) - len(now.running),
-        }
-
     def map(self) -> bytes:
         """Return the map of the GPUs as SVG."""
         made: bytes = self._once("map", lambda now: cluster_svg(cluster_layout(now)).encode())
@@ -71,17 +64,17 @@ class Overviews:
 
     def _once(self, what: str, make: Any) -> Any:
         with self._lock:
-            now = self._service.snapshot
-            if now is not self._of:
-                self._of, self._made = now, {}
+            if self._of is None or self._of.revision != self._service.numbers.revision:
+                self._of, self._made = loads(Instance, self._service.call("snapshot"), source="snapshot"), {}
+            now = self._of
             if what not in self._made:
                 self._made[what] = make(now)
             return self._made[what]
 
     def _rounds(self) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
         """Return why jobs wait, by the last round with a plan, and the last rounds, the latest first."""
-        rounds = self._service.call("rounds")["rounds"][:MOST_ROUNDS]
-        found = [self._service.call("round", path={"id": entry["id"]}) for entry in rounds]
+        rounds = json.loads(self._service.call("rounds"))["rounds"][:MOST_ROUNDS]
+        found = [json.loads(self._service.call("round", path={"id": entry["id"]})) for entry in rounds]
         plans = [entry["plan"] for entry in found if entry.get("plan")]
         reasons = {} if not plans else {entry["job"]: _reason(entry) for entry in plans[0]["unplaced"]}
         return reasons, [_round(entry) for entry in found]

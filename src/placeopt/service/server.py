@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
 from placeopt.service import listen_address
 from placeopt.service.connection import protocol_of
-from placeopt.service.http import make_app
+from placeopt.service.http import Call, Service, make_app
 from placeopt.service.limits import Limits
 
 if TYPE_CHECKING:
     from placeopt.service.listen_address import Address
     from placeopt.service.metrics import Metrics
-    from placeopt.service.service import Service
     from placeopt.service.tokens import Tokens
-
-START_S = 30.0
 
 
 class _Server(uvicorn.Server):
@@ -40,6 +37,8 @@ class HttpServer:
     ----------
     service
         What is called.
+    calls
+        The table of calls.
     address
         Where to listen.
     tokens
@@ -58,6 +57,7 @@ class HttpServer:
     def __init__(
         self,
         service: Service,
+        calls: Sequence[Call],
         address: Address,
         *,
         tokens: Tokens | None = None,
@@ -67,7 +67,7 @@ class HttpServer:
         limits = Limits() if limits is None else limits
         self._socket, self.address = listen_address.open_socket(address)
         self._file = listen_address.identity(self.address)
-        app = make_app(service, address=self.address, tokens=tokens, limits=limits, metrics=metrics)
+        app = make_app(service, calls, address=self.address, tokens=tokens, limits=limits, metrics=metrics)
         config = uvicorn.Config(
             app,
             http=protocol_of(limits),
