@@ -11,7 +11,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.narrow_rows import row_counts
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
 from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
-from placeopt.problem import IntArray, Move, Problem, State
+from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 

@@ -82,7 +82,9 @@ class LiveCluster:
         if by_neighbours or self.state.policy.postpone.rule == "utility":
             placer = FullPlacer(self.state.problem())
             numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
-        return plan_for(self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=open_nodes)
+        return plan_for(
+            self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=open_nodes
+        )
 
     def _mask(self, nodes: Iterable[str]) -> BoolArray:
         """Shape (N,): the nodes of these names."""
