@@ -11,7 +11,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.narrow_rows import row_counts
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
 from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
-from placeopt.problem import IntArray, Move, Problem, State
+from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
@@ -111,6 +111,8 @@ class Candidates:
         scalar = hasattr(score, "of_node") and self._views.only_shares and self._excluded_gpus is None
         self._singles = SingleNodes(state, cast("ScalarScore", score), width) if scalar else None
         self._kept: dict[Callable[[Candidates, IntArray], FloatArray], FloatArray] = {}
+        self.restricted_to: BoolArray | None = None
+        """Shape (N,): the only nodes that have finite scores for now; None: all."""
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
 
     def _may_remember(self, score: Score) -> bool:
@@ -141,6 +143,8 @@ class Candidates:
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
         scores = self._up_to_date(option)[0]
+        if self.restricted_to is not None:
+            scores = np.where(self.restricted_to, scores, np.inf)
         return scores if self._randomize is None else self._randomize(scores)
 
     def free_rooms(self, option: int) -> IntArray:

@@ -208,6 +208,7 @@ class Engine:
         self,
         jobs: Iterable[str] | None = None,
         *,
+        nodes: Iterable[str] | None = None,
         warm: bool = True,
         prove: bool = True,
         explain: bool = True,
@@ -227,6 +228,9 @@ class Engine:
             for these alone (``plan.asked``), by greedy, one after the other, in microseconds to milliseconds; all
             others stay as they are. Such a plan states the value of its jobs and a bound on it, no costs, and null as
             digest.
+        nodes
+            Ids of the only nodes that these jobs may use now, None: all; with ``jobs`` alone, and a method that scores
+            nodes.
         cancel, on_progress, **options
             As in ``solve``. Decisions for some jobs read ``method`` alone, a method of greedy: ``stranding`` (the
             default), ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``,
@@ -272,7 +276,9 @@ class Engine:
         if jobs is not None:
             method = options.get("method") or "stranding"
             listed("jobs", jobs, "ids")
-            return cluster.place_jobs([jobs] if isinstance(jobs, str) else jobs, method, explain=explain)
+            return cluster.place_jobs([jobs] if isinstance(jobs, str) else jobs, method, explain=explain, nodes=nodes)
+        if nodes is not None:
+            raise BadInput("nodes: a whole round uses all nodes; name jobs too")
         params = SolveParams.of(options)
         check_call(cancel=cancel, on_progress=on_progress)
         given = RoundInput(started, cancel=cancel, on_progress=on_progress)

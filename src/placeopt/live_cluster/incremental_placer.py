@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named, table_for
 from placeopt.live_cluster.index_remap import IndexRemap
-from placeopt.problem import IntArray, Move, Placement, Problem, State
+from placeopt.problem import BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
 
 
@@ -85,10 +85,21 @@ class IncrementalPlacer:
             known = self._candidates[score] = Candidates(self.state, by)
         return known
 
-    def decide(self, number: int, score: str, chooser: str | None = None) -> Placement | None:
+    def decide(
+        self, number: int, score: str, chooser: str | None = None, nodes: BoolArray | None = None
+    ) -> Placement | None:
         """
         Return the best placement by ``score`` or ``chooser`` that every rule allows for class ``number``, or None.
+
+        ``nodes``: Shape (N,), the only nodes in question; a score then chooses node by node, without its table.
         """
+        if nodes is not None:
+            candidates = self.candidates(score)
+            candidates.restricted_to = nodes
+            try:
+                return place(candidates, number)
+            finally:
+                candidates.restricted_to = None
         name = chooser or score
         if name not in self._choosers:
             made = table_for(self.state, score, self._counts) if chooser is None else CHOOSERS[chooser](self.state)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from placeopt.actions import kept_ranks
 from placeopt.check import Violation, violations
 from placeopt.check.case import names
@@ -23,6 +25,7 @@ from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebase
 from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Plan, Policy
+from placeopt.problem import BoolArray
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
@@ -44,8 +47,10 @@ class LiveCluster:
         """The last plan of a whole round."""
         self._prices = policy, CarriedPrices()
 
-    def place_jobs(self, jobs: Iterable[str], method: str, *, explain: bool = True) -> Plan:
-        """Return the plan for some waiting jobs; see ``partial_plan.plan_for``."""
+    def place_jobs(
+        self, jobs: Iterable[str], method: str, *, explain: bool = True, nodes: Iterable[str] | None = None
+    ) -> Plan:
+        """Return the plan for some waiting jobs on some nodes, None: on all; see ``partial_plan.plan_for``."""
         chosen = method_of(method)
         if places_rounds(chosen):
             raise Unsupported(
@@ -68,12 +73,31 @@ class LiveCluster:
             if job_id not in self.state.record.jobs:
                 raise BadInput(f"jobs: no job {job_id!r}; add it with update(add_jobs=...)")
             numbers[job_id] = self.state.parts.table.number(job_id)
+        if nodes is not None and chosen.greedy.chooser is not None:
+            raise Unsupported(f"method: {method!r} decides over all nodes; with nodes take 'stranding' or 'best-fit'")
         placer = self.state.placer
+        open_nodes = None if nodes is None else self._mask(nodes)
         by_neighbours = chosen.greedy.chooser is not None and self.state.policy.interference.model == "curve"
         if by_neighbours or self.state.policy.postpone.rule == "utility":
             placer = FullPlacer(self.state.problem())
             numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
-        return plan_for(self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain)
+        return plan_for(
+            self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=open_nodes
+        )
+
+    def _mask(self, nodes: Iterable[str]) -> BoolArray:
+        """Shape (N,): the nodes of these names."""
+        number = self.state.node_number
+        names = list(nodes)
+        self._refuse_unknown(names)
+        mask = np.zeros(len(number), dtype=bool)
+        mask[[number[name] for name in names]] = True
+        return mask
+
+    def _refuse_unknown(self, nodes: Iterable[str]) -> None:
+        for name in nodes:
+            if name not in self.state.node_number:
+                raise BadInput(f"nodes: no node {name!r}")
 
     def rank(self, job_id: str, nodes: Iterable[str] | None, method: str) -> Ranking:
         """Return the nodes on which a waiting job could have a worker, best first; see ``ranking.rank``."""
@@ -83,9 +107,7 @@ class LiveCluster:
         if job_id not in self.state.record.jobs or job_id in self.state.record.running:
             raise BadInput(f"job: no job {job_id!r} waits")
         asked = None if nodes is None else list(nodes)
-        for name in asked or ():
-            if not isinstance(name, str) or name not in self.state.node_number:
-                raise BadInput(f"nodes: no node {name!r}")
+        self._refuse_unknown(asked or ())
         state, record = self.state, self.state.record
         number = state.parts.table.number(job_id)
         return rank(state.placer, number, record.jobs[job_id], chosen.greedy.score, record.revision, asked)

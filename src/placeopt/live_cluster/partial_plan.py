@@ -14,7 +14,7 @@ from placeopt.model import Job, Plan, Policy
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
-from placeopt.problem import Placement
+from placeopt.problem import BoolArray, Placement
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
 from placeopt.solving.waiting_reasons import (
@@ -37,14 +37,16 @@ def places_rounds(method: Method) -> bool:
     return bool(method.exact) or rule.strict or rule.shape != "value" or not local
 
 
-def decide_all(placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule) -> dict[str, Placement | None]:
+def decide_all(
+    placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule, nodes: BoolArray | None = None
+) -> dict[str, Placement | None]:
     """Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was."""
     # A class that failed is not tried again: room only shrinks.
     placement_of: dict[str, Placement | None] = {}
     hopeless: set[int] = set()
     taken: list[tuple[int, Placement]] = []
     for job_id, number in jobs.items():
-        placement = None if number in hopeless else placer.decide(number, rule.score, rule.chooser)
+        placement = None if number in hopeless else placer.decide(number, rule.score, rule.chooser, nodes)
         placement_of[job_id] = placement
         if placement is None:
             hopeless.add(number)
@@ -86,21 +88,25 @@ def plan_for(
     rule: GreedyRule,
     *,
     explain: bool = True,
+    nodes: BoolArray | None = None,
 ) -> Plan:
     """
     Return the checked plan for waiting jobs (id -> class) by greedy alone; ``explain`` as in ``Engine.place``.
 
+    ``nodes``: Shape (N,), the only nodes in question; None: all.
+
     Raises ``InternalFault`` if the referee refuses what was decided.
     """
     started = time.monotonic()
-    placement_of = decide_all(placer, jobs, rule)
+    placement_of = decide_all(placer, jobs, rule, nodes)
     options = placer.problem.options
     placements, unplaced = [], []
     value = milli = bound = 0
     for job_id, placement in placement_of.items():
         bound += placer.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if explain else NOT_EXPLAINED
+            known = explain and nodes is None
+            reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if known else NOT_EXPLAINED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])

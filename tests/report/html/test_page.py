@@ -16,7 +16,7 @@ from placeopt.report.html import (
     WhatIfAnswer,
     answer_figures,
     answer_type,
-    cluster_map,
+    cluster_layout,
     gpu_map,
     page,
     read_log,
@@ -102,7 +102,7 @@ class TestMap:
 
     def test_large_clusters_by_node(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A square a node, with how much of it is held."""
-        monkeypatch.setattr(cluster_map, "MOST_GPUS", 4)
+        monkeypatch.setattr(cluster_layout, "MOST_GPUS", 4)
         held = job("j", gpus=3)
         figure = gpu_map(instance(2, [held], machines=[machine(gpus=4)], running=[running(held, [("n0", [0, 1, 2])])]))
         assert "a square is a node" in figure.caption

@@ -1,0 +1,383 @@
+"""Filter, prioritize, preempt and bind of kube-scheduler, answered by an engine with a cluster."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt.formats.kubernetes.pods import Pod, job_id
+from placeopt.formats.kubernetes.snapshot import GPU
+from placeopt.live_cluster.engine import Engine
+from placeopt.live_cluster.ranking import BARRIER_WORDS, Ranking
+from placeopt.model import Job
+from placeopt.service.extender.arguments import BindingArgs, ExtenderArgs
+from placeopt.service.extender.decisions import Decision
+from placeopt.service.extender.pod_jobs import PodJobs
+from placeopt.service.extender.preemption import nodes_with_room, read_victims
+from placeopt.service.refused import Refused
+
+BIND_WITHIN_S = 60.0
+"""How long the room of a decision is held without a bind; kube-scheduler binds within seconds of its filter call."""
+BEST = 10
+"""``MaxExtenderPriority`` of the protocol."""
+Binder = Callable[[BindingArgs], None]
+"""Binds a pod at the API server; raises `PlaceoptError` with the reason if it is refused."""
+
+
+class Extender:
+    """
+    Answers the calls of an extender.
+
+    A pod alone is sent to every node with room; its room is taken at bind. The pods of a gang are decided together, at
+    the first call for one of them, and their room is held until they are bound, or for ``bind_within_s``.
+
+    Parameters
+    ----------
+    engine
+        With a cluster; its nodes have the names that Kubernetes gives them.
+    resource
+        The extended resource that counts GPUs.
+    binder
+        Creates the Binding, which is the duty of an extender with a ``bindVerb``; None: bind is refused.
+    bind_within_s
+        Seconds for which the room of a gang is held without a bind.
+    clock
+        Returns seconds that never go back.
+
+    Notes
+    -----
+    Thread-safe as long as nothing else calls the engine meanwhile. Bodies and answers are those of
+    ``k8s.io/kube-scheduler/extender/v1``, as ``json`` reads and writes them.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        resource: str = GPU,
+        binder: Binder | None = None,
+        bind_within_s: float = BIND_WITHIN_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._resource, self._binder = engine, resource, binder
+        self._bind_within_s, self._clock = bind_within_s, clock
+        self._lock = threading.Lock()
+        self._revision = -1
+        self._pods: PodJobs | None = None
+        self._nodes: frozenset[str] = frozenset()
+        self._waiting: dict[str, Job] = {}
+        self._job_of: dict[str, str] = {}
+        """Name or UID of a pod, or name of a gang -> job."""
+        self._decisions: dict[str, Decision] = {}
+        self._seen: dict[str, dict[str, dict[str, Any]]] = {}
+        """Gang -> UID -> pod, of gangs that wait for more of their pods."""
+
+    def filter(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Return an ``ExtenderFilterResult``: the nodes for a pod, and the first reason of every other node.
+
+        ``FailedAndUnresolvableNodes`` has nodes that stay closed whatever is preempted. A pod that cannot be read, or
+        whose gang is not known in whole, is an ``Error``, which makes kube-scheduler try again later.
+        """
+        args = ExtenderArgs.read(body)
+        with self._lock:
+            jobs = self._refresh()
+            try:
+                pod = jobs.read(args.pod)
+                good, failed = self._filter(jobs, pod, args)
+            except (BadInput, Unsupported) as error:
+                return _filtered(args, (), {}, {}, str(error))
+        closed = set(BARRIER_WORDS.values()) | {_UNKNOWN}
+        lasting = {node: why for node, why in failed.items() if why in closed}
+        passing = {node: why for node, why in failed.items() if why not in closed}
+        return _filtered(args, good, passing, lasting, "")
+
+    def prioritize(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a ``HostPriorityList``: 10 for the best node, 0 for nodes without room."""
+        args = ExtenderArgs.read(body)
+        scores = dict.fromkeys(args.nodes, 0)
+        with self._lock:
+            jobs = self._refresh()
+            try:
+                pod = jobs.read(args.pod)
+                decision = self._decision(pod)
+                if decision is not None:
+                    node = decision.node_of(_uid(pod), scores)
+                    scores.update({node: BEST} if node in scores else {})
+                elif pod.group is None:
+                    scores.update(_scores(self._ranking(self._single(jobs, pod, args.pod), args.nodes)))
+            except (BadInput, Unsupported):
+                pass  # no opinion; filter states why
+        return [{"Host": node, "Score": score} for node, score in scores.items()]
+
+    def preempt(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Return an ``ExtenderPreemptionResult``: the nodes where the pod fits once their victims are gone.
+
+        None for a pod of a gang: stopping jobs for one pod does not make room for the others.
+        """
+        pod_object, victims = read_victims(body)
+        with self._lock:
+            jobs = self._refresh()
+            try:
+                pod = jobs.read(pod_object)
+                if pod.group is not None or self._decision(pod) is not None:
+                    return {"NodeNameToMetaVictims": {}}
+                job = jobs.single(pod_object)
+            except (BadInput, Unsupported):
+                return {"NodeNameToMetaVictims": {}}
+            there = {node: uids for node, uids in victims.items() if node in self._nodes}
+            held = {node: {self._job_of[uid] for uid in v.uids if uid in self._job_of} for node, v in there.items()}
+            good = nodes_with_room(self._engine.snapshot, job, held)
+        return {"NodeNameToMetaVictims": {node: victims[node].meta() for node in there if node in good}}
+
+    def bind(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Bind a pod and return an ``ExtenderBindingResult``; the same call again does nothing.
+
+        Raises
+        ------
+        Refused
+            With 409 if the pod is bound, or was decided, for another node; with 422 if no call named the pod before.
+        """
+        args = BindingArgs.read(body)
+        with self._lock:
+            self._refresh()
+            if self._binder is None:
+                return {"Error": "placeopt binds no pods here: leave bindVerb out, and kube-scheduler binds"}
+            name = self._job_of.get(args.uid)
+            if name is None:
+                raise Refused(422, f"no filter call named the pod {args.pod} ({args.uid})")
+            decision, is_new = self._held(name), False
+            if decision is None:
+                if self._is_gang(name):
+                    return {"Error": f"the gang of pod {args.pod} holds no room any more; filter decides anew"}
+                why = self._take(name, args)
+                if why is not None:
+                    return {"Error": why}
+                decision, is_new = self._decisions[name], True
+            if decision.confirm(args.uid, args.node):
+                return {"Error": ""}
+            try:
+                self._binder(args)
+            except PlaceoptError as error:
+                if is_new:
+                    self._give_back(decision)
+                return {"Error": str(error)}
+            decision.bound.add(args.uid)
+            decision.expires_s = None
+            return {"Error": ""}
+
+    def expire(self) -> tuple[str, ...]:
+        """Give back the room of decisions whose time has passed without a bind; returns their jobs."""
+        with self._lock:
+            self._read_cluster()
+            return self._expire()
+
+    def _expire(self) -> tuple[str, ...]:
+        now = self._clock()
+        late = [d for d in self._decisions.values() if d.expires_s is not None and d.expires_s <= now]
+        for decision in late:
+            self._give_back(decision)
+        return tuple(decision.job for decision in late)
+
+    def _refresh(self) -> PodJobs:
+        """Give back what is late, and return what reads pods beside the present nodes."""
+        jobs = self._read_cluster()
+        self._expire()
+        return jobs
+
+    def _read_cluster(self) -> PodJobs:
+        """Read the cluster again if others changed it."""
+        if self._engine.revision != self._revision or self._pods is None:
+            now = self._engine.snapshot
+            if self._pods is None or self._pods.cluster is not now.cluster:
+                self._pods = PodJobs(now.cluster, self._resource)
+                self._nodes = frozenset(node.id for node in now.cluster.nodes)
+            running = {held.job: held for held in now.running}
+            self._waiting = {job.id: job for job in now.jobs if job.id not in running}
+            gone = [name for name in self._decisions if name not in running]
+            for name in gone:
+                del self._decisions[name]
+            asked = {uid: d.job for d in self._decisions.values() for uid in d.pods}
+            alive = {job.id for job in now.jobs}
+            self._job_of = {uid: name for uid, name in self._job_of.items() if name in alive} | asked
+            for job in now.jobs:
+                self._index(job)
+                if job.id in running and job.id not in self._decisions:  # by another call, or before a restart
+                    held = running[job.id]
+                    decision = Decision.of(job, held.assignments, None)
+                    self._decisions[job.id] = decision
+            self._revision = self._engine.revision
+        return self._pods
+
+    def _index(self, job: Job) -> None:
+        self._job_of[job.id] = job.id
+        for name in () if job.origin is None else job.origin.names:
+            self._job_of[name] = job.id
+
+    def _held(self, name: str) -> Decision | None:
+        return self._decisions.get(name)
+
+    def _is_gang(self, name: str) -> bool:
+        return self._waiting[name].options[0].workers > 1 if name in self._waiting else False
+
+    def _job_name(self, pod: Pod) -> str | None:
+        gang = None if pod.group is None else job_id(pod.group.id)
+        return self._job_of.get(_uid(pod)) or self._job_of.get(gang or pod.id)
+
+    def _decision(self, pod: Pod) -> Decision | None:
+        name = self._job_name(pod)
+        return None if name is None else self._held(name)
+
+    def _filter(self, jobs: PodJobs, pod: Pod, args: ExtenderArgs) -> tuple[Sequence[str], dict[str, str]]:
+        """Return the nodes for a pod, and the reason of every other node that was sent."""
+        failed = {node: _UNKNOWN for node in args.nodes if node not in self._nodes}
+        known = [node for node in args.nodes if node in self._nodes]
+        decision = self._decision(pod)
+        if decision is not None and self._may_move(decision, pod, known):
+            self._give_back(decision)
+            decision = None
+        if decision is None and (pod.group is not None or self._is_gang(self._job_name(pod) or "")):
+            decision, why = self._decide(jobs, pod, args, known)
+            failed.update(why)
+        elif decision is None:
+            ranking = self._ranking(self._single(jobs, pod, args.pod), known)
+            return [node for node in known if node not in ranking.refused], {**failed, **ranking.refused}
+        if decision is None:
+            return (), failed
+        uid = _uid(pod)
+        node = decision.node_of(uid, known)
+        self._job_of[uid] = decision.job
+        if node is None:
+            why_not = f"all workers of {decision.job!r} that were placed are other pods"
+        else:
+            why_not = f"the pod was decided for node {node!r}, with all of {decision.job!r}"
+            decision.asked.add(uid)
+        return [n for n in known if n == node], {**failed, **{n: why_not for n in known if n != node}}
+
+    def _may_move(self, decision: Decision, pod: Pod, known: Sequence[str]) -> bool:
+        """Tell whether a decision should be made anew: its node was not sent, and no other pod relies on it."""
+        if decision.bound or decision.expires_s is None or decision.asked - {_uid(pod)}:
+            return False
+        return decision.node_of(_uid(pod), known) not in known
+
+    def _single(self, jobs: PodJobs, pod: Pod, pod_object: dict[str, Any]) -> str:
+        """Return the job of a pod alone, added if it is new."""
+        name = self._job_name(pod)
+        if name is None:
+            job = jobs.single(pod_object)
+            self._add(job)
+            name = job.id
+        self._job_of[_uid(pod)] = name
+        return name
+
+    def _decide(
+        self, jobs: PodJobs, pod: Pod, args: ExtenderArgs, known: Sequence[str]
+    ) -> tuple[Decision | None, dict[str, str]]:
+        """Place the gang of a pod on the nodes that were sent; None and the reasons if it has no place."""
+        name = self._job_name(pod)
+        if name is None:
+            name = self._add_gang(jobs, pod, args.pod)
+        self._job_of[_uid(pod)] = name
+        job = self._waiting[name]
+        plan = self._engine.place([name], nodes=known, explain=False) if known else None
+        if plan is not None and plan.placements:
+            self._engine.commit(plan)
+            decision = Decision.of(job, plan.placements[0].assignments, self._clock() + self._bind_within_s)
+            self._started(decision)
+            return decision, {}
+        ranking = self._ranking(name, known)
+        workers = job.options[0].workers_min or job.options[0].workers
+        text = f"the node has room, but {workers} workers of {name!r} have none together on the nodes that were sent"
+        return None, {**ranking.refused, **{ranked.node: text for ranked in ranking.nodes}}
+
+    def _add_gang(self, jobs: PodJobs, pod: Pod, pod_object: dict[str, Any]) -> str:
+        group = pod.group
+        if group is None:
+            raise BadInput("body.Pod: no gang")
+        seen = self._seen.setdefault(group.id, {})
+        seen[_uid(pod)] = pod_object
+        count = max(group.count or 0, group.pods_min or 0)
+        if not count:
+            raise Unsupported(
+                f"gang {group.id!r}: how many pods it has is not known; load it with the cluster, or annotate its pods"
+            )
+        job = jobs.gang(list(seen.values()), count)
+        self._add(job)
+        del self._seen[group.id]
+        self._job_of[job_id(group.id)] = job.id
+        return job.id
+
+    def _add(self, job: Job) -> None:
+        self._engine.update(add_jobs=[job])
+        self._waiting[job.id] = job
+        self._index(job)
+        self._revision = self._engine.revision
+
+    def _take(self, name: str, args: BindingArgs) -> str | None:
+        """Take the room of a pod alone on a node; return why there is none."""
+        if args.node not in self._nodes:
+            return _UNKNOWN
+        job = self._waiting[name]
+        plan = self._engine.place([name], nodes=[args.node], explain=False)
+        if not plan.placements:
+            return self._ranking(name, [args.node]).refused.get(args.node, "a rule beyond the node keeps the pod off")
+        self._engine.commit(plan)
+        decision = Decision.of(job, plan.placements[0].assignments, None)
+        decision.pods.setdefault(args.uid, 0)
+        self._started(decision)
+        return None
+
+    def _started(self, decision: Decision) -> None:
+        self._decisions[decision.job] = decision
+        del self._waiting[decision.job]
+        self._revision = self._engine.revision
+
+    def _give_back(self, decision: Decision) -> None:
+        self._engine.undo(decision.job)
+        del self._decisions[decision.job]
+        self._waiting[decision.job] = decision.record
+        self._revision = self._engine.revision
+
+    def _ranking(self, name: str, nodes: Iterable[str]) -> Ranking:
+        return self._engine.rank(name, [node for node in nodes if node in self._nodes])
+
+
+_UNKNOWN = "placeopt has no such node"
+
+
+def _uid(pod: Pod) -> str:
+    return pod.uid or pod.id
+
+
+def _scores(ranking: Ranking) -> dict[str, int]:
+    """Return node -> 1 to 10: how good it is among the different scores of the ranking."""
+    option = {name: i for i, name in enumerate(dict.fromkeys(ranked.option for ranked in ranking.nodes))}
+    levels = {(option[ranked.option], ranked.score) for ranked in ranking.nodes}
+    ordered = sorted(levels, key=lambda level: (level[0], level[1] is None, level[1] or 0))
+    step = {level: i for i, level in enumerate(ordered)}
+    return {
+        ranked.node: BEST - (BEST - 1) * step[option[ranked.option], ranked.score] // max(1, len(step) - 1)
+        for ranked in ranking.nodes
+    }
+
+
+def _filtered(
+    args: ExtenderArgs, good: Sequence[str], passing: dict[str, str], lasting: dict[str, str], error: str
+) -> dict[str, Any]:
+    """Return the result in the form of the arguments: node objects, or names."""
+    nodes, chosen = None, set(good)
+    if args.objects is not None:
+        items = args.objects.get("items") or []
+        nodes = {**args.objects, "items": [item for item in items if item["metadata"]["name"] in chosen]}
+    return {
+        "Nodes": nodes,
+        "NodeNames": list(good) if args.objects is None else None,
+        "FailedNodes": passing,
+        "FailedAndUnresolvableNodes": lasting,
+        "Error": error,
+    }

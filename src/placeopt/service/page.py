@@ -1,0 +1,130 @@
+"""The page ``/``: one file with its script and style, and what it shows: the live cluster, its queue, its rounds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from placeopt.formats.documents import loads
+from placeopt.model import Instance
+from placeopt.report.html.cluster_layout import cluster_layout
+from placeopt.report.html.cluster_svg import cluster_svg
+
+if TYPE_CHECKING:
+    from placeopt.model import Job
+    from placeopt.service.http import Service
+
+MOST_JOBS = 200
+"""Waiting jobs on the page, in their order."""
+MOST_ROUNDS = 20
+PAGE = files("placeopt.service").joinpath("page.html").read_text(encoding="utf-8")
+
+
+def _hashes(tag: str) -> str:
+    """Return the sources of a policy: the hash of each piece of script or style in the page."""
+    pieces = re.findall(rf"<{tag}>(.*?)</{tag}>", PAGE, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(piece.encode()).digest()).decode() for piece in pieces]
+    return " ".join(f"'sha256-{digest}'" for digest in digests)
+
+
+PAGE_HEADERS = {
+    "content-security-policy": f"default-src 'none'; script-src {_hashes('script')}; style-src {_hashes('style')}; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+}
+"""Nothing from elsewhere is loaded, no other script runs, and no other page frames this one."""
+
+
+class Overviews:
+    """What the page shows of a service; made once a revision, whoever looks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self._of: Instance | None = None
+        self._made: dict[str, Any] = {}
+
+    def map(self) -> bytes:
+        """Return the map of the GPUs as SVG."""
+        made: bytes = self._once("map", lambda now: cluster_svg(cluster_layout(now)).encode())
+        return made
+
+    def document(self) -> bytes:
+        """Return the rest as JSON."""
+        state = self._once("state", _state)
+        reasons, rounds = self._rounds()
+        queue = [{**job, **reasons.get(job["job"], {})} for job in state["queue"]]
+        return json.dumps({**state, "queue": queue, "rounds": rounds}, separators=(",", ":")).encode()
+
+    def _once(self, what: str, make: Any) -> Any:
+        with self._lock:
+            if self._of is None or self._of.revision != self._service.numbers.revision:
+                self._of, self._made = loads(Instance, self._service.call("snapshot"), source="snapshot"), {}
+            now = self._of
+            if what not in self._made:
+                self._made[what] = make(now)
+            return self._made[what]
+
+    def _rounds(self) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
+        """Return why jobs wait, by the last round with a plan, and the last rounds, the latest first."""
+        rounds = json.loads(self._service.call("rounds"))["rounds"][:MOST_ROUNDS]
+        found = [json.loads(self._service.call("round", path={"id": entry["id"]})) for entry in rounds]
+        plans = [entry["plan"] for entry in found if entry.get("plan")]
+        reasons = {} if not plans else {entry["job"]: _reason(entry) for entry in plans[0]["unplaced"]}
+        return reasons, [_round(entry) for entry in found]
+
+
+def _reason(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {"reason": entry["reason"], "detail": entry["detail"]}
+
+
+def _round(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a round."""
+    plan, commit = entry.get("plan"), entry.get("commit")
+    note = entry.get("detail") or ""
+    if commit and not note:
+        note = f"{len(commit['committed'])} jobs committed, {len(commit['refused'])} refused"
+    return {
+        "round": entry["id"],
+        "state": entry["state"],
+        "revision": entry["revision"],
+        "placed": None if not plan else len(plan["placements"]),
+        "gap": entry.get("gap"),
+        "seconds": entry.get("seconds"),
+        "note": note,
+    }
+
+
+def _state(now: Instance) -> dict[str, Any]:
+    """Return the cluster in numbers, and the first of its queue."""
+    running = {held.job for held in now.running}
+    waiting = [job for job in now.jobs if job.id not in running]
+    count = {machine.id: len(machine.gpus) for machine in now.cluster.machines}
+    return {
+        "name": now.name,
+        "policy": now.policy.name,
+        "revision": now.revision,
+        "nodes": len(now.cluster.nodes),
+        "drained": sum(node.drained for node in now.cluster.nodes),
+        "gpus": sum(count[node.machine] for node in now.cluster.nodes),
+        "gpu_milli_held": sum(
+            sum(part.gpus.values()) for held in now.running for part in held.assignments
+        ),
+        "running": len(running),
+        "waiting": len(waiting),
+        "queue": [
+            {"job": job.id, "priority": job.priority, "gpu_milli": _most_milli(job), "reason": "", "detail": ""}
+            for job in waiting[:MOST_JOBS]
+        ],
+    }
+
+
+def _most_milli(job: Job) -> int:
+    """Return the GPU shares of the largest option, in thousandths."""
+    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)

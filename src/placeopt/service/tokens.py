@@ -1,0 +1,91 @@
+"""
+Who may call what: tokens in a file, as hashes, each with a role.
+
+A line of the file is ``ROLE NAME SHA256``; what follows ``#`` is a comment. The file holds no secret that could be used:
+a token is long and random, so one round of SHA-256 is enough, and a leaked file gives nobody access.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Literal
+
+from placeopt.errors import BadInput
+
+Role = Literal["read", "decide", "admin"]
+ROLES: dict[Role, frozenset[Role]] = {
+    "read": frozenset({"read"}),
+    "decide": frozenset({"read", "decide"}),
+    "admin": frozenset({"read", "decide", "admin"}),
+}
+"""What the holder of a role may call: calls of these roles."""
+
+MAX_FILE_BYTES = 2**20
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A line of the file."""
+
+    role: Role
+    name: str
+    sha256: bytes
+
+
+class Tokens:
+    """The tokens of a file."""
+
+    def __init__(self, tokens: tuple[Token, ...]) -> None:
+        self._tokens = tokens
+
+    def find(self, secret: str) -> Token | None:
+        """Return the token with this secret; the time taken does not depend on which of them it is like."""
+        digest = hashlib.sha256(secret.encode()).digest()
+        found = None
+        for token in self._tokens:
+            if hmac.compare_digest(token.sha256, digest):
+                found = token
+        return found
+
+
+def read_tokens(path: str) -> Tokens:
+    """
+    Read a token file.
+
+    Raises
+    ------
+    BadInput
+        If it cannot be read, others than its owner may write to it, it holds no token, or a line has another form.
+    """
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not stat.S_ISREG(mode) or len(data) > MAX_FILE_BYTES:
+        raise BadInput(f"{path}: expected a file of at most {MAX_FILE_BYTES} bytes")
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BadInput(f"{path}: others than its owner may write to it; chmod go-w")
+    tokens: dict[str, Token] = {}
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        where = f"{path}: line {number}"  # never the line itself: somebody may have written a secret there
+        if len(words) != 3 or words[0] not in ROLES or not _NAME.fullmatch(words[1]) or not _HASH.fullmatch(words[2]):
+            raise BadInput(f"{where}: expected ROLE NAME SHA256: {', '.join(ROLES)}; a name; 64 digits of 0-9a-f")
+        if words[1] in tokens:
+            raise BadInput(f"{where}: the name {words[1]!r} appears twice")
+        role = next(role for role in ROLES if role == words[0])
+        tokens[words[1]] = Token(role, words[1], bytes.fromhex(words[2]))
+    if not tokens:
+        raise BadInput(f"{path}: holds no token")
+    return Tokens(tuple(tokens.values()))
