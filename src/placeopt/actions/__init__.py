@@ -1,6 +1,6 @@
 """From a plan to what a scheduler does: ordered actions, and their forms for Slurm and Kubernetes."""
 
 from placeopt.actions.action import Action, ActionPart
-from placeopt.actions.order import kept_ranks, plan_actions
+from placeopt.actions.order import kept_ranks, plan_actions, start_action
 
-__all__ = ["Action", "ActionPart", "kept_ranks", "plan_actions"]
+__all__ = ["Action", "ActionPart", "kept_ranks", "plan_actions", "start_action"]

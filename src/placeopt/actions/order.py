@@ -84,6 +84,30 @@ def plan_actions(instance: Instance, plan: Plan) -> tuple[Action, ...]:
     return tuple(sequence.actions)
 
 
+def start_action(job: Job, placement: Placement, revision: int) -> Action:
+    """Return the action that starts a waiting job where room is idle: it comes after no other."""
+    return _action("start", job, revision, _parts(job, None, placement, shrinks=False), ())
+
+
+def _action(
+    do: ActionKind,
+    job: Job,
+    revision: int,
+    workers: tuple[tuple[ActionPart, ...], tuple[ActionPart, ...]],
+    after: Iterable[int],
+) -> Action:
+    parts, leaves = workers
+    return Action(
+        do=do,
+        job=job.id,
+        revision=revision,
+        origin=job.origin and Origin(name=job.origin.name, id=job.origin.id),
+        parts=parts,
+        leaves=leaves,
+        after=tuple(sorted(after)),
+    )
+
+
 @dataclass
 class _Pool:
     """What is free of a resource: amounts, each with the actions that must be done before it is."""
@@ -161,18 +185,8 @@ class _Sequence:
             after |= {n for n, action in enumerate(self.actions) if action.job == job}
         self._now[job] = placement
         record = self._directory.jobs[job]
-        parts, leaves = _parts(record, before, placement, shrinks=do == "shrink")
-        self.actions.append(
-            Action(
-                do=do,
-                job=job,
-                revision=self._revision,
-                origin=record.origin and Origin(name=record.origin.name, id=record.origin.id),
-                parts=parts,
-                leaves=leaves,
-                after=tuple(sorted(after)),
-            )
-        )
+        workers = _parts(record, before, placement, shrinks=do == "shrink")
+        self.actions.append(_action(do, record, self._revision, workers, after))
 
     def _difference(self, job: str, placement: Placement | None) -> tuple[Amounts, Amounts]:
         """Return what a job takes more and what it takes less than now, of the resources that actions need."""

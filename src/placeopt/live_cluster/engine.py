@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import TracebackType
-from typing import Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
+from typing import Concatenate, Literal, NamedTuple, ParamSpec, Self, TypeVar, Unpack
 
 from placeopt.aliases import former_argument, former_names
 from placeopt.arguments import INSTANCE, expect
@@ -19,7 +19,7 @@ from placeopt.live_cluster.host_reports import HostReports
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.live_cluster.ranking import Ranking
 from placeopt.live_cluster.rebase import Committed
-from placeopt.model import Instance, Plan, Policy
+from placeopt.model import Instance, Job, Plan, Policy, Running
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.bounds import Progress
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
@@ -29,6 +29,15 @@ R = TypeVar("R")
 
 
 __getattr__ = former_names(__name__)
+
+
+class ClusterNumbers(NamedTuple):
+    """Revision of a cluster, and how many jobs wait, how many run, and how many nodes there are."""
+
+    revision: int
+    waiting: int
+    running: int
+    nodes: int
 
 
 def _by_solver(method: Callable[Concatenate[Solver, P], R]) -> Callable[Concatenate[Engine, P], R]:
@@ -133,6 +142,31 @@ class Engine:
     def revision(self) -> int:
         """Number of the present state: that of the loaded instance, and one more with every change."""
         return self._loaded().state.record.revision
+
+    @property
+    @exclusive
+    def numbers(self) -> ClusterNumbers:
+        """How much the cluster has now; at once, however large it is. Raises ``BadInput`` if nothing is loaded."""
+        record = self._loaded().state.record
+        running = len(record.running)
+        return ClusterNumbers(record.revision, len(record.jobs) - running, running, len(record.nodes))
+
+    @exclusive
+    @only_documented
+    def job(self, job: str) -> tuple[Job, Running | None]:
+        """
+        Return the record of a job and, if it runs, where.
+
+        Raises
+        ------
+        BadInput
+            If there is no such job.
+        """
+        expect("job", job, str, "the id of a job")
+        record = self._loaded().state.record
+        if job not in record.jobs:
+            raise BadInput(f"job: {job!r}: the cluster has no such job")
+        return record.jobs[job], record.running.get(job)
 
     @exclusive
     @only_documented

@@ -158,7 +158,7 @@ class LiveCluster:
         if plan.policy.values.digest != self.state.policy.digest:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.state.policy.name!r}")
         refused: tuple[Refused, ...] = ()
-        if plan.instance.revision != record.revision:
+        if plan.instance.revision != record.revision or (rebased and plan is not self._issued):
             plan, refused = rebase(record, self.state.policy, plan, lambda: self.state.snapshot)
         elif plan.asked is not None:
             self._refuse(record.ledger.violations(record, plan))

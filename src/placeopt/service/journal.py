@@ -1,0 +1,245 @@
+"""
+The journal: every change of the cluster as one row that is on disk before its caller hears of it, and snapshots.
+
+An sqlite database in WAL mode, synchronised at each transaction. A row holds the steps that were carried out, the reply
+under its ``Idempotency-Key`` and the actions that were told, so all of them are there after a crash, or none. A restart
+reads the latest snapshot and carries out the steps after it. Without a folder the database is in memory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from placeopt.errors import BadInput
+
+FILE = "journal.sqlite"
+LOCK = "lock"
+FORMAT = 1
+KEPT_ROWS = 10_000
+"""Replies under a key, and actions whose outcome is known, are kept for as many changes."""
+LEAST_ROWS = 1_000
+"""Changes between two snapshots, at least; beyond them, as many bytes of steps as the snapshot has."""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS entries (
+    number INTEGER PRIMARY KEY, revision INTEGER NOT NULL, words TEXT NOT NULL, steps TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, instance BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY, number INTEGER NOT NULL, request BLOB NOT NULL, reply BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS actions (
+    revision INTEGER, place INTEGER, number INTEGER NOT NULL, action TEXT NOT NULL,
+    outcome TEXT NOT NULL DEFAULT 'open', detail TEXT, PRIMARY KEY (revision, place)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS open_actions ON actions (outcome, revision, place);
+"""
+
+
+class Entry(NamedTuple):
+    """A change: its number, the revision after it, what it was in words, and its steps as JSON."""
+
+    number: int
+    revision: int
+    words: str
+    steps: str
+
+
+class Stored(NamedTuple):
+    """The reply under a key, and the digest of the request that it answers."""
+
+    request: bytes
+    reply: bytes
+
+
+class ActionRow(NamedTuple):
+    """An action that was told: revision and place of its name, itself as JSON, and its outcome."""
+
+    revision: int
+    place: int
+    action: str
+    outcome: str = "open"
+    detail: str | None = None
+
+
+class Journal:
+    """
+    The rows of one service. All methods are called by one thread, the constructor by any.
+
+    Parameters
+    ----------
+    folder
+        Where the files are; made if it is not there. None: in memory.
+
+    Raises
+    ------
+    BadInput
+        If the folder cannot be used, another service uses it, or it holds something else.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._where = "memory" if folder is None else str(folder)
+        self._lock = -1 if folder is None else _locked(folder)
+        try:
+            self._database = sqlite3.connect(
+                ":memory:" if folder is None else folder / FILE, isolation_level=None, check_same_thread=False
+            )
+            self._open()
+        except sqlite3.Error as error:
+            self._unlock()
+            raise BadInput(
+                f"{self._where}: cannot be read as a journal: {error}; move the folder away to begin anew"
+            ) from None
+        except BadInput:
+            self._unlock()
+            raise
+        self._since_snapshot = self._rows_since()
+        self._snapshot_bytes = self._largest_snapshot()
+
+    def _open(self) -> None:
+        run = self._database.execute
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=FULL")
+        run("PRAGMA busy_timeout=5000")
+        version = run("PRAGMA user_version").fetchone()[0]
+        if version not in (0, FORMAT):
+            raise BadInput(f"{self._where}: journal of format {version}, expected {FORMAT}; another version wrote it")
+        self._database.executescript(_TABLES)
+        run(f"PRAGMA user_version={FORMAT}")
+
+    def close(self) -> None:
+        """Close the file, and let others open it."""
+        self._database.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def start(self) -> tuple[bytes | None, Iterator[Entry]]:
+        """Return the latest snapshot, None without one, and the changes after it."""
+        found = self._database.execute("SELECT number, instance FROM snapshots ORDER BY number DESC LIMIT 1").fetchone()
+        if found is None:
+            return None, iter(())
+        return found[1], self._entries_after(found[0])
+
+    def _entries_after(self, number: int) -> Iterator[Entry]:
+        rows = self._database.execute(
+            "SELECT number, revision, words, steps FROM entries WHERE number > ? ORDER BY number", (number,)
+        )
+        return (Entry(*row) for row in rows)
+
+    def latest(self, count: int) -> list[Entry]:
+        """Return the latest changes, the oldest of them first."""
+        rows = self._database.execute(
+            "SELECT number, revision, words, '' FROM entries ORDER BY number DESC LIMIT ?", (count,)
+        )
+        return [Entry(*row) for row in rows][::-1]
+
+    def stored(self, key: str) -> Stored | None:
+        """Return the reply under a key."""
+        found = self._database.execute("SELECT request, reply FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if found is None else Stored(*found)
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether a snapshot is due, so that a restart takes about as long as reading one."""
+        rows, size = self._since_snapshot
+        return rows >= LEAST_ROWS and size >= self._snapshot_bytes
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside is on disk at the end, or none of it."""
+        run = self._database.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            yield
+            run("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:
+                run("ROLLBACK")
+            raise
+
+    def add(self, revision: int, words: str, steps: str) -> Entry:
+        """Write a change, and return it with its number."""
+        done = self._database.execute(
+            "INSERT INTO entries (revision, words, steps) VALUES (?, ?, ?)", (revision, words, steps)
+        )
+        rows, size = self._since_snapshot
+        self._since_snapshot = rows + 1, size + len(steps)
+        return Entry(int(done.lastrowid or 0), revision, words, steps)
+
+    def add_snapshot(self, number: int, instance: bytes) -> None:
+        """Write the cluster as it is after change ``number``, and forget what nothing needs any more."""
+        run = self._database.execute
+        run("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (number, instance))
+        run("DELETE FROM snapshots WHERE number NOT IN (SELECT number FROM snapshots ORDER BY number DESC LIMIT 2)")
+        oldest = run("SELECT min(number) FROM snapshots").fetchone()[0]
+        run("DELETE FROM entries WHERE number <= ?", (min(oldest, number - KEPT_ROWS),))
+        run("DELETE FROM replies WHERE number < ?", (number - KEPT_ROWS,))
+        run("DELETE FROM actions WHERE outcome != 'open' AND number < ?", (number - KEPT_ROWS,))
+        self._since_snapshot = 0, 0
+        self._snapshot_bytes = len(instance)
+
+    def add_reply(self, key: str, number: int, stored: Stored) -> None:
+        """Write the reply under a key."""
+        self._database.execute("INSERT INTO replies VALUES (?, ?, ?, ?)", (key, number, *stored))
+
+    def add_actions(self, number: int, rows: Iterable[ActionRow]) -> None:
+        """Write actions that are told with change ``number``."""
+        self._database.executemany(
+            "INSERT INTO actions (revision, place, number, action) VALUES (?, ?, ?, ?)",
+            [(row.revision, row.place, number, row.action) for row in rows],
+        )
+
+    def set_outcomes(self, outcomes: Iterable[tuple[tuple[int, int], str, str | None]]) -> None:
+        """Write what came of actions, by revision and place."""
+        self._database.executemany(
+            "UPDATE actions SET outcome = ?, detail = ? WHERE revision = ? AND place = ?",
+            [(outcome, detail, *name) for name, outcome, detail in outcomes],
+        )
+
+    def action(self, name: tuple[int, int]) -> ActionRow | None:
+        """Return an action by revision and place."""
+        found = self._database.execute(
+            "SELECT revision, place, action, outcome, detail FROM actions WHERE revision = ? AND place = ?", name
+        ).fetchone()
+        return None if found is None else ActionRow(*found)
+
+    def actions(self, outcomes: Sequence[str]) -> list[ActionRow]:
+        """Return the actions with one of these outcomes."""
+        marks = ", ".join("?" * len(outcomes))
+        rows = self._database.execute(
+            "SELECT revision, place, action, outcome, detail FROM actions "  # noqa: S608 - marks only
+            f"WHERE outcome IN ({marks}) ORDER BY revision, place",
+            tuple(outcomes),
+        )
+        return [ActionRow(*row) for row in rows]
+
+    def _rows_since(self) -> tuple[int, int]:
+        last = self._database.execute("SELECT coalesce(max(number), 0) FROM snapshots").fetchone()[0]
+        rows, size = self._database.execute(
+            "SELECT count(*), coalesce(sum(length(steps)), 0) FROM entries WHERE number > ?", (last,)
+        ).fetchone()
+        return rows, size
+
+    def _largest_snapshot(self) -> int:
+        return int(self._database.execute("SELECT coalesce(max(length(instance)), 0) FROM snapshots").fetchone()[0])
+
+
+def _locked(folder: Path) -> int:
+    """Return the descriptor of the lock file, which this process alone holds."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be used for the state: {error.strerror or error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise BadInput(f"{folder}: another service uses it") from None
+    return lock
