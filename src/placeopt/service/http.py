@@ -33,9 +33,10 @@ from placeopt.service.refused import Refused, refusal
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from placeopt.service.calls import Role
     from placeopt.service.limits import Limits
     from placeopt.service.listen_address import Address
-    from placeopt.service.tokens import Role, Tokens
+    from placeopt.service.tokens import Tokens
 
 LOG = logging.getLogger("placeopt.service")
 THREADS = 16

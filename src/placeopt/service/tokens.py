@@ -13,11 +13,10 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import Literal
 
 from placeopt.errors import BadInput
+from placeopt.service.calls import Role
 
-Role = Literal["read", "decide", "admin"]
 ROLES: dict[Role, frozenset[Role]] = {
     "read": frozenset({"read"}),
     "decide": frozenset({"read", "decide"}),
