@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -141,7 +142,7 @@ class TestCalls:
 
     @pytest.mark.parametrize(
         "path",
-        ["/v1/../v1/snapshot", "/v1/%2e%2e/snapshot", "/v1/explain/../../etc/passwd", "/v1/explain/a%00b", "/%0d%0a"],
+        ["/v1/../v1/snapshot", "/v1/%2e%2e/snapshot", "/v1/explain/../../etc/passwd", "/v1/explain/a%00b", "/%0d"],
     )
     def test_tricks_with_paths(self, server: HttpServer, path: str) -> None:
         """Nothing is normalised: the path is no call, or the job is unknown."""
@@ -196,7 +197,7 @@ class TestTokens:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "# nothing", "root a " + "0" * 64, "read a secret", f"read a {'0' * 64}\nread a {'1' * 64}", "read"],
+        ["", "# nothing", "root a " + "0" * 64, "read a hunter2", f"read a {'0' * 64}\nread a {'1' * 64}", "read"],
     )
     def test_wrong_files(self, tmp_path: Path, text: str) -> None:
         """Refused by line; the line itself is not repeated, since it may hold a secret."""
@@ -204,7 +205,7 @@ class TestTokens:
         path.write_text(text, encoding="utf-8")
         with pytest.raises(BadInput) as caught:
             read_tokens(str(path))
-        assert "secret" not in str(caught.value)
+        assert "hunter2" not in str(caught.value).replace(str(path), "")
 
     def test_a_file_that_others_may_write(self, tmp_path: Path) -> None:
         """They could give themselves a role."""
@@ -220,14 +221,15 @@ class TestLimits:
 
     def test_a_body_of_a_gibibyte(self, server: HttpServer, client: httpx.Client) -> None:
         """Refused by its stated length; and without one after the limit, so that not all of it can be sent."""
-        problem(client.post("/v1/decide", content=b"x", headers={**JSON, "content-length": str(2**30)}), 413)
+        told = f"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: {2**30}\r\n\r\n"
+        assert raw(server, told.encode()).startswith(b"HTTP/1.1 413 ")
         host, _, port = str(server.address).rpartition(":")
         sent = 0
         with socket.create_connection((host, int(port)), timeout=30) as sock:
             head = "POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
             sock.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
             piece = b"100000\r\n" + b" " * 2**20 + b"\r\n"
-            with pytest.raises(OSError, match=r"Broken pipe|reset"):
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 while sent < 2**30:
                     sock.sendall(piece)
                     sent += 2**20
@@ -238,7 +240,7 @@ class TestLimits:
         """408, and the connection is closed."""
         assert raw(server, b"").startswith(b"HTTP/1.1 408 ")
         assert raw(server, b"GET / HTTP/1.1\r\nhost: loc").startswith(b"HTTP/1.1 408 ")
-        body = b"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"
+        body = b"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
         assert raw(server, body).startswith(b"HTTP/1.1 408 ")
 
     def test_what_is_no_http(self, server: HttpServer) -> None:

@@ -24,8 +24,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="unix:PATH|HOST:PORT",
-            help=f"Where to answer HTTP; by default {SOCKET} in the folder of --state, or in the working folder. A port "
-            "other machines can reach needs --token-file.",
+            help=f"Where to answer HTTP; by default {SOCKET} in the folder of --state, or in the working folder. A "
+            "port that other machines can reach needs --token-file.",
         ),
     ] = None,
     stdio: Annotated[

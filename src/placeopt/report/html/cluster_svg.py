@@ -29,8 +29,8 @@ def cluster_svg(layout: ClusterLayout) -> str:
     width = max(layout.width * SIDE, legend_width) + 2 * MARGIN
     height = layout.height * SIDE + LEGEND_HEIGHT + MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-MARGIN} {width:.0f} {height:.0f}" width="{ZOOM * width:.0f}" '
-        f'height="{ZOOM * height:.0f}" role="img" aria-label="GPUs of the cluster" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-MARGIN} {width:.0f} {height:.0f}" '
+        f'width="{ZOOM * width:.0f}" height="{ZOOM * height:.0f}" role="img" aria-label="GPUs of the cluster" '
         f'aria-description="{html.escape(layout.caption("as it runs now"))}" font-family="sans-serif" font-size="8">'
     ]
     for square in layout.squares:
