@@ -51,6 +51,11 @@ def serve(service: Service, where: str = "127.0.0.1:0", **options: object) -> Ht
     return HttpServer(service, tuple(CALLS.values()), address, **options)  # type: ignore[arg-type]
 
 
+def client_of(server: HttpServer) -> httpx.Client:
+    """Return a client of a server."""
+    return httpx.Client(base_url=f"http://{server.address}", timeout=30)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Instance:
     """Some jobs wait, some run."""
@@ -68,7 +73,7 @@ def server(cluster: Instance) -> Iterator[HttpServer]:
 @pytest.fixture
 def client(server: HttpServer) -> Iterator[httpx.Client]:
     """A client of it."""
-    with httpx.Client(base_url=f"http://{server.address}", timeout=30) as made:
+    with client_of(server) as made:
         yield made
 
 
@@ -151,14 +156,13 @@ class TestCalls:
 
     def test_loading_and_faults(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
         """503 before the host has spoken; 500 without a traceback."""
-        with Service(host_driver=True) as service, serve(service) as server:
-            with httpx.Client(base_url=f"http://{server.address}") as client:
-                assert client.get("/healthz").status_code == 200
-                problem(client.get("/readyz"), 503)
-                client.put("/v1/cluster", content=dumps(cluster), headers=JSON)
-                assert client.get("/readyz").status_code == 200
-                monkeypatch.setattr(service, "call", lambda *_, **__: 1 / 0)
-                problem(client.get("/v1/cluster"), 500)
+        with Service(host_driver=True) as service, serve(service) as server, client_of(server) as client:
+            assert client.get("/healthz").status_code == 200
+            problem(client.get("/readyz"), 503)
+            client.put("/v1/cluster", content=dumps(cluster), headers=JSON)
+            assert client.get("/readyz").status_code == 200
+            monkeypatch.setattr(service, "call", lambda *_, **__: 1 / 0)
+            problem(client.get("/v1/cluster"), 500)
 
 
 class TestTokens:
@@ -170,9 +174,9 @@ class TestTokens:
         lines = [f"{role} of-{role} {hashlib.sha256(SECRETS[role].encode()).hexdigest()}  # x" for role in ROLES]
         path = tmp_path / "tokens"
         path.write_text("\n".join(lines), encoding="utf-8")
-        with Service() as service, serve(service, tokens=read_tokens(str(path))) as server:
-            with httpx.Client(base_url=f"http://{server.address}") as client:
-                yield client
+        tokens = read_tokens(str(path))
+        with Service() as service, serve(service, tokens=tokens) as server, client_of(server) as client:
+            yield client
 
     def test_every_call_by_every_role(self, guarded: httpx.Client) -> None:
         """401 without and with a wrong token, 403 with a role too low, else something else."""
