@@ -385,7 +385,7 @@ class _HttpSide:
 
     def _problem(self, error: Exception) -> Response:
         refused = refusal(error)
-        if refused.status >= 500 and not isinstance(error, Refused):
+        if refused.status == 500:  # 503 is load, or an end
             LOG.error("a call failed", exc_info=error)
         return _problem_response(refused)
 
