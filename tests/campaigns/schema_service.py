@@ -1,8 +1,8 @@
 """
 Schemathesis against a live service: requests made from its OpenAPI description, right ones and wrong ones.
 
-``python tests/campaigns/schema_service.py --schemathesis PATH [--examples N] [--seed N]`` starts ``placeopt serve`` with
-a cluster on a free port, runs the program on it and writes ``bench/service_schema.md``. It fails at any status of 500;
+``python tests/campaigns/schema_service.py --schemathesis PATH [--examples N] [--seed N]`` starts ``placeopt serve``
+with a cluster on a free port, runs the program and writes ``bench/service_schema.md``. It fails at any status of 500;
 503 is the answer to load (rounds that wait), and stands apart.
 """
 
@@ -46,9 +46,10 @@ def main() -> int:
                 [
                     *(arguments.schemathesis, "run", f"{base}/openapi.json", "--checks", "not_a_server_error"),
                     *("--max-examples", str(arguments.examples), "--seed", str(arguments.seed), "--no-color"),
+                    *("--request-timeout", "70"),  # calls wait for events up to 25 s
                     *("--phases", "examples,coverage,fuzzing"),
                 ],
-                capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"},
+                cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"},
             )  # fmt: skip
             alive = service.poll() is None
             service.terminate()
