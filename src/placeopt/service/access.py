@@ -6,9 +6,10 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from placeopt.service.calls import Role
 from placeopt.service.listen_address import Address, TcpAddress
 from placeopt.service.problem import refuse
-from placeopt.service.tokens import ROLES, Role, Tokens
+from placeopt.service.tokens import ROLES, Tokens
 
 LONGEST_TOKEN = 4096
 

@@ -104,4 +104,3 @@ class Connection(H11Protocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
-

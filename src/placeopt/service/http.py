@@ -1,5 +1,5 @@
 """
-The calls of a service over HTTP: who may call, how much may be sent, how long it may take, and every error as a problem.
+The calls of a service over HTTP: who may call, how much may be sent, how long it may take, errors as problems.
 
 The table of calls gives routes, roles and bodies; nothing of a call is stated here.
 """
@@ -33,9 +33,10 @@ from placeopt.service.refused import Refused, refusal
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from placeopt.service.calls import Role
     from placeopt.service.limits import Limits
     from placeopt.service.listen_address import Address
-    from placeopt.service.tokens import Role, Tokens
+    from placeopt.service.tokens import Tokens
 
 LOG = logging.getLogger("placeopt.service")
 THREADS = 16
@@ -142,7 +143,10 @@ def make_app(
 ) -> Starlette:
     """Return the ASGI application; ``app.state.stopping`` is an event that ends streams."""
     side = _HttpSide(service, calls, address, limits, tokens, metrics or Metrics(call.name for call in calls))
-    routes = [Route(_route(call.path), side.of_call(call), methods=[call.method]) for call in calls]
+    of_path: dict[str, dict[str, Work]] = {}
+    for call in calls:
+        of_path.setdefault(_route(call.path), {})[call.method] = side.of_call(call)
+    routes = [Route(path, _by_method(works), methods=list(works)) for path, works in of_path.items()]
     own: list[tuple[str, Role | None, Work]] = [
         ("/", None, side.page),
         ("/healthz", None, side.health),
@@ -157,6 +161,15 @@ def make_app(
     app.router.redirect_slashes = False
     app.state.stopping = side.stopping
     return app
+
+
+def _by_method(works: Mapping[str, Work]) -> Work:
+    """Return the endpoint of a path: that of the method, or of GET for HEAD."""
+
+    async def endpoint(request: Request) -> Response:
+        return await works.get(request.method, works.get("GET", next(iter(works.values()))))(request)
+
+    return endpoint
 
 
 def _route(path: str) -> str:
@@ -372,7 +385,7 @@ class _HttpSide:
 
     def _problem(self, error: Exception) -> Response:
         refused = refusal(error)
-        if refused.status >= 500 and not isinstance(error, Refused):
+        if refused.status == 500:  # 503 is load, or an end
             LOG.error("a call failed", exc_info=error)
         return _problem_response(refused)
 

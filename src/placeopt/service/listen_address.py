@@ -81,7 +81,9 @@ def parse_address(text: str, *, has_tokens: bool) -> Address:
         raise BadArgument(f"listen: host {bare!r} is not known") from None
     address = TcpAddress(str(found[0][4][0]), int(port))
     if not address.is_loopback and not has_tokens:
-        raise BadArgument(f"listen: {text} can be reached from other machines: name a --token-file, or listen on 127.0.0.1")
+        raise BadArgument(
+            f"listen: {text} can be reached from other machines: name a --token-file, or listen on 127.0.0.1"
+        )
     return address
 
 
@@ -100,7 +102,7 @@ def open_socket(address: Address) -> tuple[socket.socket, Address]:
         if isinstance(address, UnixAddress):
             return _open_unix(address), address
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # by it asyncio sends without delay
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((address.host, address.port))

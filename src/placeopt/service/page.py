@@ -113,9 +113,7 @@ def _state(now: Instance) -> dict[str, Any]:
         "nodes": len(now.cluster.nodes),
         "drained": sum(node.drained for node in now.cluster.nodes),
         "gpus": sum(count[node.machine] for node in now.cluster.nodes),
-        "gpu_milli_held": sum(
-            sum(part.gpus.values()) for held in now.running for part in held.assignments
-        ),
+        "gpu_milli_held": sum(sum(part.gpus.values()) for held in now.running for part in held.assignments),
         "running": len(running),
         "waiting": len(waiting),
         "queue": [

@@ -1,8 +1,8 @@
 """
 Who may call what: tokens in a file, as hashes, each with a role.
 
-A line of the file is ``ROLE NAME SHA256``; what follows ``#`` is a comment. The file holds no secret that could be used:
-a token is long and random, so one round of SHA-256 is enough, and a leaked file gives nobody access.
+A line of the file is ``ROLE NAME SHA256``; what follows ``#`` is a comment. The file holds nothing that could be used
+as a token: tokens are long and random, so one round of SHA-256 is enough, and a leaked file gives nobody access.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import Literal
 
 from placeopt.errors import BadInput
+from placeopt.service.calls import Role
 
-Role = Literal["read", "decide", "admin"]
 ROLES: dict[Role, frozenset[Role]] = {
     "read": frozenset({"read"}),
     "decide": frozenset({"read", "decide"}),

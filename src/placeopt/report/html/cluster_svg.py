@@ -10,6 +10,8 @@ SIDE = 10
 """Side of a square in user units."""
 MARGIN = 6
 LEGEND_HEIGHT = 26
+ZOOM = 1.6
+"""Pixels of a user unit, where the page has room."""
 LETTER = 5.5
 """Width of a letter in the legend."""
 SHADES = (
@@ -27,8 +29,8 @@ def cluster_svg(layout: ClusterLayout) -> str:
     width = max(layout.width * SIDE, legend_width) + 2 * MARGIN
     height = layout.height * SIDE + LEGEND_HEIGHT + MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" role="img" aria-label="GPUs of the cluster" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-MARGIN} {width:.0f} {height:.0f}" '
+        f'width="{ZOOM * width:.0f}" height="{ZOOM * height:.0f}" role="img" aria-label="GPUs of the cluster" '
         f'aria-description="{html.escape(layout.caption("as it runs now"))}" font-family="sans-serif" font-size="8">'
     ]
     for square in layout.squares:

@@ -1,0 +1,428 @@
+"""The HTTP side with a real service on a real socket: statuses, tokens, limits, slow clients, the page."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from placeopt import BadInput, generate
+from placeopt.errors import BadArgument
+from placeopt.formats.documents import dumps
+from placeopt.model import Instance
+
+pytest.importorskip("uvicorn")
+import httpx
+
+from placeopt.service.calls import CALLS
+from placeopt.service.limits import Limits
+from placeopt.service.listen_address import open_socket, parse_address
+from placeopt.service.metrics import Metrics
+from placeopt.service.openapi import openapi
+from placeopt.service.page import PAGE, PAGE_HEADERS
+from placeopt.service.server import HttpServer
+from placeopt.service.service import Service
+from placeopt.service.tokens import ROLES, read_tokens
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+JSON = {"content-type": "application/json"}
+SMALL = Limits(body_bytes=2**20, header_s=1, body_s=1, write_s=1, connections=8, streams=2, stop_s=2)
+SECRETS = {role: f"secret-of-{role}" for role in ROLES}
+
+
+def serve(service: Service, where: str = "127.0.0.1:0", **options: object) -> HttpServer:
+    """Return a server that has not started."""
+    address = parse_address(where, has_tokens=options.get("tokens") is not None)
+    return HttpServer(service, tuple(CALLS.values()), address, **options)  # type: ignore[arg-type]
+
+
+def client_of(server: HttpServer) -> httpx.Client:
+    """Return a client of a server."""
+    return httpx.Client(base_url=f"http://{server.address}", timeout=30)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Instance:
+    """Some jobs wait, some run."""
+    return generate("preempt", jobs=12, nodes=4, gpus=4, seed=0)
+
+
+@pytest.fixture
+def server(cluster: Instance) -> Iterator[HttpServer]:
+    """A service with a cluster, behind a port."""
+    with Service() as service, serve(service, limits=SMALL) as running:
+        service.call("put_cluster", dumps(cluster))
+        yield running
+
+
+@pytest.fixture
+def client(server: HttpServer) -> Iterator[httpx.Client]:
+    """A client of it."""
+    with client_of(server) as made:
+        yield made
+
+
+def problem(reply: httpx.Response, status: int) -> dict[str, object]:
+    """Return the problem document of a reply of this status."""
+    assert reply.status_code == status, reply.text
+    assert reply.headers["content-type"] == "application/problem+json"
+    found: dict[str, object] = reply.json()
+    assert found["status"] == status
+    assert "Traceback" not in reply.text
+    return found
+
+
+def raw(server: HttpServer, data: bytes, *, wait_s: float = 10) -> bytes:
+    """Send bytes and return what comes until the connection is closed."""
+    host, _, port = str(server.address).rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=wait_s) as sock:
+        sock.sendall(data)
+        found = b""
+        while piece := sock.recv(65536):
+            found += piece
+    return found
+
+
+class TestCalls:
+    """Replies and problems."""
+
+    def test_a_round_trip(self, client: httpx.Client, cluster: Instance) -> None:
+        """Load, look, decide, read the events."""
+        assert client.put("/v1/cluster", content=dumps(cluster), headers=JSON).json()["nodes"] == 4
+        now = client.get("/v1/snapshot")
+        assert Instance.model_validate_json(now.content).cluster == cluster.cluster
+        waiting = next(job.id for job in cluster.jobs if job.id not in {held.job for held in cluster.running})
+        assert client.post("/v1/decide", json={"jobs": [waiting], "commit": False}).status_code == 200
+        assert client.get("/v1/events", params={"after": 0}).json()["events"]
+
+    def test_the_place_in_the_body(self, client: httpx.Client) -> None:
+        """A wrong field, no JSON, a key twice, NaN, no body."""
+        assert problem(client.post("/v1/decide", json={"jobs": [1]}), 400)["place"] == "jobs[0]"
+        for body in (b"{", b'{"jobs": [], "jobs": []}', b'{"time_limit_s": NaN}', b"\xff", b"[]", b""):
+            problem(client.post("/v1/decide", content=body, headers=JSON), 400)
+
+    def test_a_stale_plan_says_what_changed(self, client: httpx.Client, cluster: Instance) -> None:
+        """409 with the revision."""
+        step = {"do": "update", "nodes": {cluster.cluster.nodes[0].id: "drain"}}
+        known = client.get("/v1/cluster").json()["revision"]
+        assert client.post("/v1/changes", json={"steps": [step]}).status_code == 200
+        found = problem(client.post("/v1/changes", json={"steps": [step], "revision": known}), 409)
+        assert found["revision"] == known + 1
+
+    def test_the_same_key_gives_the_same_reply(self, client: httpx.Client, cluster: Instance) -> None:
+        """And changes once; under another body it is refused."""
+        body = {"steps": [{"do": "update", "nodes": {cluster.cluster.nodes[1].id: "drain"}}]}
+        first, again = (client.post("/v1/changes", json=body, headers={"idempotency-key": "k"}) for _ in range(2))
+        assert first.content == again.content
+        other = {"steps": [{"do": "update", "nodes": {cluster.cluster.nodes[1].id: "undrain"}}]}
+        problem(client.post("/v1/changes", json=other, headers={"idempotency-key": "k"}), 422)
+        problem(client.post("/v1/changes", json=body, headers={"idempotency-key": "a b"}), 400)
+
+    def test_what_there_is_not(self, client: httpx.Client) -> None:
+        """Paths, methods, rounds, kinds of bodies."""
+        for path in ("/nope", "/v1", "/v1/snapshot/", "//v1/snapshot", "/V1/snapshot", "/v1/rounds/nope"):
+            problem(client.get(path), 404)
+        reply = client.delete("/v1/cluster")
+        problem(reply, 405)
+        assert {"GET", "PUT"} <= set(reply.headers["allow"].split(", "))
+        problem(client.post("/v1/decide", content=b"{}", headers={"content-type": "text/plain"}), 415)
+        problem(client.post("/v1/decide", content=b"{}", headers={**JSON, "content-encoding": "gzip"}), 415)
+        problem(client.post("/v1/decide", json={"jobs": ["nope"]}), 422)
+        problem(client.get("/v1/cluster", params={"x": "1"}), 400)
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/v1/../v1/snapshot", "/v1/%2e%2e/snapshot", "/v1/explain/../../etc/passwd", "/v1/explain/a%00b", "/%0d"],
+    )
+    def test_tricks_with_paths(self, server: HttpServer, path: str) -> None:
+        """Nothing is normalised: the path is no call, or the job is unknown."""
+        found = raw(server, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+        assert re.match(rb"HTTP/1.1 4(04|22) ", found), found
+
+    def test_loading_and_faults(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+        """503 before the host has spoken; 500 without a traceback."""
+        with Service(host_driver=True) as service, serve(service) as server, client_of(server) as client:
+            assert client.get("/healthz").status_code == 200
+            problem(client.get("/readyz"), 503)
+            client.put("/v1/cluster", content=dumps(cluster), headers=JSON)
+            assert client.get("/readyz").status_code == 200
+            monkeypatch.setattr(service, "call", lambda *_, **__: 1 / 0)
+            problem(client.get("/v1/cluster"), 500)
+
+
+class TestTokens:
+    """Who may call what."""
+
+    @pytest.fixture
+    def guarded(self, tmp_path: Path) -> Iterator[httpx.Client]:
+        """A client of a server with a token of each role."""
+        lines = [f"{role} of-{role} {hashlib.sha256(SECRETS[role].encode()).hexdigest()}  # x" for role in ROLES]
+        path = tmp_path / "tokens"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        tokens = read_tokens(str(path))
+        with Service() as service, serve(service, tokens=tokens) as server, client_of(server) as client:
+            yield client
+
+    def test_every_call_by_every_role(self, guarded: httpx.Client) -> None:
+        """401 without and with a wrong token, 403 with a role too low, else something else."""
+        order = list(ROLES)
+        for call in CALLS.values():
+            path = re.sub(r"\{\w+\}", "x", call.path)
+            for header in ({}, {"authorization": "Bearer no"}, {"authorization": "Basic secret-of-admin"}):
+                reply = guarded.request(call.method, path, headers=header)
+                problem(reply, 401)
+                assert reply.headers["www-authenticate"] == "Bearer"
+            for role, secret in SECRETS.items():
+                status = guarded.request(call.method, path, headers={"authorization": f"Bearer {secret}"}).status_code
+                assert (status == 403) == (order.index(role) < order.index(call.role)), (call.name, role)
+                assert status != 401
+
+    def test_what_needs_none(self, guarded: httpx.Client) -> None:
+        """Health and the page, which hold nothing of the cluster; metrics and the overview do."""
+        for path in ("/", "/healthz", "/readyz", "/openapi.json"):
+            assert guarded.get(path).status_code in (200, 503)
+        for path in ("/metrics", "/v1/overview", "/v1/overview/map.svg"):
+            problem(guarded.get(path), 401)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "# nothing", "root a " + "0" * 64, "read a hunter2", f"read a {'0' * 64}\nread a {'1' * 64}", "read"],
+    )
+    def test_wrong_files(self, tmp_path: Path, text: str) -> None:
+        """Refused by line; the line itself is not repeated, since it may hold a secret."""
+        path = tmp_path / "tokens"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(BadInput) as caught:
+            read_tokens(str(path))
+        assert "hunter2" not in str(caught.value).replace(str(path), "")
+
+    def test_a_file_that_others_may_write(self, tmp_path: Path) -> None:
+        """They could give themselves a role."""
+        path = tmp_path / "tokens"
+        path.write_text(f"read a {'0' * 64}", encoding="utf-8")
+        path.chmod(0o666)
+        with pytest.raises(BadInput, match="chmod"):
+            read_tokens(str(path))
+
+
+class TestLimits:
+    """Large bodies, slow clients, too many of them."""
+
+    def test_a_body_of_a_gibibyte(self, server: HttpServer, client: httpx.Client) -> None:
+        """Refused by its stated length; and without one after the limit, so that not all of it can be sent."""
+        told = f"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: {2**30}\r\n\r\n"
+        assert raw(server, told.encode()).startswith(b"HTTP/1.1 413 ")
+        host, _, port = str(server.address).rpartition(":")
+        sent = 0
+        with socket.create_connection((host, int(port)), timeout=30) as sock:
+            head = "POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            sock.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+            piece = b"100000\r\n" + b" " * 2**20 + b"\r\n"
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                while sent < 2**30:
+                    sock.sendall(piece)
+                    sent += 2**20
+        assert sent < 2**26
+        assert client.get("/healthz").status_code == 200
+
+    def test_slow_headers_and_bodies(self, server: HttpServer) -> None:
+        """408, and the connection is closed."""
+        assert raw(server, b"").startswith(b"HTTP/1.1 408 ")
+        assert raw(server, b"GET / HTTP/1.1\r\nhost: loc").startswith(b"HTTP/1.1 408 ")
+        body = b"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
+        assert raw(server, body).startswith(b"HTTP/1.1 408 ")
+
+    def test_what_is_no_http(self, server: HttpServer) -> None:
+        """400 and 431, as problems."""
+        for data, status in ((b"\x16\x03\x01\x02\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nx: " + b"y" * 20000, 431)):
+            found = raw(server, data)
+            assert found.startswith(f"HTTP/1.1 {status} ".encode())
+            assert json.loads(found.partition(b"\r\n\r\n")[2])["status"] == status
+
+    def test_too_many_connections(self, server: HttpServer, client: httpx.Client) -> None:
+        """One more is told so; the others go on."""
+        assert client.get("/healthz").status_code == 200
+        host, _, port = str(server.address).rpartition(":")
+        socks = [socket.create_connection((host, int(port))) for _ in range(SMALL.connections)]
+        try:
+            assert socks[-1].recv(4096).startswith(b"HTTP/1.1 503 ")
+            assert client.get("/healthz").status_code == 200
+        finally:
+            for sock in socks:
+                sock.close()
+
+    def test_other_sites_in_a_browser(self, client: httpx.Client) -> None:
+        """A foreign name that leads to this port, and a page of another origin."""
+        problem(client.get("/v1/cluster", headers={"host": "evil.example"}), 403)
+        problem(client.get("/v1/cluster", headers={"origin": "http://evil.example"}), 403)
+        assert client.get("/v1/cluster", headers={"origin": str(client.base_url)}).status_code == 200
+
+    def test_settings(self) -> None:
+        """By name; each stands in the documentation with its default."""
+        assert Limits.of(["body_bytes=5"]).body_bytes == 5
+        for wrong in ("nope=1", "body_bytes", "body_bytes=0", "body_bytes=x"):
+            with pytest.raises(BadArgument):
+                Limits.of([wrong])
+        page = (ROOT / "docs" / "service_http.md").read_text(encoding="utf-8")
+        for field in fields(Limits):
+            assert re.search(rf"^\| `{field.name}` \| {field.default:,} \|", page, re.MULTILINE), field.name
+
+
+class TestEvents:
+    """News without polling."""
+
+    def test_long_poll_and_stream(self, client: httpx.Client, cluster: Instance) -> None:
+        """A change ends the wait, and comes in the stream."""
+        last = client.get("/v1/events").json()["last"]
+        body = {"steps": [{"do": "update", "nodes": {cluster.cluster.nodes[0].id: "drain"}}]}
+        timer = threading.Timer(0.3, lambda: httpx.post(f"{client.base_url}/v1/changes", json=body))
+        timer.start()
+        found = client.get("/v1/events", params={"after": last, "wait_s": 20}).json()["events"]
+        timer.join()
+        assert [event["number"] for event in found] == [last + 1]
+        query = {"after": last}
+        with client.stream("GET", "/v1/events", params=query, headers={"accept": "text/event-stream"}) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == f"id: {last + 1}"
+            assert json.loads(next(lines).removeprefix("data: "))["number"] == last + 1
+
+
+class TestSockets:
+    """Where it listens."""
+
+    def test_unix_by_its_user_only(self, tmp_path: Path) -> None:
+        """Mode 0600; a stale one is replaced, a live one is not; removed at the end."""
+        path = tmp_path / "p.sock"
+        where = f"unix:{path}"
+        with Service() as service:
+            with serve(service, where):
+                assert stat.S_IMODE(path.stat().st_mode) == 0o600
+                with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://placeopt") as client:
+                    assert client.get("/healthz").status_code == 200
+                with pytest.raises(BadInput, match="another service"):
+                    serve(service, where)
+            assert not path.exists()
+        open_socket(parse_address(where, has_tokens=False))[0].close()  # as after kill -9
+        assert path.exists()
+        open_socket(parse_address(where, has_tokens=False))[0].close()
+        path.unlink()
+        path.write_text("mine", encoding="utf-8")
+        with pytest.raises(BadInput, match="no socket"):
+            open_socket(parse_address(where, has_tokens=False))
+        assert path.read_text(encoding="utf-8") == "mine"
+
+    @pytest.mark.parametrize(
+        "text", ["", "unix:", "8080", "localhost:x", "localhost:70000", "::1:80", "unix:" + "x" * 200]
+    )
+    def test_wrong_addresses(self, text: str) -> None:
+        """Refused in words."""
+        with pytest.raises(BadArgument, match="listen"):
+            parse_address(text, has_tokens=True)
+
+    def test_other_machines_need_tokens(self) -> None:
+        """Loopback does not."""
+        with pytest.raises(BadArgument, match="token-file"):
+            parse_address("0.0.0.0:8080", has_tokens=False)
+        parse_address("0.0.0.0:8080", has_tokens=True)
+        for text in ("127.0.0.1:80", "[::1]:80", "localhost:80"):
+            parse_address(text, has_tokens=False)
+
+    @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+    def test_the_command_ends_by_signals(self, tmp_path: Path, name: str, code: int) -> None:
+        """With the exit codes of the other commands, and without its socket."""
+        import signal
+
+        path = tmp_path / "placeopt.sock"
+        command = [sys.executable, "-m", "placeopt.cli", "serve", "--state", str(tmp_path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ}) as child:
+            assert child.stderr is not None
+            assert child.stderr.readline().startswith(b"listening on unix:")
+            child.send_signal(getattr(signal, name))
+            child.communicate(timeout=60)
+        assert child.returncode == code
+        assert not path.exists()
+
+
+class TestMetrics:
+    """Names, and series that exist before anything happened."""
+
+    def test_every_series_exists_at_zero(self) -> None:
+        """Also those of failures."""
+        text = Metrics(CALLS).text().decode()
+        for result in ("committed", "refused", "started", "failed"):
+            assert f'placeopt_bindings_total{{result="{result}"}} 0.0' in text
+        assert 'placeopt_round_duration_seconds_count{phase="solve"} 0.0' in text
+        assert 'placeopt_requests_total{call="decide",code="5xx"} 0.0' in text
+        assert "placeopt_gap_ratio NaN" in text
+        assert "placeopt_build_info{" in text
+
+    def test_no_ids_in_labels(self, client: httpx.Client, cluster: Instance) -> None:
+        """Whatever was asked for."""
+        client.get(f"/v1/explain/{cluster.jobs[0].id}")
+        client.get("/v1/rounds/nope")
+        text = client.get("/metrics").text
+        assert cluster.jobs[0].id not in text
+        assert "nope" not in text
+        assert f'placeopt_jobs{{state="running"}} {len(cluster.running)}.0' in text
+
+
+class TestDescription:
+    """OpenAPI and the page."""
+
+    def test_openapi_has_every_call(self) -> None:
+        """With its role; references lead somewhere."""
+        found = openapi(tuple(CALLS.values()))
+        told = {(path, method.upper()) for path, methods in found["paths"].items() for method in methods}
+        assert told == {(call.path, call.method) for call in CALLS.values()}
+        for reference in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found))):
+            assert reference in found["components"]["schemas"]
+
+    def test_roles_are_documented_as_they_are(self) -> None:
+        """The table of the page is that of the code."""
+        page = (ROOT / "docs" / "service_http.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| `(\w+)` \| (GET|PUT|POST|DELETE) \| `([^`]+)` \| (\w+) \|", page, re.MULTILINE)
+        assert rows == [(call.name, call.method, call.path, call.role) for call in CALLS.values()]
+
+    def test_the_page_loads_nothing(self) -> None:
+        """Its policy names the hash of its own script and style, and nothing is from elsewhere."""
+        assert not re.search(r'(src|href)="(?!data:,)', PAGE)
+        assert "innerHTML" not in PAGE
+        policy = PAGE_HEADERS["content-security-policy"]
+        assert policy.count("sha256-") == 2
+        assert "unsafe" not in policy
+
+    @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+    def test_the_page_in_a_browser(
+        self, server: HttpServer, client: httpx.Client, tmp_path: Path, cluster: Instance
+    ) -> None:
+        """It shows the map, the queue with reasons and the rounds."""
+        made = client.post("/v1/rounds", json={"time_limit_s": 2}).json()["id"]
+        for _ in range(600):
+            if client.get(f"/v1/rounds/{made}").json()["state"] not in ("queued", "running"):
+                break
+            time.sleep(0.1)
+        assert CHROMIUM is not None
+        command = [
+            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
+            *("--virtual-time-budget=4000", "--dump-dom", f"http://{server.address}/"),
+        ]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+        assert f'<h1 id="name">{cluster.name}</h1>' in shown
+        assert shown.count("<rect") >= 16
+        assert made in shown
+        assert "GPU 0" in shown
