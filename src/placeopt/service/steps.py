@@ -260,7 +260,7 @@ def commit_of(engine: Engine, plan: Plan, done: Committed, flags: Mapping[str, J
     moved = tuple(entry for entry in plan.moved if entry.job in committed)
     shrunk = tuple(entry for entry in plan.shrunk if entry.job in committed)
     preempted = tuple(entry for entry in plan.preempted if entry.job in committed)
-    changed = [entry.job for entry in (*moved, *shrunk)]
+    changed = [*(entry.job for entry in moved), *(entry.job for entry in shrunk)]
     other = {*changed, *(entry.job for entry in preempted)}
     return Commit(
         do="commit",

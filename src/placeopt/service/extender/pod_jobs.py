@@ -7,7 +7,7 @@ from typing import Any
 from placeopt.errors import Unsupported
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.nodes import EMPTY
-from placeopt.formats.kubernetes.pods import Pod, read_pod
+from placeopt.formats.kubernetes.pods import Pod, PodReader
 from placeopt.formats.kubernetes.resources import kind_of
 from placeopt.formats.kubernetes.single import KubernetesObjects
 from placeopt.formats.kubernetes.snapshot import GPU
@@ -34,7 +34,7 @@ class PodJobs:
 
     def read(self, pod: dict[str, Any]) -> Pod:
         """Return what a pod requests, and its gang; raises `BadInput` or `Unsupported` if it has ended."""
-        read = read_pod(JsonEntry("body.Pod", pod), self._resource, {}, set())
+        read = PodReader(self._resource, {}).read(JsonEntry("body.Pod", pod))
         if read is None:
             raise Unsupported("body.Pod: the pod has ended")
         return read
