@@ -1,12 +1,14 @@
 """The calls of a service without a transport: what changes, what is refused, what is told."""
 
 import json
+import threading
 import time
 
 import pytest
 
 from placeopt import generate, violations
 from placeopt.formats.documents import dumps, loads
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.service.calls import CALLS
 from placeopt.service.refused import Refused
@@ -212,8 +214,6 @@ def test_every_call_of_the_table_is_answered(service):
 def test_the_queue_is_bounded():
     with Service(most_waiting=1) as service:
         service.call("put_cluster", dumps(ROUND))
-        import threading
-
         gate, at_work = threading.Event(), threading.Event()
         results = []
 
@@ -246,3 +246,75 @@ def test_what_runs_after_many_calls_is_legal(service):
         other.call("put_cluster", dumps(now))  # refuses running placements that contradict each other
         plan = over(other, ask(other, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"])["plan"]
     assert not violations(now, loads(Plan, json.dumps(plan)))
+
+
+def test_a_late_failure_leaves_a_new_start_alone(service):
+    first = ask(service, "decide", {"jobs": WAITING[:1]})
+    node = first["placements"][0]["assignments"][0]["node"]
+    ask(service, "changes", {"steps": [{"do": "fail_node", "node": node}]})
+    second = ask(service, "decide", {"jobs": WAITING[:1]})
+    failed = {"outcomes": [{"action": first["actions"][0]["id"], "result": "failed"}]}
+    assert ask(service, "outcome", failed)["waiting"] == []
+    held = next(held for held in loads(Instance, service.call("snapshot")).running if held.job == WAITING[0])
+    assert held.assignments[0].node == second["placements"][0]["assignments"][0]["node"] != node
+
+
+def test_a_stop_that_failed_puts_the_job_back(service):
+    status = over(service, ask(service, "start_round", {"time_limit_s": 2, "commit": True})["id"])
+    stop = next(one for one in status["commit"]["actions"] if one["action"]["do"] == "preempt")
+    job = stop["action"]["job"]
+    assert job not in {held.job for held in loads(Instance, service.call("snapshot")).running}
+    told = ask(service, "outcome", {"outcomes": [{"action": stop["id"], "result": "failed"}]})
+    number = int(stop["id"].partition(".")[2])
+    lacking = {one["action"]["job"] for one in status["commit"]["actions"] if number in one["action"]["after"]}
+    assert set(told["waiting"]) == lacking != set()  # they started in its room
+    before = {held.job: held for held in ROUND.running}
+    assert {held.job: held for held in loads(Instance, service.call("snapshot")).running}[job] == before[job]
+
+
+def test_refused_calls_do_not_read_the_journal(service, monkeypatch):
+    from placeopt.service.durable_cluster import DurableCluster
+
+    monkeypatch.setattr(DurableCluster, "_restore", None)  # would raise
+    assert refusal(service, "outcome", {"outcomes": [{"action": "9.0", "result": "done"}]}).status == 404
+    assert refusal(service, "changes", {"steps": [{"do": "release", "job": "a"}, {"do": "release", "job": "b"}]})
+
+
+def test_revisions_never_run_out():
+    with Service() as service:
+        late = ROUND.model_copy(update={"revision": 2**53})
+        with pytest.raises(Refused) as caught:
+            service.call("put_cluster", dumps(late))
+        assert (caught.value.status, caught.value.place) == (400, "revision")
+
+
+def test_many_cancelled_rounds_leave_the_next_one_alone(service, monkeypatch):
+    blocked = threading.Event()
+    solve = Engine.solve
+
+    def wait(engine, instance, **options):
+        blocked.wait(30)
+        return solve(engine, instance, **options)
+
+    monkeypatch.setattr(Engine, "solve", wait)
+    first = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})
+    names, refused = [], 0
+    for _ in range(130):
+        try:
+            names.append(ask(service, "start_round", {"time_limit_s": 1})["id"])
+        except Refused as error:
+            refused += error.status == 503
+            continue
+        ask(service, "cancel_round", path={"id": names[-1]})
+    assert 0 < len(names) < 20
+    assert refused == 130 - len(names)
+    ask(service, "cancel_round", path={"id": first["id"]})
+    blocked.set()
+    assert {over(service, name)["state"] for name in [first["id"], *names]} == {"cancelled"}
+    while True:
+        try:
+            last = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})
+            break
+        except Refused:
+            time.sleep(0.01)
+    assert over(service, last["id"])["state"] == "done"

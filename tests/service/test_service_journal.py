@@ -151,3 +151,19 @@ def test_old_rows_go(tmp_path, monkeypatch):
     with Service(tmp_path) as service:
         assert service.call("snapshot") == expected
         assert ask(service, "events", query={"after": "1"})["missed"] is True
+
+
+def test_a_round_that_was_cut_short_is_told(tmp_path):
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+    database = sqlite3.connect(tmp_path / journal.FILE)
+    database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
+    database.commit()
+    database.close()
+    with Service(tmp_path) as service:
+        assert ask(service, "round", path={"id": "cut"})["state"] == "interrupted"
+        done = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})
+        while ask(service, "round", path={"id": done["id"]})["state"] in ("queued", "running"):
+            pass
+    with Service(tmp_path) as service:
+        assert ask(service, "rounds")["rounds"] == []

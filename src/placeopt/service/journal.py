@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS replies (
 CREATE TABLE IF NOT EXISTS actions (
     revision INTEGER, place INTEGER, number INTEGER NOT NULL, action TEXT NOT NULL,
     outcome TEXT NOT NULL DEFAULT 'open', detail TEXT, PRIMARY KEY (revision, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rounds (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, time_limit_s REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS open_actions ON actions (outcome, revision, place);
 """
 
@@ -209,6 +210,14 @@ class Journal:
         ).fetchone()
         return None if found is None else ActionRow(*found)
 
+    def actions_of(self, revision: int) -> list[ActionRow]:
+        """Return the actions of a commit, by the revision after it."""
+        rows = self._database.execute(
+            "SELECT revision, place, action, outcome, detail FROM actions WHERE revision = ? ORDER BY place",
+            (revision,),
+        )
+        return [ActionRow(*row) for row in rows]
+
     def actions(self, outcomes: Sequence[str]) -> list[ActionRow]:
         """Return the actions with one of these outcomes."""
         marks = ", ".join("?" * len(outcomes))
@@ -218,6 +227,20 @@ class Journal:
             tuple(outcomes),
         )
         return [ActionRow(*row) for row in rows]
+
+    def begin_round(self, name: str, revision: int, time_limit_s: float) -> None:
+        """Write that a round began."""
+        self._database.execute("INSERT INTO rounds VALUES (?, ?, ?)", (name, revision, time_limit_s))
+
+    def end_round(self, name: str) -> None:
+        """Forget a round that is over."""
+        self._database.execute("DELETE FROM rounds WHERE id = ?", (name,))
+
+    def interrupted_rounds(self) -> list[tuple[str, int, float]]:
+        """Return the rounds that began and did not end, and forget them: id, revision, time limit."""
+        rows = self._database.execute("SELECT id, revision, time_limit_s FROM rounds").fetchall()
+        self._database.execute("DELETE FROM rounds")
+        return rows
 
     def _rows_since(self) -> tuple[int, int]:
         last = self._database.execute("SELECT coalesce(max(number), 0) FROM snapshots").fetchone()[0]

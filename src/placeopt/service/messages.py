@@ -10,7 +10,7 @@ from placeopt.actions.action import Action
 from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.rebase import Committed
 from placeopt.live_cluster.rebase import Refused as RefusedJob
-from placeopt.model import Job, Placement, Plan
+from placeopt.model import Job, Placement, Plan, Running
 from placeopt.model.base import Count, Id, Record, Revision
 from placeopt.model.plan import Unplaced
 from placeopt.service.steps import ClientStep, JobIds
@@ -19,8 +19,9 @@ LONGEST_ROUND_S = 3600.0
 MOST_STEPS = 10_000
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_ROUND_S)]
 ActionId = Annotated[str, Field(pattern=r"^\d{1,16}\.\d{1,9}$")]
-RoundState = Literal["queued", "running", "done", "failed", "cancelled"]
-OutcomeKind = Literal["done", "failed"]
+RoundState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
+OutcomeKind = Literal["done", "failed", "unknown"]
+OUTCOMES: tuple[Literal["open"] | OutcomeKind, ...] = ("open", "done", "failed", "unknown")
 
 
 class ClusterState(Record):
@@ -63,7 +64,9 @@ class ToldAction(Record):
     """Its name: revision after the commit, and number within it."""
     action: Action
     """What to do; ``after`` counts the actions of the same commit from 0."""
-    outcome: Literal["open", "done", "failed"] = "open"
+    before: Running | None = None
+    """Where the job ran before, of an action that moves, shrinks or stops it."""
+    outcome: Literal["open", "done", "failed", "unknown"] = "open"
     """What the caller said came of it."""
     detail: str | None = None
     """The caller's words."""
@@ -167,7 +170,8 @@ class RoundStatus(Record):
     id: Id
     """Its name."""
     state: RoundState
-    """``done``: there is a plan. ``cancelled``: with the best plan so far, if there was one."""
+    """``done``: there is a plan. ``cancelled``: with the best plan so far, if there was one. ``interrupted``: the
+    service ended in the middle of it; nothing of it was committed that events do not tell."""
     revision: Revision
     """The revision that it plans for."""
     time_limit_s: float
@@ -210,7 +214,8 @@ class Outcome(Record):
     action: ActionId
     """Its name."""
     result: OutcomeKind
-    """A job whose start failed waits again."""
+    """A job whose start failed waits again; one whose move, shrink or stop failed is taken to run where it ran, and
+    open actions that need its room have failed, too."""
     detail: Annotated[str, Field(max_length=2000)] | None = None
     """The host's words."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import queue
-import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from placeopt.errors import PlaceoptError
 from placeopt.live_cluster.engine import Engine
@@ -20,7 +19,7 @@ MOST_KEPT = 100
 PLANS_KEPT = 5
 """Rounds whose plan is kept; a plan of 100,000 jobs takes tens of megabytes."""
 MOST_QUEUED = 8
-OVER = ("done", "failed", "cancelled")
+OVER = ("done", "failed", "cancelled", "interrupted")
 Commit = Callable[[Plan, StartRound], CommitResult]
 Told = Callable[[RoundStatus], None]
 
@@ -35,20 +34,22 @@ class Rounds:
         Commits the plan of a round that asked for it.
     told
         Called once with every round that is over.
+    interrupted
+        Rounds that a former service began and did not end.
     """
 
-    def __init__(self, commit: Commit, told: Told) -> None:
+    def __init__(self, commit: Commit, told: Told, interrupted: Iterable[RoundStatus] = ()) -> None:
         self._commit, self._told = commit, told
         self._lock = threading.Lock()
-        self._rounds: OrderedDict[str, RoundStatus] = OrderedDict()
+        self._rounds = OrderedDict((status.id, status) for status in interrupted)
         self._cancel: dict[str, threading.Event] = {}
         self._queue: queue.Queue[tuple[str, Instance, StartRound] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="placeopt-rounds", daemon=True)
         self._thread.start()
 
-    def start(self, instance: Instance, request: StartRound) -> RoundStatus:
+    def start(self, name: str, instance: Instance, request: StartRound) -> RoundStatus:
         """
-        Begin a round, or let it wait for those before it.
+        Begin a round under a new name, or let it wait for those before it.
 
         Raises
         ------
@@ -56,10 +57,10 @@ class Rounds:
             503, if too many wait.
         """
         with self._lock:
-            if sum(status.state == "queued" for status in self._rounds.values()) >= MOST_QUEUED:
+            if len(self._cancel) > MOST_QUEUED:  # those that wait, cancelled ones too, and the one that runs
                 raise Refused(503, f"{MOST_QUEUED} rounds wait already", more={"retry_after_s": 1})
             status = RoundStatus(
-                id=secrets.token_hex(8),
+                id=name,
                 state="queued",
                 revision=instance.revision,
                 time_limit_s=request.time_limit_s,
@@ -81,7 +82,7 @@ class Rounds:
         """
         with self._lock:
             if name not in self._rounds:
-                raise Refused(404, f"round {name!r}: none of this name, or long ago; rounds do not outlive the service")
+                raise Refused(404, f"round {name!r}: none of this name, or long ago; plans do not outlive the service")
             return self._rounds[name]
 
     def latest(self) -> tuple[RoundStatus, ...]:
@@ -104,12 +105,12 @@ class Rounds:
         with self._lock:
             for event in self._cancel.values():
                 event.set()
-        self._queue.put(None)
+            self._queue.put(None)
         self._thread.join()
 
     def _forget(self) -> None:
         """Drop the oldest rounds that are over, and the plans of all but the latest."""
-        over = [name for name, status in self._rounds.items() if status.state in OVER]
+        over = [name for name, status in self._rounds.items() if status.state in OVER and name not in self._cancel]
         for name in over[: max(0, len(self._rounds) - MOST_KEPT)]:
             del self._rounds[name]
         for name in over[:-PLANS_KEPT]:
@@ -129,9 +130,9 @@ class Rounds:
                     status = self._set(name, state="cancelled")
                 else:
                     status = self._solve(engine, name, instance, request)
+                self._told(status)
                 with self._lock:
                     del self._cancel[name]
-                self._told(status)
 
     def _solve(self, engine: Engine, name: str, instance: Instance, request: StartRound) -> RoundStatus:
         self._set(name, state="running")

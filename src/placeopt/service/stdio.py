@@ -67,6 +67,7 @@ def serve_lines(service: Service, lines: BinaryIO, write: Callable[[bytes], None
             threads[-1].start()
         else:
             answer(number, b"error", _dump(Refused(503, f"{MOST_SLOW} slow calls are at work already").problem()))
+    service.stop_waiting()
     for thread in threads:
         thread.join()
 

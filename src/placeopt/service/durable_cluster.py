@@ -1,0 +1,241 @@
+"""
+A live cluster with its journal: every change is carried out, written down, and only then told.
+
+If the journal cannot take a change, or a change fails between its steps, the cluster is read back from the journal, so
+that what callers were told and what a restart finds are the same. All methods are called by one thread.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from placeopt.errors import BadInput, PlaceoptError
+from placeopt.formats.documents import dumps, loads
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Policy
+from placeopt.model.base import Record
+from placeopt.service.journal import Entry, Journal, Stored
+from placeopt.service.messages import ClusterState, ToldAction
+from placeopt.service.refused import Refused
+from placeopt.service.steps import SetPolicy, Step, read_steps, write_steps
+from placeopt.service.told_actions import Settled, action_row
+
+LAST_REVISION = 2**52
+"""No cluster is loaded at a later one, so that revisions never run out."""
+
+
+class Change(NamedTuple):
+    """What a change came to: its steps, its words, the reply, the actions that are told and outcomes that are known."""
+
+    steps: Sequence[Step]
+    words: str
+    reply: Record
+    actions: Sequence[ToldAction] = ()
+    outcomes: Sequence[Settled] = ()
+    loaded: bool = False
+    """Whether another cluster was loaded, so that a snapshot is due."""
+
+
+class DurableCluster:
+    """
+    The cluster of a service.
+
+    Parameters
+    ----------
+    journal
+        Where it is kept.
+    host_driver
+        Whether a driver of a host system says what runs after every start.
+
+    Raises
+    ------
+    BadInput
+        If the journal cannot be read.
+    """
+
+    def __init__(self, journal: Journal, *, host_driver: bool) -> None:
+        self.journal = journal
+        self.fault: str | None = None
+        """Why nothing can be done until the service is started anew."""
+        self.policy = Policy()
+        self._engine = Engine()
+        self._name: str | None = None
+        self._greeted = not host_driver
+        self._dumped: tuple[int, bytes] | None = None
+        try:
+            self._restore()
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def close(self) -> None:
+        """Close engine and journal."""
+        self._engine.close()
+        self.journal.close()
+
+    @property
+    def ready(self) -> bool:
+        """Whether decisions are taken: with a host driver, once the host has said what runs."""
+        return self._greeted and self.fault is None
+
+    @property
+    def engine(self) -> Engine:
+        """
+        The engine, with a cluster.
+
+        Raises
+        ------
+        Refused
+            422, if none is loaded.
+        """
+        if self._name is None:
+            raise Refused(422, "no cluster is loaded; begin with put_cluster")
+        return self._engine
+
+    @property
+    def deciding(self) -> Engine:
+        """
+        The engine, for decisions.
+
+        Raises
+        ------
+        Refused
+            422 or 503, if no cluster is loaded, or the host has not said yet what runs.
+        """
+        engine = self.engine
+        if not self.ready:
+            raise Refused(503, self.fault or "the host has not said yet what runs", more={"retry_after_s": 1})
+        return engine
+
+    @property
+    def revision(self) -> int | None:
+        """The present revision; None without a cluster."""
+        return None if self._name is None else self._engine.revision
+
+    def state(self) -> ClusterState:
+        """Return the cluster in numbers; zeros without one."""
+        if self._name is None:
+            return ClusterState(revision=0, waiting=0, running=0, nodes=0, ready=False)
+        return ClusterState(**self._engine.numbers._asdict(), ready=self.ready)
+
+    def snapshot(self) -> bytes:
+        """Return the snapshot as a file, made once a revision."""
+        snapshot = self.engine.snapshot
+        if self._dumped is None or self._dumped[0] != snapshot.revision:
+            self._dumped = snapshot.revision, dumps(snapshot)
+        return self._dumped[1]
+
+    def load(self, instance: Instance) -> None:
+        """
+        Keep another cluster from now on; what a host finds running counts as its word.
+
+        Raises
+        ------
+        Refused
+            400, if the revisions of the journal would run out.
+        """
+        if self.revision is not None:  # revisions of one journal never go back
+            instance = instance.model_copy(update={"revision": max(instance.revision, self.revision + 1)})
+        if instance.revision > LAST_REVISION:
+            raise Refused(400, f"revision: {instance.revision}, expected at most {LAST_REVISION}", place="revision")
+        self._keep(instance)
+        self._greeted = True
+
+    def carry_out(self, step: Step) -> tuple[str, ...]:
+        """Do a step, and return the jobs that wait again."""
+        engine = self.engine
+        waiting = step.carry_out(engine, self._name or "", self.policy)
+        if isinstance(step, SetPolicy):
+            self.policy = step.policy
+        return waiting
+
+    def change(self, work: Callable[[], Change], key: str | None, digest: bytes) -> tuple[bytes, Entry | None]:
+        """
+        Do a change, or nothing if it fails; a change under a key that was answered is not done again.
+
+        Parameters
+        ----------
+        work
+            Carries it out, and says what it came to.
+        key, digest
+            ``Idempotency-Key``, and the digest of the request.
+
+        Returns
+        -------
+        tuple
+            The reply as JSON, and its row in the journal, if it has one.
+
+        Raises
+        ------
+        Refused
+            422 for a key of another request, 503 if the journal cannot be written; and whatever ``work`` raises.
+        """
+        if key is not None and (stored := self.journal.stored(key)) is not None:
+            if stored.request != digest:
+                raise Refused(422, f"Idempotency-Key {key!r} was used for another request")
+            return stored.reply, None
+        if self.fault is not None:
+            raise Refused(503, self.fault)
+        before, greeted = self.revision, self._greeted
+        try:
+            change = work()
+            reply = change.reply.model_dump_json(by_alias=True).encode()
+            entry = self._write(change, key, Stored(digest, reply))
+        except sqlite3.Error as error:
+            self._greeted = greeted
+            self._restore_or_stop()
+            raise Refused(503, f"the journal cannot be written: {error}; nothing changed") from error
+        except BaseException:
+            self._greeted = greeted
+            if self.revision != before:  # every step that does something raises it
+                self._restore_or_stop()
+            raise
+        return reply, entry
+
+    def _write(self, change: Change, key: str | None, stored: Stored) -> Entry | None:
+        """Write a change; nothing if there was none and no reply is to be kept."""
+        if not (change.steps or change.outcomes or change.loaded or key is not None):
+            return None
+        with self.journal.transaction():
+            entry = self.journal.add(self.revision or 0, change.words, write_steps(change.steps))
+            if key is not None:
+                self.journal.add_reply(key, entry.number, stored)
+            self.journal.add_actions(entry.number, map(action_row, change.actions))
+            self.journal.set_outcomes(change.outcomes)
+            if change.loaded or self.journal.wants_snapshot:
+                self.journal.add_snapshot(entry.number, self.snapshot())
+        return entry
+
+    def _keep(self, instance: Instance) -> None:
+        self._engine.load(instance)
+        self._name, self.policy, self._dumped = instance.name, instance.policy, None
+
+    def _restore(self) -> None:
+        """Read the cluster from the journal."""
+        snapshot, entries = self.journal.start()
+        self._dumped = None
+        if snapshot is None:
+            self._name = None
+            return
+        self._keep(loads(Instance, snapshot, source="journal"))
+        for entry in entries:
+            try:
+                for step in read_steps(entry.steps):
+                    self.carry_out(step)
+            except (PlaceoptError, ValueError) as error:
+                raise BadInput(
+                    f"journal: change {entry.number} cannot be done again: {error}; move the folder away to begin anew"
+                ) from None
+            if self._engine.revision != entry.revision:
+                raise BadInput(
+                    f"journal: change {entry.number} leads to revision {self._engine.revision}, it was "
+                    f"{entry.revision}; another version wrote it"
+                )
+
+    def _restore_or_stop(self) -> None:
+        try:
+            self._restore()
+        except (PlaceoptError, sqlite3.Error) as error:
+            self.fault = f"the cluster cannot be read back from the journal: {error}; start the service anew"
