@@ -167,3 +167,15 @@ def test_a_round_that_was_cut_short_is_told(tmp_path):
             pass
     with Service(tmp_path) as service:
         assert ask(service, "rounds")["rounds"] == []
+
+
+def test_a_committed_round_is_answered_again_after_a_restart(tmp_path):
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        name = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"]
+        while ask(service, "round", path={"id": name})["state"] in ("queued", "running"):
+            pass
+        done = ask(service, "commit", {"round": name}, key="k")
+        assert done["committed"]
+    with Service(tmp_path) as service:
+        assert ask(service, "commit", {"round": name}, key="k") == done

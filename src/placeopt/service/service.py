@@ -263,11 +263,14 @@ class Service:
         asked: CommitRequest = request.body
         if (asked.plan is None) == (asked.round is None):
             raise Refused(400, "expected either plan or round", place="plan")
-        plan = asked.plan if asked.round is None else self._rounds.find(asked.round).plan
-        if plan is None:
-            raise Refused(409, f"round {asked.round!r} has no plan, or no longer")
-        chosen = plan
-        return self._change(request, lambda: self._committed(chosen, asked, rebase=asked.rebase))
+
+        def work() -> Change:  # finds the plan here: under a key that was answered, the round may be long gone
+            plan = asked.plan if asked.round is None else self._rounds.find(asked.round).plan
+            if plan is None:
+                raise Refused(409, f"round {asked.round!r} has no plan, or no longer")
+            return self._committed(plan, asked, rebase=asked.rebase)
+
+        return self._change(request, work)
 
     def _outcome(self, request: _Request) -> bytes:
         def work() -> Change:
