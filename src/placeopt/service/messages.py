@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from placeopt.actions.action import Action
+from placeopt.live_cluster.engine import Engine
+from placeopt.live_cluster.rebase import Committed
 from placeopt.live_cluster.rebase import Refused as RefusedJob
 from placeopt.model import Job, Placement, Plan
 from placeopt.model.base import Count, Id, Record, Revision
@@ -76,6 +78,12 @@ class StartFlags(Record):
     """Those that may lose workers."""
     preemptible: JobIds = False
     """Those that may be stopped."""
+
+    def commit_to(self, engine: Engine, plan: Plan, *, rebase: bool = False) -> Committed:
+        """Commit a plan under these flags."""
+        return engine.commit(
+            plan, movable=self.movable, shrinkable=self.shrinkable, preemptible=self.preemptible, rebase=rebase
+        )
 
     def flags(self) -> dict[str, JobIds]:
         """Return the arguments of ``Engine.commit``."""

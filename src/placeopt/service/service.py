@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from placeopt.actions import Action, plan_actions, start_action
 from placeopt.errors import BadInput, InternalFault, PlaceoptError
@@ -60,7 +60,7 @@ EVENTS_KEPT = 10_000
 EVENTS_TOLD = 1_000
 LONGEST_WAIT_S = 60
 MOST_KEY = 200
-OUTCOMES = ("open", "done", "failed")
+OUTCOMES: tuple[Literal["open", "done", "failed"], ...] = ("open", "done", "failed")
 Text = Mapping[str, str]
 _NONE: Text = {}
 
@@ -276,7 +276,7 @@ class Service:
                 steps.append(Update(do="update", add_jobs=asked.add_jobs))
                 steps[0].carry_out(self._engine, self._cluster_name(), self._policy)
             reply, plan = self._decided(asked)
-            done = self._engine.commit(plan, **asked.flags())
+            done = asked.commit_to(self._engine, plan)
             step = commit_of(self._engine, plan, done, asked.flags())
             if step.starts:
                 steps.append(step)
@@ -485,7 +485,7 @@ class Service:
         engine = self._loaded()
         changes = bool(plan.moved or plan.shrunk or plan.preempted)
         before = engine.snapshot if changes else None
-        done: Committed = engine.commit(plan, rebase=rebase, **asked.flags())
+        done: Committed = asked.commit_to(engine, plan, rebase=rebase)
         step = commit_of(engine, plan, done, asked.flags())
         actions = self._starts(step.starts) if before is None else self._ordered(before, step)
         reply = CommitResult(revision=engine.revision, committed=done.committed, refused=done.refused, actions=actions)
@@ -613,4 +613,5 @@ def _row(told: ToldAction) -> ActionRow:
 
 def _told(row: ActionRow) -> ToldAction:
     action = Action.model_validate_json(row.action)
-    return ToldAction(id=f"{row.revision}.{row.place}", action=action, outcome=row.outcome, detail=row.detail)
+    outcome = next(known for known in OUTCOMES if known == row.outcome)
+    return ToldAction(id=f"{row.revision}.{row.place}", action=action, outcome=outcome, detail=row.detail)

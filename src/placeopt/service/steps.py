@@ -23,7 +23,8 @@ from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted,
 MOST_JOBS_TOLD = 5
 JobIds = bool | tuple[Id, ...]
 """All jobs that start (true), none, or some by id."""
-Flags = dict[Literal["movable", "shrinkable", "preemptible"], bool]
+Flag = Literal["movable", "shrinkable", "preemptible"]
+Flags = dict[Flag, bool]
 
 
 class Update(Record):
@@ -59,7 +60,7 @@ class Update(Record):
             nodes=self.nodes,
             now_ms=self.now_ms,
             expected_end_ms=self.expected_end_ms,
-            flags={job: dict(flags) for job, flags in self.flags.items()},
+            flags={job: {str(flag): may for flag, may in flags.items()} for job, flags in self.flags.items()},
             priority=self.priority,
             machines=self.machines,
             domains=self.domains,

@@ -1,0 +1,248 @@
+"""The calls of a service without a transport: what changes, what is refused, what is told."""
+
+import json
+import time
+
+import pytest
+
+from placeopt import generate, violations
+from placeopt.formats.documents import dumps, loads
+from placeopt.model import Instance, Plan
+from placeopt.service.calls import CALLS
+from placeopt.service.refused import Refused
+from placeopt.service.service import Service
+
+ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
+WAITING = [job.id for job in ROUND.jobs if job.id not in {held.job for held in ROUND.running}]
+
+
+def ask(service, name, body=None, **how):
+    return json.loads(service.call(name, b"" if body is None else json.dumps(body).encode(), **how))
+
+
+@pytest.fixture
+def service():
+    with Service() as made:
+        made.call("put_cluster", dumps(ROUND))
+        yield made
+
+
+def refusal(service, name, body=None, **how):
+    before = service.call("snapshot")
+    with pytest.raises(Refused) as caught:
+        ask(service, name, body, **how)
+    assert service.call("snapshot") == before  # nothing changed
+    return caught.value
+
+
+def test_snapshot_is_the_loaded_file(service):
+    assert service.call("snapshot") == dumps(ROUND)
+
+
+def test_decisions_run_from_then_on_and_tell_what_to_do(service):
+    told = ask(service, "decide", {"jobs": WAITING[:3]})
+    runs = {held.job for held in loads(Instance, service.call("snapshot")).running}
+    assert told["revision"] == 1
+    assert {placement["job"] for placement in told["placements"]} == set(WAITING[:3]) <= runs
+    assert [(action["id"], action["action"]["do"]) for action in told["actions"]] == [
+        ("1.0", "start"), ("1.1", "start"), ("1.2", "start")
+    ]  # fmt: skip
+
+
+def test_decisions_that_are_not_committed_change_nothing(service):
+    before = service.call("snapshot")
+    told = ask(service, "decide", {"jobs": WAITING[:1], "commit": False})
+    assert len(told["placements"]) == 1
+    assert told["actions"] == []
+    assert service.call("snapshot") == before
+
+
+def test_a_job_that_comes_with_the_decision_is_placed(service):
+    job = json.loads(ROUND.jobs[-1].model_copy(update={"id": "new"}).model_dump_json(exclude_defaults=True))
+    told = ask(service, "decide", {"add_jobs": [job]})
+    assert [one["job"] for one in told["placements"] + told["unplaced"]] == ["new"]
+    assert told["revision"] == 1 + len(told["placements"])  # it comes, and it starts
+
+
+def test_the_same_key_does_it_once(service):
+    first = service.call("decide", json.dumps({"jobs": WAITING[:2]}).encode(), key="k")
+    assert service.call("decide", json.dumps({"jobs": WAITING[:2]}).encode(), key="k") == first
+    assert ask(service, "state")["revision"] == 1
+    assert refusal(service, "decide", {"jobs": WAITING[2:3]}, key="k").status == 422
+
+
+def test_changes_are_all_or_nothing(service):
+    steps = [{"do": "release", "job": ROUND.running[0].job}, {"do": "release", "job": "nobody"}]
+    refused = refusal(service, "changes", {"steps": steps})
+    assert refused.status == 422
+    assert "'nobody'" in refused.detail
+    assert ask(service, "changes", {"steps": steps[:1]})["revision"] == 1
+
+
+def test_changes_for_another_revision_are_stale(service):
+    refused = refusal(service, "changes", {"steps": [{"do": "update", "now_ms": 5}], "revision": 7})
+    assert (refused.status, refused.more["revision"]) == (409, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "how", "status", "place"),
+    [
+        ("decide", {"jobs": 3}, {}, 400, "jobs"),
+        ("decide", {"jobs": []}, {}, 400, "jobs"),
+        ("decide", {"jobs": ["nobody"]}, {}, 422, None),
+        ("decide", {"jobs": WAITING[:1], "method": "counts-cpsat"}, {}, 422, None),
+        ("decide", {"jobs": WAITING[:1], "method": "no such"}, {}, 422, None),
+        ("commit", {}, {}, 400, "plan"),
+        ("commit", {"round": "none"}, {}, 404, None),
+        ("outcome", {"outcomes": [{"action": "9.0", "result": "done"}]}, {}, 404, None),
+        ("round", None, {"path": {"id": "x"}}, 404, None),
+        ("explain", None, {"path": {"job": "nobody"}}, 404, None),
+        ("whatif", {"job": "8"}, {"path": {"verb": "nothing"}}, 404, None),
+        ("whatif", {"level": "node"}, {"path": {"verb": "fit"}}, 400, "level"),
+        ("whatif", {"job": "8xNothing"}, {"path": {"verb": "fit"}}, 400, None),
+        ("events", None, {"query": {"after": "-1"}}, 400, "after"),
+        ("snapshot", None, {"query": {"x": "1"}}, 400, "x"),
+        ("changes", {"steps": [{"do": "commit"}]}, {}, 400, "steps[0].do"),
+        ("nothing", None, {}, 404, None),
+    ],
+)
+def test_refusals_say_what_and_where(service, name, body, how, status, place):
+    refused = refusal(service, name, body, **how)
+    assert (refused.status, refused.place) == (status, place)
+    assert refused.detail
+
+
+def test_nothing_is_decided_before_a_cluster_is_there():
+    with Service() as service:
+        for name, body in (
+            ("decide", {"jobs": ["a"]}),
+            ("start_round", {}),
+            ("changes", {"steps": [{"do": "update"}]}),
+        ):
+            with pytest.raises(Refused) as caught:
+                ask(service, name, body)
+            assert caught.value.status == 422
+
+
+def test_with_a_host_decisions_wait_for_its_word(tmp_path):
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(ROUND))
+        told = ask(service, "decide", {"jobs": WAITING[:2]})["actions"]
+    with Service(tmp_path, host_driver=True) as service:
+        assert not service.ready
+        assert refusal(service, "decide", {"jobs": WAITING[2:3]}).status == 503
+        first = told[0]["action"]
+        found = loads(Instance, service.call("snapshot"))
+        running = tuple(held for held in found.running if held.job != first["job"])  # its start never happened
+        service.call("put_cluster", dumps(found.model_copy(update={"running": running})))
+        assert service.ready
+        after = {action["id"]: action["outcome"] for action in ask(service, "actions")["actions"]}
+        assert after == {told[0]["id"]: "failed", told[1]["id"]: "done"}
+        assert ask(service, "state")["revision"] > found.revision
+
+
+def test_a_failed_start_waits_again(service):
+    told = ask(service, "decide", {"jobs": WAITING[:2]})["actions"]
+    outcomes = [
+        {"action": told[0]["id"], "result": "failed", "detail": "node said no"},
+        {"action": told[1]["id"], "result": "done"},
+    ]
+    assert ask(service, "outcome", {"outcomes": outcomes})["waiting"] == [WAITING[0]]
+    assert ask(service, "outcome", {"outcomes": outcomes})["waiting"] == []  # said before
+    assert refusal(service, "outcome", {"outcomes": [{"action": told[0]["id"], "result": "done"}]}).status == 422
+    assert [one["outcome"] for one in ask(service, "actions")["actions"]] == ["failed", "done"]
+    assert WAITING[0] not in {held.job for held in loads(Instance, service.call("snapshot")).running}
+
+
+def over(service, name):
+    while True:
+        status = ask(service, "round", path={"id": name})
+        if status["state"] in ("done", "failed", "cancelled"):
+            return status
+        time.sleep(0.01)
+
+
+def test_a_round_lands_beside_decisions(service):
+    started = ask(service, "start_round", {"time_limit_s": 2, "commit": True})
+    ask(service, "decide", {"jobs": WAITING[:1]})
+    status = over(service, started["id"])
+    assert status["state"] == "done"
+    assert status["commit"]["revision"] == ask(service, "state")["revision"]
+    assert not {job["job"] for job in status["commit"]["refused"]} & set(status["commit"]["committed"])
+    listed = ask(service, "rounds")["rounds"][0]
+    assert (listed["id"], listed["plan"]) == (started["id"], None)
+
+
+def test_a_plan_that_stops_jobs_is_told_in_a_safe_order(service):
+    plan = over(service, ask(service, "start_round", {"time_limit_s": 2})["id"])["plan"]
+    assert plan["preempted"]
+    done = ask(service, "commit", {"plan": plan})
+    kinds = [one["action"]["do"] for one in done["actions"]]
+    assert kinds == sorted(kinds)  # preempt before start
+    now = loads(Instance, service.call("snapshot"))
+    kept = loads(Plan, json.dumps(plan))
+    assert {held.job for held in now.running} == {placement.job for placement in kept.placements}
+    assert refusal(service, "commit", {"plan": plan}).status == 409
+
+
+def test_a_round_can_be_stopped(service):
+    started = ask(service, "start_round", {"time_limit_s": 100, "method": "assign-cpsat"})
+    ask(service, "cancel_round", path={"id": started["id"]})
+    assert over(service, started["id"])["state"] == "cancelled"
+
+
+def test_questions_are_answered_for_a_revision(service):
+    fit = ask(service, "whatif", {"job": "1", "time_limit_s": 5}, path={"verb": "fit"})
+    assert (fit["revision"], fit["answer"]["found"] <= fit["answer"]["most"]) == (0, True)
+    assert ask(service, "explain", path={"job": WAITING[0]})["answer"]["job"] == WAITING[0]
+
+
+def test_events_tell_changes_and_wait_for_them(service):
+    assert [event["number"] for event in ask(service, "events")["events"]] == [1]
+    assert ask(service, "events", query={"after": "1"})["events"] == []
+    ask(service, "decide", {"jobs": WAITING[:1]})
+    told = ask(service, "events", query={"after": "1", "wait_s": "5"})
+    assert [event["words"] for event in told["events"]] == [f"job {WAITING[0]!r} started"]
+
+
+def test_every_call_of_the_table_is_answered(service):
+    assert set(CALLS) == set(service._handlers)
+
+
+def test_the_queue_is_bounded():
+    with Service(most_waiting=1) as service:
+        service.call("put_cluster", dumps(ROUND))
+        import threading
+
+        gate, at_work = threading.Event(), threading.Event()
+        results = []
+
+        def block():
+            service._writer.do(lambda: (at_work.set(), gate.wait()))
+
+        def wait():
+            results.append(service.call("snapshot"))
+
+        threads = [threading.Thread(target=block), threading.Thread(target=wait)]
+        threads[0].start()
+        at_work.wait()
+        threads[1].start()
+        while not service._writer._queue.full():
+            time.sleep(0.001)
+        with pytest.raises(Refused) as caught:
+            service.call("snapshot")
+        gate.set()
+        for thread in threads:
+            thread.join()
+        assert caught.value.status == 503
+        assert results == [dumps(ROUND)]
+
+
+def test_what_runs_after_many_calls_is_legal(service):
+    for job in WAITING:
+        ask(service, "decide", {"jobs": [job]})
+    now = loads(Instance, service.call("snapshot"))
+    with Service() as other:
+        other.call("put_cluster", dumps(now))  # refuses running placements that contradict each other
+        plan = over(other, ask(other, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"])["plan"]
+    assert not violations(now, loads(Plan, json.dumps(plan)))

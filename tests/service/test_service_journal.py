@@ -1,0 +1,153 @@
+"""A service that is started anew: the same revision, the same bytes, and nothing done twice."""
+
+import json
+import random
+import shutil
+import sqlite3
+
+import pytest
+
+from placeopt import generate
+from placeopt.errors import BadInput
+from placeopt.formats.documents import dumps, loads
+from placeopt.model import Instance
+from placeopt.service import journal
+from placeopt.service.refused import Refused
+from placeopt.service.service import Service
+
+
+def ask(service, name, body=None, **how):
+    return json.loads(service.call(name, b"" if body is None else json.dumps(body).encode(), **how))
+
+
+def random_calls(service, draw, count):
+    """Some calls of all kinds, many of which are refused; returns how many were done."""
+    done = 0
+    for number in range(count):
+        now = loads(Instance, service.call("snapshot"))
+        runs = [held.job for held in now.running]
+        waits = [job.id for job in now.jobs if job.id not in runs]
+        told = [action["id"] for action in ask(service, "actions", query={"outcome": "open"})["actions"]]
+        job = draw.choice(now.jobs).model_copy(update={"id": f"new-{number}"})
+        new = json.loads(job.model_dump_json(exclude_defaults=True))
+        node = draw.choice(now.cluster.nodes).id
+        calls = [
+            (
+                "decide",
+                {"jobs": draw.sample(waits, min(2, len(waits))) or ["none"], "preemptible": draw.random() < 0.5},
+            ),
+            ("decide", {"add_jobs": [new], "movable": True}),
+            ("changes", {"steps": [{"do": "release", "job": draw.choice(runs or ["none"])}]}),
+            ("changes", {"steps": [{"do": "undo", "job": draw.choice(runs or ["none"])}]}),
+            (
+                "changes",
+                {
+                    "steps": [
+                        {"do": "update", "nodes": {node: draw.choice(["drain", "undrain"])}},
+                        {"do": "update", "add_jobs": [new]},
+                    ]
+                },
+            ),
+            ("changes", {"steps": [{"do": "fail_node", "node": node}]}),
+            (
+                "changes",
+                {"steps": [{"do": "update", "now_ms": now.now_ms + 1000, "priority": dict.fromkeys(waits[:1], 3)}]},
+            ),
+            ("changes", {"steps": [{"do": "update", "add_jobs": [new]}, {"do": "release", "job": "none"}]}),
+            (
+                "outcome",
+                {"outcomes": [{"action": draw.choice(told or ["0.0"]), "result": draw.choice(["done", "failed"])}]},
+            ),
+        ]
+        name, body = draw.choice(calls)
+        key = draw.choice([None, f"key-{number}"])
+        try:
+            reply = ask(service, name, body, key=key)
+        except Refused:
+            continue
+        done += 1
+        if key is not None:
+            assert ask(service, name, body, key=key) == reply
+    return done
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_calls_lead_to_the_same_bytes_after_a_restart(tmp_path, seed, monkeypatch):
+    monkeypatch.setattr(journal, "LEAST_ROWS", 10)  # several snapshots
+    draw = random.Random(seed)
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(generate("preempt", jobs=20, nodes=6, gpus=4, seed=seed)))
+        assert random_calls(service, draw, 60) > 20
+        expected = service.call("snapshot"), service.call("actions"), service.call("events")
+    with Service(tmp_path) as service:
+        assert (service.call("snapshot"), service.call("actions"), service.call("events")) == expected
+        random_calls(service, draw, 10)  # and it goes on
+
+
+def test_a_round_with_stops_is_done_again(tmp_path):
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        started = ask(service, "start_round", {"time_limit_s": 2, "commit": True, "movable": True})
+        while ask(service, "round", path={"id": started["id"]})["state"] in ("queued", "running"):
+            pass
+        assert ask(service, "round", path={"id": started["id"]})["plan"]["preempted"]
+        expected = service.call("snapshot")
+    with Service(tmp_path) as service:
+        assert service.call("snapshot") == expected
+
+
+def test_a_journal_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        before = service.call("snapshot")
+
+        def full(*_):
+            raise sqlite3.OperationalError("database or disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.Journal, "add", full)
+            with pytest.raises(Refused, match="disk is full") as caught:
+                ask(service, "decide", {"jobs": ["job-000000"]})
+        assert caught.value.status == 503
+        assert service.call("snapshot") == before
+        assert ask(service, "decide", {"jobs": ["job-000000"]})["revision"] == 1
+
+
+def test_one_service_a_folder(tmp_path):
+    with Service(tmp_path), pytest.raises(BadInput, match="another service uses it"):
+        Service(tmp_path)
+    Service(tmp_path).close()
+
+
+def test_what_is_no_journal_is_said(tmp_path):
+    (tmp_path / journal.FILE).write_bytes(b"not a database, at all" * 100)
+    with pytest.raises(BadInput, match="cannot be read as a journal"):
+        Service(tmp_path)
+    shutil.rmtree(tmp_path)
+    tmp_path.write_text("a file")
+    with pytest.raises(BadInput, match="cannot be used for the state"):
+        Service(tmp_path)
+
+
+def test_old_rows_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "LEAST_ROWS", 5)
+    monkeypatch.setattr(journal, "KEPT_ROWS", 10)
+    instance = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(instance))
+        for number in range(1000):
+            ask(
+                service,
+                "changes",
+                {"steps": [{"do": "update", "now_ms": instance.now_ms + number + 1}]},
+                key=f"{number}",
+            )
+        expected = service.call("snapshot")
+        assert ask(service, "events")["missed"] is False  # those in memory are all there
+    database = sqlite3.connect(tmp_path / journal.FILE)
+    for table, most in (("entries", 600), ("replies", 600), ("snapshots", 2)):
+        assert 0 < database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] <= most  # noqa: S608
+    database.close()
+    with Service(tmp_path) as service:
+        assert service.call("snapshot") == expected
+        assert ask(service, "events", query={"after": "1"})["missed"] is True

@@ -1,0 +1,95 @@
+"""The service as a child process that answers JSON lines."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from placeopt import generate
+from placeopt.formats.documents import dumps
+from placeopt.service import stdio
+from placeopt.service.service import Service
+from placeopt.service.stdio import serve_lines
+
+ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
+
+
+def answers(*lines):
+    written = []
+    with Service() as service:
+        serve_lines(service, io.BytesIO(b"".join(lines)), written.append)
+    return [json.loads(line) for line in written]
+
+
+def line(**members):
+    return json.dumps(members).encode() + b"\n"
+
+
+def test_lines_are_answered_in_order():
+    told = answers(
+        line(id=1, call="put_cluster", body=json.loads(dumps(ROUND))),
+        b"\n",
+        line(id="two", call="decide", body={"jobs": ["job-000000"]}, key="k"),
+        line(id="two", call="decide", body={"jobs": ["job-000000"]}, key="k"),
+        line(id=3, call="events", query={"after": 0}),
+    )
+    assert [answer["id"] for answer in told] == [1, "two", "two", 3]
+    assert told[1] == told[2]
+    assert told[3]["reply"]["last"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (b"nonsense\n", 400),
+        (b"[]\n", 400),
+        (b"[" * 100_000 + b"\n", 400),
+        (line(id=1, call="nothing"), 404),
+        (line(id=1, call="snapshot", other=2), 400),
+        (line(id=1, call="round"), 400),
+        (line(id=1, call="decide", body={"jobs": ["a"]}), 422),
+        (line(id=1, call="decide", key=3), 400),
+        (line(id=1, call="events", query=[]), 400),
+    ],
+)
+def test_wrong_lines_are_refused_and_the_next_is_answered(text, status):
+    told = answers(text, line(id=2, call="state"))
+    assert told[0]["error"]["status"] == status
+    assert told[1]["reply"]["nodes"] == 0
+
+
+def test_a_line_has_an_end(monkeypatch):
+    monkeypatch.setattr(stdio, "MOST_LINE_BYTES", 1000)
+    assert [answer["error"]["status"] for answer in answers(b"x" * 2000, line(id=2, call="state"))] == [413]
+
+
+def test_the_command_survives_its_end(tmp_path):
+    command = [sys.executable, "-m", "placeopt.cli", "serve", "--stdio", "--state", str(tmp_path)]
+
+    def talk(*lines):
+        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=True)
+        return [json.loads(answer) for answer in done.stdout.splitlines()]
+
+    first = talk(
+        line(id=1, call="put_cluster", body=json.loads(dumps(ROUND))),
+        line(id=2, call="decide", body={"jobs": ["job-000000"]}),
+        line(id=3, call="snapshot"),
+    )
+    assert talk(line(id=3, call="snapshot"))[0] == first[2]
+
+
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_end_the_command(sign, code):
+    child = subprocess.Popen(
+        [sys.executable, "-m", "placeopt.cli", "serve", "--stdio"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    child.stdin.write(line(id=1, call="state"))
+    child.stdin.flush()
+    assert json.loads(child.stdout.readline())["id"] == 1
+    child.send_signal(sign)
+    assert child.wait(30) == code
+    assert b"Traceback" not in child.stderr.read()
