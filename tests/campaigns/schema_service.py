@@ -36,7 +36,7 @@ def main() -> int:
         command = [sys.executable, "-m", "placeopt.cli", "serve", "--listen", "127.0.0.1:0", "--state", folder]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
             assert service.stderr is not None
-            base = "http://" + service.stderr.readline().split()[-1]
+            base = "http://" + service.stderr.readline().split()[3].rstrip(";")
             round_ = dumps(generate("preempt", jobs=12, nodes=4, gpus=4, seed=0))
             request = urllib.request.Request(  # noqa: S310 - on loopback
                 f"{base}/v1/cluster", round_, {"content-type": "application/json"}, method="PUT"

@@ -351,7 +351,7 @@ class TestSockets:
         command = [sys.executable, "-m", "placeopt.cli", "serve", "--state", str(tmp_path)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ}) as child:
             assert child.stderr is not None
-            assert child.stderr.readline().startswith(b"listening on unix:")
+            assert child.stderr.readline().startswith(b"placeopt answers on unix:")
             child.send_signal(getattr(signal, name))
             child.communicate(timeout=60)
         assert child.returncode == code

@@ -56,7 +56,7 @@ COMMANDS = (
     Command(
         "generate", "make", "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json"
     ),
-    Command("serve", "serve", "placeopt serve --state state --listen unix:placeopt.sock"),
+    Command("serve", "serve", "placeopt serve --listen unix:/run/placeopt.sock --state /var/lib/placeopt"),
     Command("doctor", "doctor", "placeopt doctor"),
 )
 GROUPS = {

@@ -1,11 +1,10 @@
-"""``placeopt serve``: a live cluster as a service, over HTTP and as JSON lines."""
+"""``placeopt serve``: the service, over HTTP or as JSON lines."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,31 +12,33 @@ import typer
 
 from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.cli.progress import Interruption
+from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
     from placeopt.service.service import Service
 
 SOCKET = "placeopt.sock"
-POLL_S = 0.1
 
 
 def serve(
+    *,
     listen: Annotated[
         str | None,
         typer.Option(
             metavar="unix:PATH|HOST:PORT",
-            help=f"Where to answer HTTP; by default {SOCKET} in the folder of --state, or in the working folder. A "
-            "port that other machines can reach needs --token-file.",
+            help=f"Where to answer HTTP; by default {SOCKET} in the folder of --state, or in the working folder.",
         ),
     ] = None,
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="Answer calls as JSON lines; HTTP only with --listen. Ends with its input.")
+        bool, typer.Option("--stdio", help="Answer JSON lines on standard input and output instead.")
     ] = False,
     state: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder of the journal; without, nothing outlives the process.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the journal; without it nothing outlives the process."),
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Who may call what: lines of ROLE NAME SHA256.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Who may call what: lines ROLE NAME SHA256. Needed on ports of a network."),
     ] = None,
     limit: Annotated[
         list[str] | None,
@@ -45,56 +46,33 @@ def serve(
     ] = None,
 ) -> int:
     """
-    Keep a cluster and answer calls on it: changes, decisions, whole rounds, commits, questions.
+    Keep a cluster and answer calls on it: changes, decisions, whole rounds, commits, explanations.
 
-    Every change is in the journal before it is answered. Ctrl-C and SIGTERM let calls under way end.
+    Changes are on disk before they are answered. After a crash the same command goes on at the same revision.
     """
-    from placeopt.service.calls import CALLS
+    if stdio and (listen is not None or token_file is not None or limit):
+        raise UsageError(
+            "--stdio takes no --listen, --token-file or --limit: its only client is the one that started it"
+        )
     from placeopt.service.service import Service
 
-    if not stdio or listen is not None:
-        try:
-            import prometheus_client  # noqa: F401
-            import starlette  # noqa: F401
-            import uvicorn  # noqa: F401
-        except ImportError as error:
-            raise UsageError(f"serve: needs {error.name}; pip install 'placeopt[serve]'") from None
-    folder = None if state is None else Path(state)
-    with Interruption("the calls under way") as interruption:
-        if stdio and listen is None:
-            with Service(folder) as service:
-                return _by_lines(service, interruption)
-        from placeopt.service.limits import Limits
-        from placeopt.service.listen_address import parse_address
-        from placeopt.service.metrics import Metrics
-        from placeopt.service.server import HttpServer
-        from placeopt.service.tokens import read_tokens
-
-        limits = Limits.of(limit or [])
-        tokens = None if token_file is None else read_tokens(token_file)
-        where = listen or f"unix:{(folder or Path()) / SOCKET}"
-        address = parse_address(where, has_tokens=tokens is not None)
-        metrics = Metrics(CALLS)
-        with Service(folder) as service:
-            service.on_round = lambda status: metrics.round_over(status.seconds, status.gap)
-            service.on_jobs = metrics.bindings
-            calls = tuple(CALLS.values())
-            with HttpServer(service, calls, address, tokens=tokens, limits=limits, metrics=metrics) as server:
-                write_error(f"listening on {server.address}")
-                if stdio:
-                    return _by_lines(service, interruption)
-                while not interruption.event.wait(POLL_S) and not server.wait(0):
-                    pass
-        return ExitCode.INTERNAL if interruption.code is None else interruption.code
+    with Interruption(keeps="the state") as interruption, Service(state) as service:
+        if stdio:
+            _lines(service, interruption)
+        else:
+            where = listen or f"unix:{(state or Path()) / SOCKET}"
+            _http(service, where, token_file, limit or [], interruption)
+        return interruption.code or ExitCode.DONE
 
 
-def _by_lines(service: Service, interruption: Interruption) -> int:
-    """Answer JSON lines until standard input ends, or a signal comes."""
+def _lines(service: Service, interruption: Interruption) -> None:
+    """Answer lines until the input ends or a signal comes."""
     from placeopt.service.stdio import serve_lines
 
-    # Streams of their own: the thread may still hold them when the interpreter ends.
+    # Streams of their own: the thread may still wait for a line when the process ends.
     lines = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    over = threading.Event()
 
     def write(line: bytes) -> None:
         view = memoryview(line)
@@ -102,11 +80,39 @@ def _by_lines(service: Service, interruption: Interruption) -> int:
             view = view[out.write(view) or 0 :]
 
     def run() -> None:
-        with suppress(BrokenPipeError):  # the client is gone
+        try:
             serve_lines(service, lines, write)
+        except BrokenPipeError:
+            pass  # the client is gone
+        finally:
+            over.set()
 
-    reader = threading.Thread(target=run, name="placeopt-stdio", daemon=True)
-    reader.start()
-    while reader.is_alive() and interruption.code is None:
-        reader.join(POLL_S)
-    return ExitCode.DONE if interruption.code is None else interruption.code
+    threading.Thread(target=run, name="placeopt-stdio", daemon=True).start()
+    while not over.wait(0.2) and not interruption.event.is_set():
+        pass
+
+
+def _http(
+    service: Service, listen: str, token_file: Path | None, limits: list[str], interruption: Interruption
+) -> None:
+    """Answer HTTP until a signal comes."""
+    try:
+        from placeopt.service.limits import Limits
+        from placeopt.service.listen_address import parse_address
+        from placeopt.service.metrics import Metrics
+        from placeopt.service.server import HttpServer
+        from placeopt.service.tokens import read_tokens
+    except ImportError as error:
+        raise BadInput(f"serve: {error.name} is not installed; pip install 'placeopt[serve]', or use --stdio") from None
+    from placeopt.service.calls import CALLS
+
+    tokens = None if token_file is None else read_tokens(str(token_file))
+    address = parse_address(listen, has_tokens=tokens is not None)
+    metrics = Metrics(CALLS)
+    service.on_round = lambda status: metrics.round_over(status.seconds, status.gap)
+    service.on_jobs = metrics.bindings
+    calls, kept = tuple(CALLS.values()), Limits.of(limits)
+    with HttpServer(service, calls, address, tokens=tokens, limits=kept, metrics=metrics) as server:
+        write_error(f"placeopt answers on {server.address}; revision {service.numbers.revision}")
+        while not server.wait(0.2) and not interruption.event.is_set():
+            pass
