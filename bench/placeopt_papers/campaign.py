@@ -16,6 +16,7 @@ from placeopt.environment import usable_cores, versions
 from placeopt.parallel import run_parallel
 from placeopt.simulation import History, simulate, summarise
 from placeopt_papers.catalogue import EVERY_SETTING, FIGURE_MEASURES, available_policies
+from placeopt_papers.code_digest import code_digest
 from placeopt_papers.journal import open_results, rows_of
 from placeopt_papers.measures import allocated, held_over_time, measure_all, percentiles, slowdowns, waits_s
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
@@ -149,6 +150,7 @@ def _row(case: PaperCase, digest: str, scheduling: str, figures: dict[str, float
         case=case,
         scenario=digest,
         scheduling=scheduling,
+        code=code_of(case),
         version=__version__,
         figures=figures,
         cpu_s=round(cpu_s, 2),
@@ -166,17 +168,27 @@ def start_record(command: str) -> CampaignStart:
 
 
 def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
-    """Return whether the row is of the present scenario, policy and version, and has all measures."""
-    return row is not None and row.version == __version__ and has_same_inputs(case, row, instances)
+    """Return whether the row is of the present scenario, policy, code and version, and has all measures."""
+    return (
+        row is not None
+        and row.version == __version__
+        and row.code == code_of(case)
+        and has_same_inputs(case, row, instances)
+    )
 
 
 def has_same_inputs(case: PaperCase, row: PaperRow, instances: Path) -> bool:
-    """Return whether the row is of the present scenario and policy, and has all measures; of whichever version."""
+    """Return whether the row is of the present scenario and policy, and has all measures; of whichever code."""
     return (
         row.figures.keys() >= {*EVERY_SETTING[case.setting].measures, *_used(case)}
         and row.scheduling == _scheduling(case)
         and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
     )
+
+
+def code_of(case: PaperCase) -> str:
+    """Return the digest of the code that decides a case today."""
+    return code_digest(None if EVERY_SETTING[case.setting].one_at_a_time else paper_policy(case.policy))
 
 
 def _used(case: PaperCase) -> set[str]:

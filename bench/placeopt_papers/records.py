@@ -226,6 +226,8 @@ class PaperRow(Record):
     """Digest of the scenario."""
     scheduling: str
     """Digest of the policy."""
+    code: str = ""
+    """Digest of the code that ran it (``code_digest``); empty in rows of before there was one."""
     version: str
     figures: dict[str, float | None]
     """Key of ``measures.MEASURES`` -> value."""
@@ -253,11 +255,21 @@ class CampaignStart(Record):
     versions: dict[str, str]
 
 
+class SameValues(Record):
+    """What was found when rows of earlier code were run again with later code: these cases have the same values."""
+
+    earlier: str
+    """Digest of the code that ran the rows; empty: of before there was one."""
+    later: str
+    cases: tuple[PaperCase, ...]
+
+
 class ResultLine(Record):
-    """A line of the results: a start or a row."""
+    """A line of the results: a start, a row, or a comparison of rows by two versions of the code."""
 
     start: CampaignStart | None = None
     row: PaperRow | None = None
+    same: SameValues | None = None
 
 
 Verdict = Literal["holds", "tie", "reversed", "missing"]

@@ -9,7 +9,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
 from placeopt_papers.catalogue import EVERY_SETTING, FIGURE_MEASURES, PAPERS
 from placeopt_papers.journal import EXPECTED, read_results, rows_of
-from placeopt_papers.records import KINDS, CampaignStart, PaperCase, PaperRow, ResultLine
+from placeopt_papers.records import KINDS, CampaignStart, PaperCase, PaperRow, ResultLine, SameValues
 from placeopt_papers.report import aligned_lines, make_report
 from placeopt_papers.tables import CampaignRows, headline_table
 
@@ -22,7 +22,7 @@ def store_rows(folders: list[Path], path: Path) -> int:
     Store the rows of results folders that figures and orders use; return how many.
 
     Only the measures that these use are kept, and of a case the row of the last folder that has it. Names of folders
-    in the commands are replaced.
+    in the commands are replaced. Comparisons with later code are kept for rows of the code that they are of.
     """
     starts: list[CampaignStart] = []
     rows: dict[PaperCase, PaperRow] = {}
@@ -30,6 +30,7 @@ def store_rows(folders: list[Path], path: Path) -> int:
         began, found = read_results(folder)
         starts += began
         rows |= found
+    compared = read_compared(path) if path.exists() else []
     path.unlink(missing_ok=True)
     with JsonLinesFile(path, ResultLine, EXPECTED) as file:
         for start in starts:
@@ -37,6 +38,9 @@ def store_rows(folders: list[Path], path: Path) -> int:
         kept = [row for row in rows.values() if (row.case.setting, row.case.policy) in FIGURE_MEASURES]
         for row in sorted(kept, key=lambda row: (row.case.setting, row.case.policy, row.case.seed)):
             file.append(ResultLine(row=_short(row)))
+        for same in compared:
+            if same.earlier in {row.code for row in kept}:
+                file.append(ResultLine(same=same))
     return len(kept)
 
 
@@ -51,6 +55,18 @@ def read_stored(path: Path) -> tuple[list[CampaignStart], list[PaperRow]]:
     """
     lines = read_json_lines(path, ResultLine, EXPECTED)
     return [line.start for line in lines if line.start is not None], list(rows_of(lines).values())
+
+
+def read_compared(path: Path) -> list[SameValues]:
+    """Return the stored comparisons of rows with later code; raises like ``read_stored``."""
+    return [line.same for line in read_json_lines(path, ResultLine, EXPECTED) if line.same is not None]
+
+
+def add_compared(found: list[SameValues], path: Path) -> None:
+    """Append comparisons to the stored rows."""
+    with JsonLinesFile(path, ResultLine, EXPECTED) as file:
+        for same in found:
+            file.append(ResultLine(same=same))
 
 
 def headline_block(rows: list[PaperRow]) -> str:

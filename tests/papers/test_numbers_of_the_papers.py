@@ -6,11 +6,16 @@ from statistics import fmean
 
 import pytest
 
+from helpers.builders import option
+from helpers.scenarios import scenario, timed
+from placeopt.model.scenario import Arrival
+from placeopt.predict.rate import ProfiledRun, lightweight
 from placeopt.predict.resources import best_fit_cores, first_cores
+from placeopt.simulation import simulate
 from placeopt_papers import horus_figures, sc17_figures, soda
 from placeopt_papers.catalogue import PAPERS
 from placeopt_papers.policies import VARIED, paper_policy
-from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models
+from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models, genie_tasks
 from placeopt_papers.scenarios.horus import LINEAR, horus_testbed, horus_trace
 from placeopt_papers.scenarios.soda_month import KINDS, search_steps
 
@@ -94,6 +99,66 @@ def test_dynamoml_gain_of_the_whole_workload() -> None:
     assert whole == (27, 67)
     assert round(100 * (1 - 27 / 67), 1) == 59.7
     assert sum(FIGURES[f"dynamoml-{name}"].reported or 0 for name in ("one", "two", "more")) == 100
+
+
+def test_dynamoml_table_2() -> None:
+    """Which of the techniques a system has: GPUs by fractions, services by load, training by load in gangs."""
+    has = {
+        name: (system.policy.share_mode == "fraction", system.replicas != "first", system.elastic == "load")
+        for name in ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml")
+        for system in (paper_policy(name),)
+    }
+    assert has == {
+        "k8s": (False, False, False),
+        "k8s-sharing": (True, False, False),
+        "k8s-scaling": (False, True, False),
+        "dynamoml": (True, True, True),
+    }
+
+
+def test_dynamoml_inference_leaves_training_its_chief() -> None:
+    """
+    3.3, on four GPUs: three workers of training yield to inference, the last one does not, so the next service waits.
+
+    6 s of work with four workers: 1.5 s of it are done, 2.4 s with one do 0.6, 0.4 s with three 0.3; 3.6 s are left.
+    """
+    shape = option(workers=4, workers_min=1, value=5, run_time_ms=6000)
+    training = Arrival(job=timed("training", 0, 1, options=(shape,)), workers_asked=2)
+    three, one = (
+        Arrival(job=timed(name, at, run, kind="inference", gpus=gpus))
+        for name, at, run, gpus in (("three", 1500, 2400, 3), ("one", 2000, 400, 1))
+    )
+    world = scenario([], nodes=1).model_copy(update={"arrivals": (training, three, one)})
+    spans = {
+        job.job: [
+            (span.start_ms, span.end_ms, sum(len(a.workers) for a in span.placement.assignments)) for span in job.spans
+        ]
+        for job in simulate(world, paper_policy("dynamoml")).jobs
+    }
+    assert spans["training"] == [(0, 1500, 4), (1500, 3900, 1), (3900, 4300, 3), (4300, 4300 + 3600, 4)]
+    assert (spans["three"], spans["one"]) == ([(1500, 3900, 1)], [(3900, 4300, 1)])
+
+
+def test_genie_tasks_and_placements_of_eq_1_to_3() -> None:
+    """A placement is nodes and GPUs of each: ``2x4`` has a worker on two nodes, of four GPUs; a task has a type."""
+    made = genie_tasks(3, per_hour=2)
+    for job in (arrival.job for arrival in made.arrivals):
+        found = {one.id: (one.workers, one.demand.gpus) for one in job.options}
+        assert found == {f"{nodes}x{gpus}": (nodes, gpus) for nodes, gpus in SHAPES if f"{nodes}x{gpus}" in found}
+        assert job.user in genie_models()
+    assert any({one.id for one in arrival.job.options} == {f"{n}x{g}" for n, g in SHAPES} for arrival in made.arrivals)
+
+
+def test_genie_lightweight_profiling_of_5_1_5() -> None:
+    """B + N + G runs, 1 x 1 counted once: five batches on it; at one batch 2 to 4 nodes, and 2 to 4 GPUs: 11 of 80."""
+    grid = range(1, 5)
+    runs = [ProfiledRun(n, g, 48 * b, 1.0) for n in grid for g in grid for b in range(1, 6)]
+    few = lightweight(runs)
+    assert (len(runs), len(few)) == (80, 5 + 3 + 3)
+    several = [run for run in few if run.nodes * run.gpus > 1]
+    assert {run.batch for run in several} == {48}
+    assert {(run.nodes, run.gpus) for run in several if run.nodes == 1} == {(1, 2), (1, 3), (1, 4)}
+    assert {run.nodes for run in several if run.nodes > 1} == {2, 3, 4}
 
 
 def test_genie_errors_of_its_formula() -> None:
