@@ -18,12 +18,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
-from placeopt.drivers.slurm.commands import SlurmCommands, SlurmUnreachable
+from placeopt.drivers.loop import run_rounds
+from placeopt.drivers.slurm.commands import SlurmCommands
 from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
 from placeopt.drivers.slurm.job_view import Ownership
 from placeopt.drivers.slurm.note import read_note
 from placeopt.drivers.slurm.restd import ReadThroughRestd
 from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.formats.slurm.fields import expand_hosts
 from placeopt.formats.snapshots import read_slurm
 
@@ -182,7 +184,7 @@ def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None
 def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
     job = lab.submit("-N1", "--gres=gpu:1")
     lab.stop_daemon("slurmctld")
-    with pytest.raises(SlurmUnreachable, match=r"squeue|sinfo"):
+    with pytest.raises(Unreachable, match=r"squeue|sinfo"):
         SlurmCommands(lab.env, timeout_s=2).read()
     messages: list[str] = []
     stop = threading.Event()
@@ -197,9 +199,9 @@ def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
             stop.set()
 
     with SlurmDriver(SlurmCommands(lab.env, timeout_s=3), DriverOptions(every_s=1), stop=stop) as running:
-        running.run(on_round, on_message)
-    assert "does not answer" in messages[0]
-    assert "answers again" in messages[-1]
+        run_rounds(running.run_round, on_round, on_message, every_s=1, stop=stop)
+    assert messages[0].startswith("no answer: ")
+    assert "there is an answer again" in messages[-1]
     assert ran_as_noted(lab, job)
 
 

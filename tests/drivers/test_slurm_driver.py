@@ -124,7 +124,7 @@ def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote() -> N
     assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
     note = read_note(slurm.jobs["1"].admin_comment)
     assert note is not None
-    assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 12)
+    assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 16)
 
 
 def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note() -> None:
@@ -316,7 +316,7 @@ def test_the_engine_stays_loaded_while_jobs_come_and_go() -> None:
             slurm.jobs[str(i)] = FakeJob(str(i), nodes=1 + i % 2, gpus=1 + i % 4)
             if i % 3 == 0:
                 slurm.end(next(job.id for job in slurm.jobs.values() if job.state == "RUNNING"))
-        assert running._rounds.loads == 1
+        assert running._live.loads == 1
     assert len(slurm.starts) >= 5
 
 
