@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from drivers.driver_steps import came_of
 from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
 from placeopt.drivers.loop import run_rounds
 from placeopt.drivers.slurm.commands import SlurmCommands
@@ -88,15 +89,15 @@ def test_jobs_of_many_shapes_start_where_the_plan_says(lab: SlurmLab) -> None:
     jobs = {shape: lab.submit(*options) for shape, options in SHAPES.items()}
     array = lab.submit("--array=0-3%2", "-N1", "--gres=gpu:l40s:1", "-c2", "--mem=8G")
     with driver(lab) as running:
-        records = rounds_until(running, lambda record: sum(r.came_of("as-planned") for r in [record]) > 0)
+        records = rounds_until(running, lambda record: sum(came_of(r, "as-planned") for r in [record]) > 0)
         wait_until(
-            lambda: sum(r.came_of("as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
+            lambda: sum(came_of(r, "as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
         )
     assert {shape: ran_as_noted(lab, job) for shape, job in jobs.items()} == dict.fromkeys(SHAPES, True)
     tasks = lab.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%T").split()
     assert sorted(tasks) == ["PENDING", "PENDING", "RUNNING", "RUNNING"]
     assert {action.applied.result for record in records for action in record.actions} == {"done"}
-    assert sum(record.came_of("elsewhere") for record in records) == 0
+    assert sum(came_of(record, "elsewhere") for record in records) == 0
 
 
 def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -> None:
@@ -107,7 +108,7 @@ def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -
     lab.run("scontrol", "hold", held)  # by root: only operators may release it
     dependent = lab.submit("-N1", f"--dependency=afterok:{plain}")
     with driver(lab) as running:
-        rounds_until(running, lambda record: record.came_of("as-planned") == 1)
+        rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
         assert running.run_round().left_out == {"waiting for Dependency": 1}
     assert ran_as_noted(lab, mine)
     reasons = [lab.job(job)["Reason"] for job in (plain, held, dependent)]
@@ -195,7 +196,7 @@ def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
             lab.start_daemon("slurmctld")
 
     def on_round(record: RoundRecord) -> None:
-        if record.came_of("as-planned"):
+        if came_of(record, "as-planned"):
             stop.set()
 
     with SlurmDriver(SlurmCommands(lab.env, timeout_s=3), DriverOptions(every_s=1), stop=stop) as running:
@@ -218,4 +219,4 @@ def test_slurmrestd_says_the_same_as_the_commands(lab: SlurmLab) -> None:
     one, other = commands.read(), through.read()
     assert read_slurm(one.nodes, one.jobs) == read_slurm(other.nodes, other.jobs)
     with SlurmDriver(through, DriverOptions(every_s=1)) as running:
-        rounds_until(running, lambda record: record.came_of("as-planned") == 1)
+        rounds_until(running, lambda record: came_of(record, "as-planned") == 1)

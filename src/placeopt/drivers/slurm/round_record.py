@@ -105,10 +105,6 @@ class RoundRecord:
         """Return the number of changes of a kind with a result."""
         return sum(action.do == do and action.applied.result == result for action in self.actions)
 
-    def came_of(self, kind: str) -> int:
-        """Return the number of outcomes of a kind."""
-        return sum(outcome.kind == kind for outcome in self.outcomes)
-
     def line(self) -> str:
         """Return it on a line under `round_line.HEADER`, with notes."""
         return RoundReport(
