@@ -25,14 +25,14 @@ from placeopt.environment import usable_cores, versions
 def main() -> int:
     """Run the campaign and report."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--seeds", default="0-4", help="first and last")
+    parser.add_argument("--seeds", default="0-4", help="0-4, or one")
     parser.add_argument("--pods", type=int, default=500)
     parser.add_argument("--nodes", type=int, default=24)
     parser.add_argument("--out", type=Path, help="write the table here as well")
     arguments = parser.parse_args()
-    first, last = map(int, arguments.seeds.split("-"))
+    first, _, last = arguments.seeds.partition("-")
     found: dict[int, tuple[Findings, float]] = {}
-    for seed in range(first, last + 1):
+    for seed in range(int(first), int(last or first) + 1):
         began = time.process_time()
         with tempfile.TemporaryDirectory() as folder:
             findings = Storm(Path(folder) / "kubeconfig.json", seed, arguments.pods, arguments.nodes).run()

@@ -8,6 +8,7 @@ import pytest
 
 from cli.conftest import Cli
 from helpers.command_line import said
+from placeopt.drivers.round_line import HEADER
 
 NODES = {
     "nodes": [
@@ -75,8 +76,9 @@ def test_a_round_is_a_line_and_sends_its_commands(cli: Cli, slurm: Path) -> None
     assert (outcome.code, outcome.err) == (0, "")
     header, line = outcome.out.splitlines()
     assert max(map(len, (header, line))) <= 100
-    assert header.split()[:3] == ["time", "seconds", "running"]
-    assert line.split()[2:7] == ["0", "3", "0", "0/8", "2"]
+    assert header == HEADER
+    assert line.split()[1:7] == ["3", "0", "2", "2", "0", "0"]
+    assert line.endswith("GPUs 0/8")
     sent = commands(slurm)
     assert [words.split()[0] for words in sent] == ["update", "release"] * 2
     assert sent[0].startswith("update JobId=7 AdminComment=placeopt/1 start job=7 ")
@@ -103,7 +105,7 @@ def test_a_refused_start_is_told_with_slurms_words(cli: Cli, slurm: Path, monkey
     monkeypatch.setenv("SLURM_REFUSES", "update")
     outcome = cli("slurm", "run", "--rounds", 1)
     assert outcome.code == 0
-    assert "job 7: start refused: scontrol update: Requested node configuration is not available" in outcome.err
+    assert "job 7: start refused: scontrol update: Requested node configuration is not available" in outcome.out
     assert not any(line.startswith("release") for line in commands(slurm))
 
 

@@ -28,3 +28,8 @@ def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundReco
 
 def started(record: RoundRecord) -> dict[str, tuple[str, ...]]:
     return {a.job: a.nodes for a in record.actions if a.do == "start" and a.applied.result == "done"}
+
+
+def came_of(record: RoundRecord, kind: str) -> int:
+    """Number of outcomes of a kind."""
+    return sum(outcome.kind == kind for outcome in record.outcomes)

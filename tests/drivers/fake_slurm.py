@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from placeopt.drivers.slurm.commands import JobNow, SlurmReading, SlurmRefused, SlurmUnreachable
+from placeopt.drivers.slurm.commands import JobNow, SlurmReading, SlurmRefused
+from placeopt.drivers.unreachable import Unreachable
 
 GPUS = 4
 CPUS = 32
@@ -39,6 +40,7 @@ class FakeJob:
     dependency: str = ""
     nice: int | None = None
     limit_min: int = 60
+    qos: str = ""
 
     @property
     def reason_now(self) -> str:
@@ -55,6 +57,7 @@ class FakeJob:
             "state_reason": self.reason_now,
             "state_description": "",
             "partition": self.partition,
+            "qos": self.qos,
             "comment": self.comment,
             "admin_comment": self.admin_comment,
             "priority": 0 if self.held in ("user", "admin") else 1,
@@ -104,7 +107,7 @@ class FakeSlurm:
 
     def read(self) -> SlurmReading:
         if not self.reachable:
-            raise SlurmUnreachable("squeue --json: Unable to contact slurm controller (connect failure)")
+            raise Unreachable("squeue --json: Unable to contact slurm controller (connect failure)")
         used = dict.fromkeys(self.names, 0)
         for job in self.jobs.values():
             for name in job.on if job.state == "RUNNING" else ():
@@ -129,7 +132,7 @@ class FakeSlurm:
 
     def job_now(self, job: str) -> JobNow | None:
         if not self.reachable:
-            raise SlurmUnreachable("squeue: Unable to contact slurm controller")
+            raise Unreachable("squeue: Unable to contact slurm controller")
         found = self.jobs.get(job)
         return None if found is None else JobNow(found.state, found.reason_now, int(found.held == "nobody"))
 
@@ -201,7 +204,7 @@ class FakeSlurm:
 
     def _change(self, words: str) -> None:
         if not self.reachable:
-            raise SlurmUnreachable("scontrol: Unable to contact slurm controller")
+            raise Unreachable("scontrol: Unable to contact slurm controller")
         number, self.changes = self.changes, self.changes + 1
         if number in self.answers:
             raise self.answers[number]

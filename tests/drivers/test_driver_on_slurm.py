@@ -17,13 +17,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from drivers.driver_steps import came_of
 from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
-from placeopt.drivers.slurm.commands import SlurmCommands, SlurmUnreachable
+from placeopt.drivers.loop import run_rounds
+from placeopt.drivers.slurm.commands import SlurmCommands
 from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
 from placeopt.drivers.slurm.job_view import Ownership
 from placeopt.drivers.slurm.note import read_note
 from placeopt.drivers.slurm.restd import ReadThroughRestd
 from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.formats.slurm.fields import expand_hosts
 from placeopt.formats.snapshots import read_slurm
 
@@ -86,15 +89,15 @@ def test_jobs_of_many_shapes_start_where_the_plan_says(lab: SlurmLab) -> None:
     jobs = {shape: lab.submit(*options) for shape, options in SHAPES.items()}
     array = lab.submit("--array=0-3%2", "-N1", "--gres=gpu:l40s:1", "-c2", "--mem=8G")
     with driver(lab) as running:
-        records = rounds_until(running, lambda record: sum(r.came_of("as-planned") for r in [record]) > 0)
+        records = rounds_until(running, lambda record: sum(came_of(r, "as-planned") for r in [record]) > 0)
         wait_until(
-            lambda: sum(r.came_of("as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
+            lambda: sum(came_of(r, "as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
         )
     assert {shape: ran_as_noted(lab, job) for shape, job in jobs.items()} == dict.fromkeys(SHAPES, True)
     tasks = lab.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%T").split()
     assert sorted(tasks) == ["PENDING", "PENDING", "RUNNING", "RUNNING"]
     assert {action.applied.result for record in records for action in record.actions} == {"done"}
-    assert sum(record.came_of("elsewhere") for record in records) == 0
+    assert sum(came_of(record, "elsewhere") for record in records) == 0
 
 
 def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -> None:
@@ -105,7 +108,7 @@ def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -
     lab.run("scontrol", "hold", held)  # by root: only operators may release it
     dependent = lab.submit("-N1", f"--dependency=afterok:{plain}")
     with driver(lab) as running:
-        rounds_until(running, lambda record: record.came_of("as-planned") == 1)
+        rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
         assert running.run_round().left_out == {"waiting for Dependency": 1}
     assert ran_as_noted(lab, mine)
     reasons = [lab.job(job)["Reason"] for job in (plain, held, dependent)]
@@ -182,7 +185,7 @@ def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None
 def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
     job = lab.submit("-N1", "--gres=gpu:1")
     lab.stop_daemon("slurmctld")
-    with pytest.raises(SlurmUnreachable, match=r"squeue|sinfo"):
+    with pytest.raises(Unreachable, match=r"squeue|sinfo"):
         SlurmCommands(lab.env, timeout_s=2).read()
     messages: list[str] = []
     stop = threading.Event()
@@ -193,13 +196,13 @@ def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
             lab.start_daemon("slurmctld")
 
     def on_round(record: RoundRecord) -> None:
-        if record.came_of("as-planned"):
+        if came_of(record, "as-planned"):
             stop.set()
 
     with SlurmDriver(SlurmCommands(lab.env, timeout_s=3), DriverOptions(every_s=1), stop=stop) as running:
-        running.run(on_round, on_message)
-    assert "does not answer" in messages[0]
-    assert "answers again" in messages[-1]
+        run_rounds(running.run_round, on_round, on_message, every_s=1, stop=stop)
+    assert messages[0].startswith("no answer: ")
+    assert "there is an answer again" in messages[-1]
     assert ran_as_noted(lab, job)
 
 
@@ -216,4 +219,4 @@ def test_slurmrestd_says_the_same_as_the_commands(lab: SlurmLab) -> None:
     one, other = commands.read(), through.read()
     assert read_slurm(one.nodes, one.jobs) == read_slurm(other.nodes, other.jobs)
     with SlurmDriver(through, DriverOptions(every_s=1)) as running:
-        rounds_until(running, lambda record: record.came_of("as-planned") == 1)
+        rounds_until(running, lambda record: came_of(record, "as-planned") == 1)

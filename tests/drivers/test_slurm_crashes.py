@@ -10,10 +10,11 @@ import pytest
 
 from drivers.driver_steps import EVERY_S, driver, step
 from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
-from placeopt.drivers.slurm.commands import SlurmUnreachable
+from placeopt.drivers.loop import run_rounds
 from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
 from placeopt.drivers.slurm.note import read_note
 from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.drivers.unreachable import Unreachable
 
 
 def drive_with_crashes(crash: Callable[[FakeSlurm, int], None], number: int) -> FakeSlurm:
@@ -56,7 +57,7 @@ def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(
     rng = random.Random(seed)
     slurm = FakeSlurm(4, [FakeJob(str(i), nodes=rng.choice((1, 1, 2)), gpus=rng.randint(1, 4)) for i in range(1, 13)])
     for number in rng.sample(range(80), 12):
-        lost = SlurmUnreachable("scontrol: no answer in 30 s")
+        lost = Unreachable("scontrol: no answer in 30 s")
         rng.choice((slurm.answers, slurm.after))[number] = rng.choice((lost, Killed()))
     running = driver(slurm, patience_s=15)
     for _ in range(250):
@@ -98,17 +99,17 @@ def test_a_controller_that_is_away_is_waited_for_with_growing_pauses() -> None:
     stop.wait = wait  # type: ignore[method-assign,assignment]
     options = DriverOptions(every_s=EVERY_S)
     with SlurmDriver(slurm, options, stop=stop, clock=lambda: 1000.0) as running:
-        running.run(lambda _: stop.set(), messages.append)
-    assert pauses[:8] == [2, 4, 8, 16, 32, 60, 60, 60]
+        run_rounds(running.run_round, lambda _: stop.set(), messages.append, every_s=EVERY_S, stop=stop)
+    assert pauses[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert len(messages) == 9
     assert "Unable to contact" in messages[0]
-    assert messages[-1] == "Slurm answers again, after 8 attempts"
+    assert messages[-1] == "there is an answer again, after 8 attempts"
     assert slurm.jobs["1"].held == "nobody"
 
 
 def test_a_controller_that_goes_within_a_round_ends_its_actions_and_all_is_known_later() -> None:
     slurm = FakeSlurm(2, [FakeJob("1"), FakeJob("2")])
-    slurm.after = {2: SlurmUnreachable("scontrol update: no answer in 30 s")}
+    slurm.after = {2: Unreachable("scontrol update: no answer in 30 s")}
     with driver(slurm) as running:
         first = step(running, slurm)
         assert "no answer" in first.silent
@@ -128,7 +129,7 @@ def test_stopping_ends_between_two_actions() -> None:
 
     with SlurmDriver(slurm, options, stop=stop, on_command=on_command, clock=lambda: 1000.0) as running:
         records: list[RoundRecord] = []
-        running.run(records.append, pytest.fail)
+        run_rounds(running.run_round, records.append, pytest.fail, every_s=EVERY_S, stop=stop)
     assert slurm.log[-1] == "release 2"
     assert records[0].count("start") == 2
     assert {job.held for job in slurm.jobs.values() if job.id > "2"} == {"user"}

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from drivers.driver_steps import EVERY_S, driver, started, step
+from drivers.driver_steps import EVERY_S, came_of, driver, started, step
 from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt.drivers.slurm.ageing import ratio_steps
 from placeopt.drivers.slurm.commands import SlurmReading, SlurmRefused
@@ -49,7 +49,7 @@ def test_what_slurm_gave_is_scored_as_the_plan_was() -> None:
         slurm.jobs["2"].required = ["n1"]
         slurm.schedule()
         third = running.run_round()
-    assert (third.came_of("as-planned"), third.came_of("elsewhere")) == (1, 1)
+    assert (came_of(third, "as-planned"), came_of(third, "elsewhere")) == (1, 1)
     assert third.costs_obtained == {"fragmentation": 4}
 
 
@@ -75,7 +75,7 @@ def test_lists_in_the_form_of_later_versions_drive_the_same_round() -> None:
     with driver(slurm) as running:
         first, second = step(running, slurm), step(running, slurm)
     assert started(first).keys() == {"1", "2"}
-    assert second.came_of("as-planned") == 2
+    assert came_of(second, "as-planned") == 2
     assert jobs[2].held == "admin"
 
 
@@ -124,7 +124,7 @@ def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote() -> N
     assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
     note = read_note(slurm.jobs["1"].admin_comment)
     assert note is not None
-    assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 12)
+    assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 16)
 
 
 def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note() -> None:
@@ -134,7 +134,7 @@ def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note() -> 
         step(running, slurm)
         second = step(running, slurm)
     assert slurm.jobs["1"].comment.startswith("placeopt | placeopt/1 start job=1 ")
-    assert second.came_of("as-planned") == 2
+    assert came_of(second, "as-planned") == 2
     assert sum("AdminComment" in line for line in slurm.log) == 1
 
 
@@ -153,7 +153,7 @@ def test_a_released_job_holds_its_place_until_it_runs() -> None:
         second = running.run_round()
         assert (second.running, second.gpus_used, started(second)) == (1, 4, {})
         slurm.schedule()
-        assert running.run_round().came_of("as-planned") == 1
+        assert came_of(running.run_round(), "as-planned") == 1
 
 
 def test_a_job_that_does_not_start_is_taken_back_and_its_nodes_are_left_alone() -> None:
@@ -231,7 +231,7 @@ def test_a_refused_start_waits_longer_each_time() -> None:
     with driver(slurm) as running:
         first = step(running, slurm)
         assert first.count("start", "refused") == 1
-        assert step(running, slurm).came_of("as-planned") == 0
+        assert came_of(step(running, slurm), "as-planned") == 0
         for _ in range(3):
             step(running, slurm)
     assert slurm.jobs["1"].state == "RUNNING"
@@ -316,7 +316,7 @@ def test_the_engine_stays_loaded_while_jobs_come_and_go() -> None:
             slurm.jobs[str(i)] = FakeJob(str(i), nodes=1 + i % 2, gpus=1 + i % 4)
             if i % 3 == 0:
                 slurm.end(next(job.id for job in slurm.jobs.values() if job.state == "RUNNING"))
-        assert running._rounds.loads == 1
+        assert running._live.loads == 1
     assert len(slurm.starts) >= 5
 
 

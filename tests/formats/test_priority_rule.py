@@ -11,7 +11,7 @@ from helpers import slurm_files as slurm
 from placeopt import Instance, solve, violations
 from placeopt.errors import BadInput
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, comment_marks, flags_of
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, annotation_marks, comment_marks, flags_of
 from placeopt.formats.slurm.preemption import read_preemption
 from placeopt.formats.snapshots import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
 from placeopt.model.base import MAX_VALUE
@@ -198,7 +198,7 @@ class TestSlurm:
         """A word that cannot be read, or a job that holds what cannot be read: it keeps everything."""
         instance = slurm.read(tmp_path, slurm.RUNS | fields)
         assert flags(instance) == {"1": found}
-        assert ("Kept as running, placeopt.movable is neither true nor false" in instance.note) == (
+        assert ("Kept as running, mark movable is neither true nor false" in instance.note) == (
             "yes" in fields.get("comment", "")
         )
 
@@ -232,10 +232,10 @@ class TestKubernetes:
 
     def test_annotations(self, tmp_path: Path) -> None:
         """Of all pods of a gang; a word that is neither true nor false takes both away."""
-        yes = {"annotations": {"placeopt.movable": "true"}}
+        yes = {"annotations": {"placeopt.io/movable": "true"}}
         gang = {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}}
         mixed = {"labels": {"kueue.x-k8s.io/pod-group-name": "h"}}
-        odd = {"annotations": {"placeopt.movable": "true", "placeopt.preemptible": ""}}
+        odd = {"annotations": {"placeopt.io/movable": "true", "placeopt.io/preemptible": ""}}
         found = k8s.read(
             tmp_path,
             k8s.node(gpus="8"),
@@ -245,7 +245,7 @@ class TestKubernetes:
             k8s.pod("h0", "n", **mixed, **yes),
             k8s.pod("h1", "n", **mixed),
             k8s.pod("odd", "n", priority=-99, **odd),
-            k8s.pod("no", "n", priority=-99, annotations={"placeopt.preemptible": "false"}),
+            k8s.pod("no", "n", priority=-99, annotations={"placeopt.io/preemptible": "false"}),
         )
         assert flags(found) == {
             "default/a": (True, False),
@@ -254,7 +254,7 @@ class TestKubernetes:
             "default/odd": (False, False),
             "default/no": (False, False),
         }
-        assert "placeopt.preemptible is neither true nor false" in found.note
+        assert "mark preemptible is neither true nor false" in found.note
 
     def test_what_others_depend_on_keeps_its_place(self, tmp_path: Path) -> None:
         """A part of a gang; a pod to which the affinity of another refers; one whose GPUs cannot be read."""
@@ -294,12 +294,12 @@ def test_a_round_preempts_what_may_be(tmp_path: Path) -> None:
 
 
 def test_marks() -> None:
-    """Only words of placeopt; a part without a mark is as it would be without any."""
-    assert comment_marks("a=b; placeopt.movable, placeopt.x=1 placeopt") == {
-        "placeopt.movable": "true",
-        "placeopt.x": "1",
-    }
+    """Each system's own form alone; a part without a mark is as it would be without any."""
+    words = "a=b; placeopt.movable, placeopt.x=1 placeopt placeopt.io/preemptible noplaceopt.preemptible"
+    assert comment_marks(words) == {"movable": "true"}
+    annotations = {"placeopt.io/movable": "no", "placeopt.preemptible": "true", "placeopt.io/gate": "x"}
+    assert annotation_marks(annotations) == {"movable": "no"}
     notes = ImportNotes()
-    assert flags_of([{"placeopt.preemptible": "true"}, {}], True, "j", notes) == (False, True)
-    assert flags_of([{"placeopt.preemptible": "true"}, {}], False, "j", notes) == (False, False)
+    assert flags_of([{"preemptible": "true"}, {}], True, "j", notes) == (False, True)
+    assert flags_of([{"preemptible": "true"}, {}], False, "j", notes) == (False, False)
     assert not notes.names

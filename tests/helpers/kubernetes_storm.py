@@ -19,9 +19,10 @@ from typing import Any
 from helpers.kubernetes_api import KubernetesApi, Refusal
 from helpers.kubernetes_cluster import Cluster, gang, node, pod
 from placeopt import Engine
-from placeopt.drivers.kubernetes.api import Api, Unreachable
+from placeopt.drivers.kubernetes.api import Api
 from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
 from placeopt.drivers.kubernetes.lease import Lease
+from placeopt.drivers.unreachable import Unreachable
 
 LWS = "leaderworkerset.sigs.k8s.io/"
 SIZES = ((1, 1), (1, 2), (1, 4), (2, 2), (3, 4), (4, 8), (8, 1), (1, 8))

@@ -146,7 +146,7 @@ def marked(seed: int) -> dict:
     document["items"] = [*items, *daemons.values()]  # another daemon would make another machine type
     for pod in items:
         if pod["kind"] == "Pod" and draw.random() < 0.2:
-            pod["metadata"].setdefault("annotations", {})["placeopt.movable"] = draw.choice(["true", "false"])
+            pod["metadata"].setdefault("annotations", {})["placeopt.io/movable"] = draw.choice(["true", "false"])
             pod["spec"]["priority"] = draw.choice([-100, 0, 1000])
     if draw.random() < 0.2:
         nodes = [item for item in document["items"] if item["kind"] == "Node"]

@@ -6,8 +6,8 @@ import re
 
 from placeopt.errors import BadArgument
 
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PATTERN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)")
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_PATTERN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(s|m|min|h|)")
 LEAST_S, MOST_S = 1.0, 86_400.0
 
 

@@ -8,79 +8,66 @@ from hashlib import sha256
 from placeopt.errors import BadInput, Unsupported
 from placeopt.live_cluster.changes import changes_between
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Placement, Plan
+from placeopt.model import Instance, Plan
 from placeopt.solving.bounds import relative_gap
 
 
-def follow(engine: Engine, after: Instance, *, loaded: bool) -> None:
+class LiveEngine:
     """
-    Bring an engine to a reading of its cluster; ``loaded``: whether it has an earlier one.
+    Readings of one cluster, and rounds over the last one.
 
-    Nothing that a plan decided is committed: what the host system shows is what happened.
+    Nothing that a plan decided is committed: what the host system shows is what happened. ``engine``: Its caller closes
+    it.
     """
-    if loaded:
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.before: Instance | None = None
+        """The last reading."""
+        self.loads = 0
+        """How often the cluster was compiled as a whole."""
+
+    @property
+    def snapshot(self) -> Instance:
+        """The cluster as the engine has it; raises `BadInput` before the first reading."""
+        return self._engine.snapshot
+
+    def follow(self, now: Instance) -> None:
+        """Bring the engine to a reading."""
+        if self.before is None or not self._changed(now):
+            self._engine.load(now)
+            self.loads += 1
+        self.before = now
+
+    def _changed(self, now: Instance) -> bool:
+        """Apply the differences; return False where the engine has to load the reading as a whole."""
+        changes = changes_between(self._engine.snapshot, now, flags=True)
+        if changes.reload:
+            return False
         try:
-            if _changed(engine, after):
-                return
-        except (BadInput, Unsupported):
-            pass  # some of the differences may be in: the load below replaces them
-    engine.load(after)
+            self._engine.apply(changes)
+        except (BadInput, Unsupported):  # readings of different moments may contradict each other on the way
+            return False
+        return True
 
+    def decide(
+        self, time_limit_s: float, cancel: threading.Event, *, waiting_only: bool = False, deterministic: bool = False
+    ) -> Plan:
+        """
+        Return the plan of a round within a time limit.
 
-def _changed(engine: Engine, after: Instance) -> bool:
-    """Apply the differences; return False where an engine has to load the reading as a whole."""
-    now = engine.snapshot
-    changes = changes_between(now, after)
-    if changes.reload:
-        return False
-    for job in changes.release:
-        engine.release(job)
-    engine.update(
-        remove_jobs=changes.remove_jobs,
-        nodes=changes.nodes,
-        add_jobs=changes.add_jobs,
-        expected_end_ms=changes.expected_end_ms,
-        priority={job: rank for job, rank in changes.priorities.items() if job not in _running(after)},
-        now_ms=max(changes.now_ms, now.now_ms),
-    )
-    for held in changes.adopt:
-        engine.adopt(
-            Placement(job=held.job, option=held.option, assignments=held.assignments),
-            started_ms=held.started_ms,
-            expected_end_ms=held.expected_end_ms,
-            movable=held.movable,
-            shrinkable=held.shrinkable,
-            preemptible=held.preemptible,
-        )
-    _set_flags(engine, after)
-    return True
-
-
-def _running(instance: Instance) -> frozenset[str]:
-    return frozenset(held.job for held in instance.running)
-
-
-def _set_flags(engine: Engine, after: Instance) -> None:
-    """Say of every running job whether it may be moved, shrunk or preempted, where that changed."""
-    names = ("movable", "shrinkable", "preemptible")
-    now = {held.job: held for held in engine.snapshot.running}
-    flags = {
-        held.job: {name: getattr(held, name) for name in names}
-        for held in after.running
-        if any(getattr(held, name) != getattr(now[held.job], name) for name in names)
-    }
-    if flags:
-        engine.update(flags=flags)
-
-
-def decide(engine: Engine, time_limit_s: float, cancel: threading.Event) -> Plan:
-    """Return the plan of a round within a time limit; what runs is a load, unless some of it may be changed."""
-    if not any(held.movable or held.shrinkable or held.preemptible for held in engine.snapshot.running):
-        try:
-            return engine.place(time_limit_s=time_limit_s, waiting_only=True, cancel=cancel)
-        except Unsupported:
-            pass  # a rule of the policy looks at each running job
-    return engine.place(time_limit_s=time_limit_s, cancel=cancel)
+        ``waiting_only``: What runs is a load on the nodes, unless some of it may be changed or a rule of the policy
+        looks at each running job; such a plan states no costs.
+        """
+        flags = (held.movable or held.shrinkable or held.preemptible for held in self.snapshot.running)
+        if waiting_only and not any(flags):
+            try:
+                return self._engine.place(
+                    time_limit_s=time_limit_s, waiting_only=True, cancel=cancel, deterministic=deterministic
+                )
+            except Unsupported:
+                pass
+        return self._engine.place(time_limit_s=time_limit_s, cancel=cancel, deterministic=deterministic)
 
 
 def plan_digest(plan: Plan) -> str:

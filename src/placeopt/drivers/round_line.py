@@ -40,20 +40,19 @@ class RoundReport:
     notes: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        """Return it on a line of at most 100 columns under `HEADER`; further notes follow, indented."""
+        """Return it on a line of at most 100 columns under `HEADER`; notes that do not fit follow, indented."""
         gap = "-" if self.gap is None else percent(self.gap)
         first = (
             f"{datetime.fromtimestamp(self.at_s).astimezone():%H:%M:%S}  {number(self.waiting):>7}  "
             f"{number(self.running):>7}  {number(self.placed):>7}  {number(self.started):>7}  "
             f"{number(self.evicted):>7}  {number(self.refused):>7}  {gap:>6}  {self.seconds:7.2f}"
         )
-        if not self.notes:
-            return first
-        if len(self.notes) == 1 and len(first) + 2 + len(self.notes[0]) <= 100:
-            return f"{first}  {self.notes[0]}"
-        shown = self.notes if len(self.notes) <= MOST_NOTES else self.notes[: MOST_NOTES - 1]
-        if len(shown) < len(self.notes):
-            shown = [*shown, f"and {len(self.notes) - len(shown)} more"]
+        notes = self.notes
+        if notes and len(first) + 2 + len(notes[0]) <= 100:
+            first, notes = f"{first}  {notes[0]}", notes[1:]
+        shown = notes if len(notes) <= MOST_NOTES else notes[: MOST_NOTES - 1]
+        if len(shown) < len(notes):
+            shown = [*shown, f"and {len(notes) - len(shown)} more"]
         return "\n".join([first, *(_cut(f"          {note}") for note in shown)])
 
     def json(self) -> str:

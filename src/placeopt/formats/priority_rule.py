@@ -13,8 +13,10 @@ from placeopt.formats.documents import read_document
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.model.base import MAX_VALUE, Name, Record
 
-MARKS = {"placeopt.movable": "movable", "placeopt.preemptible": "preemptible"}
-"""Annotation of pods, or word in a comment of a Slurm job -> flag of the running job."""
+MARKS = ("movable", "preemptible")
+"""Flags of running jobs that their owners may set: see `annotation_marks` and `comment_marks`."""
+ANNOTATION, WORD = "placeopt.io/", "placeopt."
+"""What stands before the flag in an annotation of a pod, and in a word of a Slurm job's comment."""
 _TRUTH = {"true": True, "false": False}
 
 ValuePerGpu = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -83,10 +85,16 @@ def priority_rule(rule: PriorityRule | str | Path | None) -> PriorityRule:
     return DEFAULT_RULE if rule is None else read_document(PriorityRule, rule)
 
 
+def annotation_marks(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the marks among a pod's annotations, by flag, with their values."""
+    return {flag: annotations[key] for flag in MARKS if (key := ANNOTATION + flag) in annotations}
+
+
 def comment_marks(text: str) -> dict[str, str]:
-    """Return the words of a comment that begin with ``placeopt.``, with their values; without one it is ``true``."""
+    """Return the marks among the words of a Slurm job's comment, by flag; the word alone means ``true``."""
     words = (word.partition("=") for word in text.replace(",", " ").replace(";", " ").split())
-    return {key: value if equals else "true" for key, equals, value in words if key.startswith("placeopt.")}
+    values = {key: value if equals else "true" for key, equals, value in words}
+    return {flag: values[key] for flag in MARKS if (key := WORD + flag) in values}
 
 
 def flags_of(marks: Iterable[Mapping[str, str]], by_rule: bool, job: str, notes: ImportNotes) -> tuple[bool, bool]:
@@ -96,8 +104,8 @@ def flags_of(marks: Iterable[Mapping[str, str]], by_rule: bool, job: str, notes:
     Parameters
     ----------
     marks
-        Annotations, or words of the comment, of each of its parts. A part without a mark is as it would be without any
-        marks, and the job is what all of its parts are.
+        Of each of its parts, by flag. A part without a mark is as it would be without any marks, and the job is what
+        all of its parts are.
     by_rule
         Whether it is preemptible where no mark says otherwise.
     job
@@ -107,10 +115,10 @@ def flags_of(marks: Iterable[Mapping[str, str]], by_rule: bool, job: str, notes:
     """
     parts = list(marks)
     flags = {"movable": False, "preemptible": by_rule}
-    for key, flag in MARKS.items():
-        values = {_TRUTH.get(part[key]) if key in part else flags[flag] for part in parts}
+    for flag in MARKS:
+        values = {_TRUTH.get(part[flag]) if flag in part else flags[flag] for part in parts}
         if None in values:
-            notes.keep(f"{key} is neither true nor false: neither movable nor preemptible", job)
+            notes.keep(f"mark {flag} is neither true nor false: neither movable nor preemptible", job)
             return False, False
         flags[flag] = all(values)
     return flags["movable"], flags["preemptible"]

@@ -1,37 +1,31 @@
 """Running pods are stopped through the eviction API; what takes their room starts once they are gone."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from drivers.conftest import Driven
 from helpers.kubernetes_api import KubernetesApi
-from helpers.kubernetes_cluster import Cluster, node, pod
-from placeopt.drivers.kubernetes import driver
-from placeopt.model import Instance
+from helpers.kubernetes_cluster import Cluster, Object, node, pod
+from placeopt.formats.priority_rule import PriorityRule
 
 Connect = Callable[..., Driven]
 
 
-@pytest.fixture(autouse=True)
-def low_jobs_may_be_preempted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader says what may be preempted; here all jobs called low, which are worth little."""
-    read = driver.read_kubernetes
+RULE = PriorityRule(value_per_gpu_of={"batch": 1})
+MAY_BE_PREEMPTED = {"placeopt.io/preemptible": "true"}
 
-    def with_flags(*args: object, **options: object) -> Instance:
-        found = read(*args, **options)  # type: ignore[arg-type]
-        running = tuple(
-            held.model_copy(update={"preemptible": True}) if "/low" in held.job else held for held in found.running
-        )
-        jobs = tuple(
-            job.model_copy(update={"options": tuple(o.model_copy(update={"value": 1}) for o in job.options)})
-            if "/low" in job.id
-            else job
-            for job in found.jobs
-        )
-        return found.model_copy(update={"running": running, "jobs": jobs})
 
-    monkeypatch.setattr(driver, "read_kubernetes", with_flags)
+@pytest.fixture
+def connect(connect: Connect) -> Connect:
+    """Drivers with a rule by which low jobs are worth little."""
+    return partial(connect, rule=RULE)
+
+
+def low(**more: bool) -> Object:
+    """A pod of little value that its owner lets others replace."""
+    return pod("low", 8, annotations=dict(MAY_BE_PREEMPTED), priorityClassName="batch", **more)
 
 
 def evictions(api: KubernetesApi) -> list[str]:
@@ -44,7 +38,7 @@ def running(api: KubernetesApi) -> set[str]:
 
 def start_low(api: KubernetesApi, cluster: Cluster, driven: Driven) -> None:
     api.add("nodes", node("n0"))
-    cluster.submit(pod("low", 8))
+    cluster.submit(low())
     driven.turn()
     cluster.turn()
     cluster.turn()
@@ -97,7 +91,7 @@ def test_another_pod_of_the_same_name_is_not_evicted(api: KubernetesApi, cluster
     def before(method: str, path: str, body: object) -> None:
         api.before = lambda method, path, body: None
         api.remove("pods", "low")
-        cluster.submit(pod("low", 8))
+        cluster.submit(low())
 
     cluster.submit(pod("high", 8))
     api.before = before
@@ -112,7 +106,7 @@ def test_a_running_pod_without_a_controller_is_no_victim(
     api: KubernetesApi, cluster: Cluster, connect: Connect
 ) -> None:
     api.add("nodes", node("n0"))
-    cluster.submit(pod("low", 8, owned=False))
+    cluster.submit(low(owned=False))
     driven = connect()
     driven.turn()
     cluster.turn()
@@ -120,3 +114,31 @@ def test_a_running_pod_without_a_controller_is_no_victim(
     cluster.submit(pod("high", 8))
     assert driven.turn().placed == 0
     assert evictions(api) == []
+
+
+@pytest.mark.parametrize(
+    ("annotations", "rule", "evicted"),
+    [
+        ({}, RULE, 0),
+        ({}, PriorityRule(value_per_gpu_of={"batch": 1}, preemptible={"batch": True}), 1),
+        ({"placeopt.io/preemptible": "false"}, PriorityRule(preemptible={"batch": True}), 0),
+        (MAY_BE_PREEMPTED, PriorityRule(), 0),
+    ],
+)
+def test_rule_and_annotations_decide_who_is_a_victim_and_for_whom(
+    api: KubernetesApi,
+    cluster: Cluster,
+    connect: Connect,
+    annotations: dict[str, str],
+    rule: PriorityRule,
+    evicted: int,
+) -> None:
+    """The last: a job worth as much is no reason to stop one."""
+    api.add("nodes", node("n0"))
+    cluster.submit(pod("low", 8, annotations=dict(annotations), priorityClassName="batch"))
+    driven = connect(rule=rule)
+    driven.turn()
+    cluster.turn()
+    cluster.turn()
+    cluster.submit(pod("high", 8))
+    assert driven.turn().evicted == evicted

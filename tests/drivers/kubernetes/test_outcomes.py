@@ -7,7 +7,6 @@ import pytest
 from drivers.conftest import Driven
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod
-from placeopt.drivers.backoff import Backoff, pause_s
 
 Connect = Callable[..., Driven]
 
@@ -119,15 +118,3 @@ def test_a_member_that_fails_later_does_not_end_its_gang(
     cluster.turn()
     assert places(api) == {"g-0": "n0", "g-1.0": "n0", "g-2": "n0"}
     assert not [path for _, path, _ in api.writes if path.endswith("eviction")]
-
-
-def test_pauses_double_up_to_a_bound_and_a_success_clears_them() -> None:
-    assert [pause_s(n, 30.0, 100.0) for n in (1, 2, 3, 4, 10_000)] == [30.0, 60.0, 100.0, 100.0, 100.0]
-    nodes: Backoff[str] = Backoff(30.0, 1800.0)
-    assert nodes.fail("n0", 0.0) == 30.0
-    assert nodes.fail("n0", 1.0) == 30.0  # of the same pause
-    assert nodes.fail("n0", 40.0) == pytest.approx(100.0)
-    assert nodes.paused(99.0) == {"n0"}
-    assert nodes.paused(100.0) == frozenset()
-    nodes.succeed("n0")
-    assert nodes.fail("n0", 200.0) == 230.0

@@ -58,7 +58,10 @@ def test_a_server_that_is_not_there_is_waited_for(
     config.write_text(json.dumps(content))
     threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     assert run(["kubernetes", "run", "--kubeconfig", str(config)]) == 130
-    assert "http://127.0.0.1:1 does not answer, next try in 1 s" in capfd.readouterr().out
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "no answer: http://127.0.0.1:1: " in err
+    assert "; next attempt in 1 s" in err
 
 
 @pytest.mark.parametrize(

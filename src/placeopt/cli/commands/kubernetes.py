@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
 from placeopt.cli.files import read_policy
 from placeopt.cli.options import AsJson, PolicyChoice, expect
-from placeopt.cli.output import ExitCode, write_out
+from placeopt.cli.output import ExitCode
 from placeopt.cli.progress import Interruption
-
-if TYPE_CHECKING:
-    from placeopt.drivers.round_line import RoundReport
-
-MAX_ACTIONS = 100_000
 
 
 def run(
@@ -24,7 +20,7 @@ def run(
             metavar="FILE", help="Of the cluster; left out: KUBECONFIG, ~/.kube/config, or the pod's account."
         ),
     ] = None,
-    every: Annotated[str, typer.Option(metavar="TIME", help="From one round to the next, such as 15s or 2m.")] = "15s",
+    every: Every = "15s",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decide and say what would be done; write nothing.")
     ] = False,
@@ -34,7 +30,9 @@ def run(
     resource: Annotated[
         str, typer.Option(metavar="NAME", help="The extended resource that counts GPUs.")
     ] = "nvidia.com/gpu",
+    rounds: Rounds = None,
     policy: PolicyChoice = None,
+    priority_rule: RuleChoice = None,
     as_json: AsJson = False,
 ) -> int:
     """
@@ -47,17 +45,19 @@ def run(
     from placeopt.drivers.kubernetes.api import Api
     from placeopt.drivers.kubernetes.driver import DriverOptions
     from placeopt.drivers.kubernetes.run import run as drive
-    from placeopt.drivers.round_line import HEADER
+    from placeopt.formats.priority_rule import priority_rule as read_rule
 
-    expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS}")
-    options = DriverOptions(seconds_of("every", every), max_actions, dry_run, resource, policy=read_policy(policy))
-    api = Api(kubeconfig)
-
-    def tell(report: RoundReport) -> None:
-        write_out(f"{report.json() if as_json else report.line()}\n")
-
+    expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS:,}")
+    expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")
+    options = DriverOptions(
+        every_s=seconds_of("every", every),
+        max_actions=max_actions,
+        dry_run=dry_run,
+        resource=resource,
+        policy=read_policy(policy),
+        rule=read_rule(priority_rule),
+    )
+    api, table = Api(kubeconfig), RoundTable(as_json=as_json)
     with Interruption("the action at hand done") as interruption:
-        if not as_json:
-            write_out(f"{HEADER}\n")
-        drive(api, options, interruption.event, tell)
-    return interruption.code or ExitCode.DONE
+        drive(api, options, interruption.event, table.add, table.message, rounds=rounds)
+    return ExitCode.DONE if interruption.code is None else interruption.code

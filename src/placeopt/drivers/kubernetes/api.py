@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 
 Object = dict[str, Any]
@@ -36,10 +37,6 @@ class ApiFault(PlaceoptError):
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(f"{status} {reason}: {message}")
         self.status, self.reason = status, reason
-
-
-class Unreachable(PlaceoptError):
-    """The API server did not answer, or answered 5xx, or not as one would: whether the request was done is unknown."""
 
 
 class Api:

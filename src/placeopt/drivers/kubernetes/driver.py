@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from placeopt.actions import plan_actions
 from placeopt.drivers.backoff import Backoff
-from placeopt.drivers.kubernetes.api import Api, ApiFault, Object, Unreachable
+from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
 from placeopt.drivers.kubernetes.apply import Applier
 from placeopt.drivers.kubernetes.cluster_mirror import ClusterMirror
 from placeopt.drivers.kubernetes.gang_size import gang_without_size
@@ -18,10 +18,12 @@ from placeopt.drivers.kubernetes.observe import Observed, Settling, observe, usa
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted
-from placeopt.drivers.live_engine import decide, follow, plan_digest, value_gap
+from placeopt.drivers.live_engine import LiveEngine, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.kubernetes.snapshot import GPU
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.formats.snapshots import read_kubernetes
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
@@ -44,7 +46,8 @@ class DriverOptions:
     ``dry_run``: Decide, and write nothing. ``resource``: The extended resource that counts GPUs. ``settle_s``: How long
     a gang that does not state its size must be without new pods. ``bind_s``: How long a started pod may be without a
     node. ``node_closed_s``: How long a node that refused a pod is closed; twice as long at each further time.
-    ``policy``: Of the rounds; None: that of the reader, with `CHANGES`.
+    ``policy``: Of the rounds; None: that of the reader, with `CHANGES`. ``rule``: What priorities and classes are
+    worth, and which may be preempted.
     """
 
     every_s: float = 15.0
@@ -55,6 +58,7 @@ class DriverOptions:
     bind_s: float = 60.0
     node_closed_s: float = 30.0
     policy: Policy | None = None
+    rule: PriorityRule = DEFAULT_RULE
 
 
 class Driver:
@@ -86,7 +90,7 @@ class Driver:
     """
 
     def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
-        self._engine, self._options, self._stop = engine, options, stop
+        self._live, self._options, self._stop = LiveEngine(engine), options, stop
         self.lease: Lease | None = None
         self.mirror = ClusterMirror(api, stop)
         self._calls = PodCalls(api, self.mirror.pods)
@@ -94,7 +98,6 @@ class Driver:
         self._nodes: Backoff[str] = Backoff(options.node_closed_s, NODE_CLOSED_MOST_S)
         self._settling = Settling(options.settle_s, self._gang)
         self._applier = Applier(self._calls, self._outcomes, options.max_actions, self._may_act)
-        self._loaded = False
         self._said: frozenset[str] = frozenset()
 
     def turn(self) -> RoundReport:
@@ -126,8 +129,7 @@ class Driver:
         else:
             self._finish(report)
         observed, instance = self._read()
-        follow(self._engine, instance, loaded=self._loaded)
-        self._loaded = True
+        self._live.follow(instance)
         running = len(instance.running)
         report.running, report.waiting = running, len(instance.jobs) - running
         report.notes += self._news(instance)
@@ -135,7 +137,7 @@ class Driver:
             report.notes.append(f"{observed.others} pods wait for others")
         if report.waiting and not self._stop.is_set():
             limit = max(LEAST_SOLVE_S, SOLVE_SHARE * self._options.every_s - (time.monotonic() - began))
-            self._carry_out(decide(self._engine, limit, self._stop), observed, report)
+            self._carry_out(self._live.decide(limit, self._stop, waiting_only=True), observed, report)
 
     def _finish(self, report: RoundReport) -> None:
         """Finish or undo what earlier turns, perhaps of another process, left half done."""
@@ -169,7 +171,8 @@ class Driver:
         instance = read_kubernetes(
             {"kind": "List", "items": observed.objects},
             resource=self._options.resource,
-            previous=self._engine.snapshot if self._loaded else None,
+            previous=self._live.before,
+            rule=self._options.rule,
         )
         policy = instance.policy.model_copy(update={"changes": CHANGES})
         instance = instance.model_copy(update={"policy": policy})
@@ -177,9 +180,9 @@ class Driver:
 
     def _carry_out(self, plan: Plan, observed: Observed, report: RoundReport) -> None:
         report.round_id, report.plan, report.gap = uuid.uuid4().hex[:12], plan_digest(plan), value_gap(plan)
-        running = {held.job for held in self._engine.snapshot.running}
+        running = {held.job for held in self._live.snapshot.running}
         report.placed = sum(placement.job not in running for placement in plan.placements)
-        actions = plan_actions(self._engine.snapshot, plan)
+        actions = plan_actions(self._live.snapshot, plan)
         if self._options.dry_run:
             report.notes += [f"would {action.do} {action.job}" for action in actions]
         else:

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from placeopt.drivers.kubernetes.api import Api, ApiFault, Object, Unreachable
+from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
+from placeopt.drivers.unreachable import Unreachable
 
 NAME = "placeopt"
 DURATION_S = 15

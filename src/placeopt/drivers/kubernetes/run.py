@@ -1,27 +1,32 @@
-"""The driver's loop: a turn every few seconds, until it is told to stop."""
+"""A driver of Kubernetes from its first connection to its end: the Lease, and rounds until it is stopped."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Callable
 
-from placeopt.drivers.backoff import pause_s
-from placeopt.drivers.kubernetes.api import Api, ApiFault, Unreachable
+from placeopt.drivers.kubernetes.api import Api, ApiFault
 from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
 from placeopt.drivers.kubernetes.lease import Lease
+from placeopt.drivers.loop import run_rounds
 from placeopt.drivers.round_line import RoundReport
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 
-FIRST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
-"""How long an API server that does not answer at the start is waited for between two tries."""
 
-
-def run(api: Api, options: DriverOptions, stop: threading.Event, tell: Callable[[RoundReport], None]) -> None:
+def run(
+    api: Api,
+    options: DriverOptions,
+    stop: threading.Event,
+    on_round: Callable[[RoundReport], None],
+    on_message: Callable[[str], None],
+    *,
+    rounds: int | None = None,
+) -> None:
     """
     Drive a cluster until ``stop`` is set; it ends between two actions.
 
@@ -33,47 +38,40 @@ def run(api: Api, options: DriverOptions, stop: threading.Event, tell: Callable[
         How.
     stop
         Set it from anywhere, once.
-    tell
-        Called after every turn.
+    on_round, on_message, rounds
+        See `run_rounds`.
 
     Raises
     ------
     BadInput
         If the API server refuses to say which kinds it has: no driver can run with these credentials.
     """
-    lease = None
-    with Engine(options.policy) as engine:
-        driver = _connected(api, engine, options, stop, tell)
+    driver: Driver | None = None
+
+    def turn() -> RoundReport:
+        nonlocal driver
         if driver is None:
-            return
-        if not options.dry_run:
-            holder = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
-            lease = Lease(api, api.namespace, holder, stop)
-            lease.renew()
-            lease.start()
-            driver.lease = lease
-        while not stop.is_set():
-            began = time.monotonic()
-            tell(driver.turn())
-            stop.wait(max(0.0, began + options.every_s - time.monotonic()))
-        if lease is not None:
-            lease.release()
+            driver = _connected(api, engine, options, stop)
+        return driver.turn()
+
+    with Engine(options.policy) as engine:
+        run_rounds(turn, on_round, on_message, every_s=options.every_s, stop=stop, rounds=rounds)
+        stop.set()
+        if driver is not None and driver.lease is not None:
+            driver.lease.release()
 
 
-def _connected(
-    api: Api, engine: Engine, options: DriverOptions, stop: threading.Event, tell: Callable[[RoundReport], None]
-) -> Driver | None:
-    """Return a driver once the server answers; None if it was stopped before."""
-    failures = 0
-    while not stop.is_set():
-        try:
-            return Driver(api, engine, options, stop)
-        except ApiFault as fault:
-            raise BadInput(f"{api.host}: {fault}") from None
-        except Unreachable as fault:
-            failures += 1
-            seconds = pause_s(failures, FIRST_WAIT_S, MOST_WAIT_S)
-            note = f"{api.host} does not answer, next try in {seconds:.0f} s: {fault}"
-            tell(RoundReport(time.time(), notes=[note]))
-            stop.wait(seconds)
-    return None
+def _connected(api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> Driver:
+    """Return a driver with its Lease; raises `Unreachable` if the server does not answer."""
+    try:
+        driver = Driver(api, engine, options, stop)
+    except ApiFault as fault:
+        raise BadInput(f"{api.host}: {fault}") from None
+    except Unreachable as fault:
+        raise Unreachable(f"{api.host}: {fault}") from None
+    if not options.dry_run:
+        lease = Lease(api, api.namespace, f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}", stop)
+        lease.renew()
+        lease.start()
+        driver.lease = lease
+    return driver

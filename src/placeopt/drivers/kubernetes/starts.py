@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from placeopt.drivers.kubernetes.api import ApiFault, Object, Unreachable
+from placeopt.drivers.kubernetes.api import ApiFault, Object
 from placeopt.drivers.kubernetes.marks import Mark, gates, has_controller, is_leaving, mark_of, waits_for_placeopt
 from placeopt.drivers.kubernetes.patches import lift_patch, record_patch
 from placeopt.drivers.kubernetes.pods import PodCalls
+from placeopt.drivers.unreachable import Unreachable
 
 MOST_TRIES = 8
 """Of one patch, where other writers change the pod at the same time."""

@@ -41,7 +41,7 @@ class JobChanges:
     Changes jobs through Slurm's commands.
 
     ``on_command`` hears of every command before it is sent. ``dry_run``: Nothing is sent. Calls raise
-    `SlurmUnreachable`; what took effect then shows at the next reading.
+    `Unreachable`; what took effect then shows at the next reading.
     """
 
     def __init__(self, slurm: Slurm, on_command: Callable[[str], None], *, dry_run: bool = False) -> None:

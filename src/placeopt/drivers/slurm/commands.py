@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, PlaceoptError, printable
 
 TIMEOUT_S = 30.0
@@ -19,10 +20,6 @@ _UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 _GONE = re.compile(r"Invalid job id|does not exist", re.IGNORECASE)
-
-
-class SlurmUnreachable(PlaceoptError):
-    """Slurm's controller did not answer, or was busy; whether a command took effect shows at the next reading."""
 
 
 class SlurmRefused(PlaceoptError):
@@ -53,7 +50,7 @@ class JobNow:
 
 
 class Slurm(Protocol):
-    """What the driver needs of Slurm; calls raise `SlurmUnreachable`, those that change jobs also `SlurmRefused`."""
+    """What the driver needs of Slurm; calls raise `Unreachable`, those that change jobs also `SlurmRefused`."""
 
     def read(self) -> SlurmReading:
         """Return nodes and jobs."""
@@ -129,9 +126,9 @@ class SlurmCommands:
         try:
             found = json.loads(text)
         except ValueError as error:
-            raise SlurmUnreachable(f"{' '.join(command)}: no JSON ({error})") from None
+            raise Unreachable(f"{' '.join(command)}: no JSON ({error})") from None
         if not isinstance(found, dict):
-            raise SlurmUnreachable(f"{' '.join(command)}: no JSON object")
+            raise Unreachable(f"{' '.join(command)}: no JSON object")
         return found
 
     def _call(self, *command: str) -> str:
@@ -149,13 +146,13 @@ class SlurmCommands:
         except FileNotFoundError:
             raise BadInput(f"{command[0]}: no such command; the driver runs where Slurm's commands are") from None
         except subprocess.TimeoutExpired:
-            raise SlurmUnreachable(f"{command[0]} {command[1]}: no answer in {self._timeout_s:g} s") from None
+            raise Unreachable(f"{command[0]} {command[1]}: no answer in {self._timeout_s:g} s") from None
         output = done.stdout.decode(errors="replace")
         if done.returncode == 0:
             return output
         words = " ".join(done.stderr.decode(errors="replace").split()) or f"exit code {done.returncode}"
         message = printable(f"{command[0]} {command[1]}: {words[:300]}")
-        raise SlurmUnreachable(message) if _UNREACHABLE.search(words) else SlurmRefused(message)
+        raise Unreachable(message) if _UNREACHABLE.search(words) else SlurmRefused(message)
 
 
 def nodes_command(version: str) -> tuple[str, ...]:

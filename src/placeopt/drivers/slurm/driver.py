@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placeopt.actions import plan_actions
+from placeopt.drivers.backoff import pause_s
+from placeopt.drivers.live_engine import LiveEngine, plan_digest
 from placeopt.drivers.slurm.ageing import Worth
 from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
-from placeopt.drivers.slurm.backoff import pause_s
-from placeopt.drivers.slurm.commands import Slurm, SlurmUnreachable
+from placeopt.drivers.slurm.commands import Slurm
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing
-from placeopt.drivers.slurm.live_rounds import LiveRounds
 from placeopt.drivers.slurm.note import Note
 from placeopt.drivers.slurm.outcomes import Outcome, OutcomeWatch
 from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
 from placeopt.drivers.slurm.round_record import RoundRecord
 from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
+from placeopt.drivers.unreachable import Unreachable
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Policy
 
 TRIES_MAX = 5
@@ -30,8 +32,6 @@ NODE_PAUSES = 4
 """First pause of a node that refuses, in intervals: longer than that of the job, which is to try another one."""
 RAN_LONG = 10
 """Intervals after which a job that was requeued has run for long: that was no failed start."""
-SILENCE_MAX_S = 60.0
-"""Longest pause between two attempts to reach a controller that does not answer."""
 SOLVE_PART = 1 / 3
 """Part of the interval that a round may take to solve: what it decides should start soon."""
 
@@ -43,7 +43,8 @@ class DriverOptions:
 
     ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
     released job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
-    ``worth``: What waiting jobs are worth, see `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
+    ``rule``: What a GPU of each QOS and partition is worth. ``worth``: What waiting jobs are worth by it, see
+    `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
     """
 
     own: Ownership = field(default_factory=Ownership)
@@ -52,6 +53,7 @@ class DriverOptions:
     max_actions: int = 100
     patience_s: float | None = None
     policy: Policy | None = None
+    rule: PriorityRule = DEFAULT_RULE
     worth: Worth = "jobs"
     deterministic: bool = False
 
@@ -78,8 +80,10 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._rounds = LiveRounds(options.policy)
+        self._engine = Engine(options.policy)
+        self._live = LiveEngine(self._engine)
         self._advised: dict[str, Gpus] = {}
+        self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0
 
     def __enter__(self) -> SlurmDriver:
@@ -90,37 +94,13 @@ class SlurmDriver:
 
     def close(self) -> None:
         """End the solver processes."""
-        self._rounds.close()
-
-    def run(self, on_round: Callable[[RoundRecord], None], on_message: Callable[[str], None]) -> None:
-        """
-        Do rounds until `stop` is set.
-
-        A controller that does not answer is waited for, with growing pauses; ``on_message`` hears when that begins and
-        ends. Raises as `run_round`, but for that.
-        """
-        silent = 0
-        while not self.stop.is_set():
-            began = time.monotonic()
-            try:
-                record = self.run_round()
-            except SlurmUnreachable as error:
-                silent += 1
-                pause = pause_s(silent, min(2.0, self._options.every_s), SILENCE_MAX_S)
-                on_message(f"Slurm does not answer ({error}); next attempt in {pause:g} s")
-                self.stop.wait(pause)
-                continue
-            if silent:
-                on_message(f"Slurm answers again, after {silent} attempt{'s' * (silent > 1)}")
-                silent = 0
-            on_round(record)
-            self.stop.wait(max(0.0, began + self._options.every_s - time.monotonic()))
+        self._engine.close()
 
     def run_round(self) -> RoundRecord:
         """
         Read the cluster, and do what one round decides.
 
-        Raises `SlurmUnreachable` if the lists cannot be read; a controller that goes later ends the round's actions.
+        Raises `Unreachable` if the lists cannot be read; a controller that goes later ends the round's actions.
         `BadInput` if the lists are none that the importer reads.
         """
         began, now_s = time.monotonic(), self._clock()
@@ -131,16 +111,25 @@ class SlurmDriver:
         record.outcomes = self._watch.observe(views, now_s)
         also = self._unheld(views) if self._options.dry_run else ()
         closed = self._watch.nodes.paused(now_s)
-        before, worth = self._rounds.before, self._options.worth
-        seen = make_round(reading, views, now_s, closed=closed, also=also, previous=before, worth=worth)
+        seen = make_round(
+            reading,
+            views,
+            now_s,
+            closed=closed,
+            also=also,
+            previous=self._live.before,
+            rule=self._options.rule,
+            worth=self._options.worth,
+        )
         record.describe(seen, closed)
+        record.left_out_changed, self._left_out = seen.left_out != self._left_out, seen.left_out
         self._score(record, seen)
         try:
             self._take_back(record, seen)
             limit_s = SOLVE_PART * self._options.every_s
             self._place(record, seen, max(0.1, limit_s - (time.monotonic() - began)))
             self._hold(record, seen)
-        except SlurmUnreachable as error:
+        except Unreachable as error:
             record.silent = str(error)
         record.seconds = time.monotonic() - began
         return record
@@ -211,12 +200,13 @@ class SlurmDriver:
 
     def _place(self, record: RoundRecord, seen: SlurmRound, limit_s: float) -> None:
         """Solve the round and start what it places."""
-        plan = self._rounds.solve(seen.instance, limit_s, self.stop, deterministic=self._options.deterministic)
-        if plan is None:
+        self._live.follow(seen.instance)
+        if len(seen.instance.jobs) == len(seen.instance.running):
             return
+        plan = self._live.decide(limit_s, self.stop, deterministic=self._options.deterministic)
         record.planned(plan)
-        digest = hashlib.sha256(plan.model_dump_json(include={"instance", "placements"}).encode()).hexdigest()[:12]
-        for action in plan_actions(self._rounds.loaded, plan):
+        digest = plan_digest(plan)
+        for action in plan_actions(self._live.snapshot, plan):
             view = self._view_of(action.job, seen)
             if action.do != "start" or action.after or view is None:
                 record.not_done[action.do] += 1

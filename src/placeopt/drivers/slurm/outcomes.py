@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from placeopt.drivers.slurm.backoff import Backoff
+from placeopt.drivers.backoff import Backoff
 from placeopt.drivers.slurm.job_view import JobView, Standing
 from placeopt.drivers.slurm.note import Note
 from placeopt.formats.slurm.job_requests import slurm_number

@@ -13,9 +13,10 @@ from placeopt.drivers.slurm.commands import SlurmReading
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.formats.slurm.job_requests import slurm_number
 from placeopt.formats.slurm.snapshot import read_slurm
-from placeopt.model import Instance
+from placeopt.model import Instance, Running
 
 KEPT = (Standing.HOLDS, Standing.WAITS, Standing.STARTING)
 """Whose entries become jobs of the round."""
@@ -52,14 +53,18 @@ def make_round(
     closed: Collection[str] = (),
     also: Collection[str] = (),
     previous: Instance | None = None,
+    rule: PriorityRule = DEFAULT_RULE,
     worth: Worth = "jobs",
 ) -> SlurmRound:
     """
     Return the round of a reading.
 
     ``closed``: Nodes on which nothing may start. ``also``: Jobs without a hold that count as waiting, for a dry run.
-    ``previous``: The last round, whose GPUs starting jobs keep. ``worth``: See `aged`. Raises as `read_slurm`.
+    ``previous``: The last round, whose GPUs starting jobs keep. ``rule``: What a GPU of each QOS and partition is
+    worth; priorities do not count, since Slurm sets that of a held job to 0. ``worth``: See `aged`. What runs may not
+    be moved or preempted, whatever comments say: the driver does neither. Raises as `read_slurm`.
     """
+    rule = rule.model_copy(update={"percent_per_doubling": 0})
     entries: list[dict[str, Any]] = []
     starting: dict[str, Sequence[str]] = {}
     for job, view in views.items():
@@ -72,9 +77,9 @@ def make_round(
         with tempfile.TemporaryDirectory(prefix="placeopt-slurm-") as folder:
             topology = Path(folder, "topology")
             topology.write_text(reading.topology)
-            found = read_slurm(reading.nodes, jobs, topology, previous=previous, starting=starting)
+            found = read_slurm(reading.nodes, jobs, topology, previous=previous, rule=rule, starting=starting)
     else:
-        found = read_slurm(reading.nodes, jobs, previous=previous, starting=starting)
+        found = read_slurm(reading.nodes, jobs, previous=previous, rule=rule, starting=starting)
     if closed:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in closed and not node.drained else node
@@ -82,14 +87,20 @@ def make_round(
         )
         found = found.model_copy(update={"cluster": found.cluster.model_copy(update={"nodes": nodes})})
     begun = {job: 1000 * view.note.at_s for job in starting if (view := views[job]).note is not None}
-    running = tuple(
-        held.model_copy(update={"started_ms": begun[held.job]}) if held.job in begun else held for held in found.running
-    )
+    running = tuple(_as_it_stays(held, begun.get(held.job)) for held in found.running)
     found = found.model_copy(update={"running": running})
     now_ms = max(found.now_ms, int(1000 * now_s), 0 if previous is None else previous.now_ms)
     found = found.model_copy(update={"now_ms": now_ms})
-    found = aged(found, worth)
+    found = aged(found, rule, worth)
     return SlurmRound(found, views, _left_out(found.note))
+
+
+def _as_it_stays(held: Running, begun_ms: int | None) -> Running:
+    """Return what runs as what may not be changed; ``begun_ms``: when the driver released it, None for others."""
+    stays: dict[str, object] = {} if begun_ms is None else {"started_ms": begun_ms}
+    if held.movable or held.preemptible:
+        stays |= {"movable": False, "preemptible": False}
+    return held.model_copy(update=stays) if stays else held
 
 
 def _readable(view: JobView, now_s: float) -> dict[str, Any]:

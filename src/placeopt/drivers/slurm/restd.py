@@ -9,7 +9,8 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from placeopt.drivers.slurm.commands import TIMEOUT_S, JobNow, Slurm, SlurmReading, SlurmUnreachable
+from placeopt.drivers.slurm.commands import TIMEOUT_S, JobNow, Slurm, SlurmReading
+from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import Unsupported
 
 MAX_BYTES = 2**30
@@ -75,17 +76,17 @@ class ReadThroughRestd:
             reply = connection.getresponse()
             body = reply.read(MAX_BYTES)
         except (OSError, http.client.HTTPException) as error:
-            raise SlurmUnreachable(f"slurmrestd at {self._path}: {type(error).__name__}: {error}") from None
+            raise Unreachable(f"slurmrestd at {self._path}: {type(error).__name__}: {error}") from None
         finally:
             connection.close()
         if reply.status != http.client.OK:
-            raise SlurmUnreachable(f"slurmrestd at {self._path}: GET {path}: {reply.status} {reply.reason}")
+            raise Unreachable(f"slurmrestd at {self._path}: GET {path}: {reply.status} {reply.reason}")
         try:
             found = json.loads(body)
         except ValueError as error:
-            raise SlurmUnreachable(f"slurmrestd at {self._path}: GET {path}: no JSON ({error})") from None
+            raise Unreachable(f"slurmrestd at {self._path}: GET {path}: no JSON ({error})") from None
         if not isinstance(found, dict):
-            raise SlurmUnreachable(f"slurmrestd at {self._path}: GET {path}: no JSON object")
+            raise Unreachable(f"slurmrestd at {self._path}: GET {path}: no JSON object")
         return found
 
 

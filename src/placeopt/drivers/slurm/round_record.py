@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from placeopt.actions import ActionPart
+from placeopt.drivers.live_engine import value_gap
+from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.slurm.apply import Applied
 from placeopt.drivers.slurm.outcomes import Outcome
 from placeopt.drivers.slurm.reading import SlurmRound
@@ -33,6 +36,7 @@ class RoundRecord:
     """
     One round. ``standings``: Number of jobs by standing. ``left_out``: Jobs that cannot be read, by reason.
 
+    ``left_out_changed``: Whether that differs from the round before. ``placed``: Jobs that the plan starts.
     ``gpus_used``, ``gpus``: Held, and listed on nodes that take work or hold jobs. ``closed``: Nodes left alone because
     they refused. ``postponed``: Actions beyond the limit. ``not_done``: Actions of the plan that are none of the
     driver's. ``silent``: Why the round's actions ended early. ``gpus_as_advised``: Of ``gpus_known`` jobs that began to
@@ -47,6 +51,7 @@ class RoundRecord:
     actions: list[DoneAction] = field(default_factory=list)
     standings: Counter[str] = field(default_factory=Counter)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out_changed: bool = False
     closed: tuple[str, ...] = ()
     running: int = 0
     waiting: int = 0
@@ -54,6 +59,7 @@ class RoundRecord:
     gpus: int = 0
     status: str = "idle"
     gap: float | None = None
+    placed: int = 0
     postponed: int = 0
     not_done: Counter[str] = field(default_factory=Counter)
     silent: str = ""
@@ -78,7 +84,8 @@ class RoundRecord:
 
     def planned(self, plan: Plan) -> None:
         """Take the figures of the plan."""
-        self.status, self.gap = plan.status, plan.gap
+        self.status, self.gap = plan.status, value_gap(plan)
+        self.placed = len(plan.placements) - self.running
         self.costs_planned = {name: cost.raw for name, cost in plan.costs.items()}
 
     def add(
@@ -98,12 +105,49 @@ class RoundRecord:
         """Return the number of changes of a kind with a result."""
         return sum(action.do == do and action.applied.result == result for action in self.actions)
 
-    def came_of(self, kind: str) -> int:
-        """Return the number of outcomes of a kind."""
-        return sum(outcome.kind == kind for outcome in self.outcomes)
+    def line(self) -> str:
+        """Return it on a line under `round_line.HEADER`, with notes."""
+        return RoundReport(
+            self.at_s,
+            self.id,
+            waiting=self.waiting + self.standings["delayed"] + self.standings["given up"],
+            running=self.running,
+            placed=self.placed,
+            started=self.count("start"),
+            refused=sum(action.applied.result == "refused" for action in self.actions),
+            deferred=self.postponed,
+            gap=self.gap,
+            seconds=self.seconds,
+            notes=[f"GPUs {self.gpus_used}/{self.gpus}", *self._notes()],
+        ).line()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the record for one line of JSON."""
+    def _notes(self) -> Iterator[str]:
+        """Yield what did not go as planned, and what cannot be read where that changed."""
+        if self.silent:
+            yield f"the round ended early: {self.silent}"
+        for action in self.actions:
+            if action.applied.result == "refused":
+                yield f"job {action.job}: {action.do} refused: {action.applied.why}"
+            elif action.do == "give-up":
+                yield f"job {action.job} is left held after {action.why}; its admin comment says more"
+        for outcome in self.outcomes:
+            if outcome.kind != "as-planned":
+                got = f", has {','.join(outcome.got)}" if outcome.got else ""
+                why = f": {outcome.why}" if outcome.why else ""
+                planned = ",".join(dict.fromkeys(outcome.nodes))
+                yield f"job {outcome.job} {outcome.kind}, planned on {planned}{got}{why}"
+        if self.closed:
+            yield f"nodes left alone for now: {', '.join(self.closed)}"
+        if self.postponed:
+            yield f"{self.postponed} actions beyond --max-actions wait for the next round"
+        if self.left_out_changed:
+            yield from (f"left out, {reason}: {count}" for reason, count in self.left_out.items())
+
+    def json(self) -> str:
+        """Return it as one line of JSON."""
+        return json.dumps(self._fields())
+
+    def _fields(self) -> dict[str, Any]:
         return {
             "round": self.id,
             "at_s": round(self.at_s, 3),

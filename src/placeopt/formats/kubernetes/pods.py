@@ -17,7 +17,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
 from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, requested_amounts
-from placeopt.formats.priority_rule import MARKS
+from placeopt.formats.priority_rule import annotation_marks
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
@@ -121,7 +121,7 @@ class Pod:
     priority_class: str
     preempts: bool
     marks: Mapping[str, str]
-    """Annotations of `MARKS`."""
+    """What `annotation_marks` returns."""
     queue: str | None
     scheduler: str
     rules: str
@@ -187,7 +187,7 @@ class PodReader:
             rules.priority,
             rules.priority_class,
             rules.preempts,
-            {key: annotations[key] for key in MARKS if key in annotations} if annotations else {},
+            annotation_marks(annotations or {}),
             next((labels[key] for key in QUEUES if labels.get(key)), None),
             rules.scheduler,
             rules.text,

@@ -1,0 +1,55 @@
+"""What the commands that drive a cluster share: options, and a line a round."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Protocol
+
+import typer
+
+from placeopt.cli.output import write_error, write_out
+
+MAX_ACTIONS = 100_000
+HEADER_EVERY = 20
+"""Rounds between two headers of the table."""
+
+Every = Annotated[str, typer.Option(metavar="TIME", help="From one round to the next, such as 15s or 2m.")]
+Rounds = Annotated[int | None, typer.Option(metavar="N", help="End after as many rounds.")]
+RuleChoice = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="JSON: what priorities and classes are worth, which may be preempted."),
+]
+
+
+class Report(Protocol):
+    """A round as the table shows it."""
+
+    def line(self) -> str:
+        """Return it as lines of text."""
+
+    def json(self) -> str:
+        """Return it as one line of JSON."""
+
+
+class RoundTable:
+    """Writes rounds to standard output, and messages about the host system to standard error."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._rounds = 0
+
+    def add(self, report: Report) -> None:
+        """Write a round."""
+        from placeopt.drivers.round_line import HEADER
+
+        if self._as_json:
+            write_out(f"{report.json()}\n")
+        else:
+            header = "" if self._rounds % HEADER_EVERY else f"{HEADER}\n"
+            write_out(f"{header}{report.line()}\n")
+        self._rounds += 1
+
+    @staticmethod
+    def message(text: str) -> None:
+        """Write a message, with the time."""
+        write_error(f"{time.strftime('%H:%M:%S')} {text}")

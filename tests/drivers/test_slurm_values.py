@@ -1,0 +1,77 @@
+"""What the driver for Slurm makes jobs worth, and that it leaves alone what runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from drivers.driver_steps import driver, started
+from drivers.fake_slurm import FakeJob, FakeSlurm
+from placeopt.cli.run import run
+from placeopt.drivers.slurm.ageing import Worth
+from placeopt.drivers.slurm.job_view import Ownership
+from placeopt.drivers.slurm.reading import make_round, view_jobs
+from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
+from placeopt.model import Instance
+from placeopt.model.base import MAX_VALUE
+from placeopt.model.policy import Changes, Policy
+
+RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value_without_gpus=7)
+
+
+def seen(slurm: FakeSlurm, rule: PriorityRule = DEFAULT_RULE, worth: Worth = "jobs") -> Instance:
+    reading = slurm.read()
+    views = view_jobs(reading, Ownership(), slurm.now_s)
+    return make_round(reading, views, slurm.now_s, rule=rule, worth=worth).instance
+
+
+@pytest.mark.parametrize(
+    ("rule", "worth", "values"),
+    [
+        (DEFAULT_RULE, "jobs", [1000, 1000, 1000]),
+        (DEFAULT_RULE, "gpus", [4000, 2000, 1]),
+        (RULE, "jobs", [2000, 9000, 2000]),
+        (RULE, "gpus", [8000, 18000, 7]),
+    ],
+)
+def test_values_follow_from_classes_and_the_wait_and_not_from_the_order(
+    rule: PriorityRule, worth: Worth, values: list[int]
+) -> None:
+    """900 s of a limit of 3,600 s: 5 quarters. The order by ``--nice`` and submission is no priority of Slurm's."""
+    jobs = [FakeJob("1", gpus=4, nice=-100), FakeJob("2", gpus=2, qos="urgent"), FakeJob("3", gpus=0)]
+    found = seen(FakeSlurm(1, jobs), rule, worth)
+    assert [job.options[0].value for job in found.jobs] == [5 * value for value in values]
+    assert found.jobs[0].priority != found.jobs[1].priority
+
+
+def test_a_value_stays_within_its_bound() -> None:
+    """The instance is copied without validation, so nothing else would notice."""
+    long = FakeJob("1", nodes=4, gpus=4, limit_min=1, submitted_s=0)
+    found = seen(FakeSlurm(4, [long]), PriorityRule(value_per_gpu=1_000_000), "gpus")
+    assert found.jobs[0].options[0].value == MAX_VALUE
+
+
+def test_the_rule_decides_who_starts() -> None:
+    jobs = [FakeJob("1", gpus=4), FakeJob("2", gpus=4, qos="urgent")]
+    with driver(FakeSlurm(1, jobs), rule=RULE) as running:
+        assert started(running.run_round()).keys() == {"2"}
+
+
+def test_what_runs_is_left_alone_though_its_owner_and_the_policy_allow_more() -> None:
+    """A plan that needs a preemption would start nothing in this round."""
+    victim = FakeJob("1", gpus=4, state="RUNNING", on=["n0"], comment="placeopt.preemptible placeopt.movable")
+    jobs = [victim, FakeJob("2", gpus=4, qos="urgent"), FakeJob("3", gpus=1)]
+    slurm = FakeSlurm(1, jobs)
+    assert not any(held.movable or held.preemptible for held in seen(slurm).running)
+    policy = Policy(changes=Changes(moves_max=5, preemptions_max=5))
+    with driver(slurm, rule=RULE, policy=policy) as running:
+        record = running.run_round()
+    assert (record.actions, dict(record.not_done)) == ([], {})
+
+
+@pytest.mark.parametrize("host", ["slurm", "kubernetes"])
+def test_a_rule_that_is_none_is_bad_input(host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rule.json"
+    path.write_text(json.dumps({"value_per_gpu": 0}))
+    assert run([host, "run", "--priority-rule", str(path)]) == 3
+    assert "value_per_gpu" in capsys.readouterr().err
