@@ -15,7 +15,7 @@ from pathlib import Path
 from helpers.plan_records import keeping
 from helpers.service_child import SERVE, Reply, ServiceChild
 from helpers.service_load import Load, Request
-from helpers.service_model import Contradiction, Effect, Json, State, after, observed, settled
+from helpers.service_model import SETTLED, Contradiction, Effect, Json, State, after, observed, settled
 from placeopt import Engine, violations
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Instance
@@ -317,7 +317,7 @@ class Kills:
             except Contradiction as error:
                 why.append(str(error))
                 continue
-            wrong = [t["id"] for t in listed if t["id"] in told and t != told[t["id"]] | {"detail": t["detail"]}]
+            wrong = [one["id"] for one in listed if one["id"] in told and not _same(one, told[one["id"]])]
             missing = told.keys() - {one["id"] for one in listed}
             if state == seen and not wrong and not missing:
                 fits.add(done)
@@ -384,3 +384,9 @@ class Kills:
     def _fault(self, kind: str, words: str) -> None:
         number = sum(self._findings.kills.values())
         self._findings.faults.append(f"{kind}: seed {self._seed}, kill {number}, {self._moment}: {words}")
+
+
+def _same(listed: Json, told: Json) -> bool:
+    """Tell whether a listed action is the one that is known, with its outcome; words of hosts do not matter."""
+    outcome = listed["outcome"] if told["outcome"] == SETTLED and listed["outcome"] != "open" else told["outcome"]
+    return listed == told | {"detail": listed["detail"], "outcome": outcome}

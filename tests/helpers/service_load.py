@@ -101,7 +101,10 @@ class Load:
         if not names:
             return None
         said = [
-            {"action": name, "result": "failed" if self._draw.random() < 0.3 else "done"}
+            {
+                "action": name,
+                "result": "failed" if told[name]["action"]["do"] == "start" and self._draw.random() < 0.3 else "done",
+            }
             for name in self._some(names, 4)
         ]
         return {"outcomes": said}

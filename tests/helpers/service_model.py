@@ -16,6 +16,10 @@ Parts = tuple[tuple[int, str, tuple[int, ...]], ...]
 """Rank, node and GPUs of every worker."""
 
 
+SETTLED = "settled"
+"""An outcome of which is known only that it is no longer open: a later action of the job followed."""
+
+
 class Contradiction(Exception):
     """An action does what cannot be done, such as the start of a job that runs."""
 
@@ -136,9 +140,12 @@ def _stop(state: State, job: str) -> None:
 def settled(actions: dict[str, Json], host: Json) -> dict[str, str]:
     """Return the outcome of each open action by what a host says runs."""
     runs = observed(host).running
+    last = {told["action"]["job"]: name for name, told in actions.items() if told["outcome"] == "open"}
     outcomes = {}
     for name, told in actions.items():
-        if told["outcome"] == "open":
+        if told["outcome"] == "open" and last[told["action"]["job"]] != name:
+            outcomes[name] = SETTLED
+        elif told["outcome"] == "open":
             there = (
                 sorted(node for _, node, _ in runs[told["action"]["job"]][1]) if told["action"]["job"] in runs else []
             )
