@@ -33,7 +33,7 @@ def code_digest(scheduling: Scheduling | None) -> str:
     new module cannot be forgotten. ``scheduling``: the policy, whose own settings have a digest of their own; None
     stands for a score that places one job after the other.
     """
-    return _digest(ONE_AT_A_TIME if scheduling is None else SIMULATED, left_out(scheduling))
+    return _digest(deciding_modules(scheduling))
 
 
 def deciding_modules(scheduling: Scheduling | None) -> frozenset[str]:
@@ -73,11 +73,11 @@ def _is_text(line: ast.stmt) -> bool:
 
 
 @cache
-def _digest(roots: tuple[str, ...], without: tuple[str, ...]) -> str:
+def _digest(modules: frozenset[str]) -> str:
     files = module_files()
     digest = hashlib.sha256()
     folders = set()
-    for module in sorted(_imported(roots, without)):
+    for module in sorted(modules):
         digest.update(f"{module}\n{_bare_code_of(files[module])}\n".encode())
         folders.add(files[module].parent)
     for path in sorted(path for folder in folders for path in folder.iterdir() if path.suffix in DATA):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.granted_shares import with_due
-from placeopt.model import Assignment, Placement, Plan, WorkerGpus
+from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.problem import Allocation, Problem, change_of
 from placeopt.problem import Placement as Indices
@@ -89,3 +89,28 @@ def changes_of(problem: Problem, allocation: Allocation) -> dict[str, Any]:
         elif change == "shrunk":
             out["shrunk"].append(Shrunk(job=running.job, workers=len(now.nodes)))
     return {field: tuple(entries) for field, entries in out.items()}
+
+
+def keeping(instance: Instance) -> Plan:
+    """Return the plan that keeps all that runs and starts nothing."""
+    runs = {held.job for held in instance.running}
+    policy = instance.policy
+    options = {(job.id, option.id): option.value for job in instance.jobs for option in job.options}
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(
+            Level(
+                name="value", sense="max", objective=sum(options[h.job, h.option] for h in instance.running), bound=None
+            ),
+        ),
+        gap=None,
+        placements=tuple(Placement(job=h.job, option=h.option, assignments=h.assignments) for h in instance.running),
+        unplaced=tuple(
+            Unplaced(job=job.id, reason="not_reached", detail="kept waiting")
+            for job in instance.jobs
+            if job.id not in runs
+        ),
+    )

@@ -31,9 +31,9 @@ import httpx
 from placeopt.service.calls import CALLS
 from placeopt.service.limits import Limits
 from placeopt.service.listen_address import open_socket, parse_address
+from placeopt.service.live_page import PAGE, PAGE_HEADERS
 from placeopt.service.metrics import Metrics
 from placeopt.service.openapi import openapi
-from placeopt.service.page import PAGE, PAGE_HEADERS
 from placeopt.service.server import HttpServer
 from placeopt.service.service import Service
 from placeopt.service.tokens import ROLES, read_tokens

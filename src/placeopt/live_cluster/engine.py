@@ -157,6 +157,16 @@ class Engine:
         """
         Return the record of a job and, if it runs, where.
 
+        Parameters
+        ----------
+        job
+            Id of a job that waits or runs.
+
+        Returns
+        -------
+        tuple
+            Its record, and its running placement; None of a job that waits.
+
         Raises
         ------
         BadInput

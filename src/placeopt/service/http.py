@@ -24,9 +24,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from placeopt.service.access import authorise, refuse_foreign_pages
+from placeopt.service.live_page import PAGE, PAGE_HEADERS, Overviews
 from placeopt.service.metrics import CONTENT_TYPE, OTHER, Metrics
 from placeopt.service.openapi import openapi
-from placeopt.service.page import PAGE, PAGE_HEADERS, Overviews
 from placeopt.service.problem import PROBLEM_TYPE, problem_bytes, refuse
 from placeopt.service.refused import Refused, refusal
 

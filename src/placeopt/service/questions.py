@@ -87,12 +87,12 @@ class Questions:
         if all(known.id != job for known in instance.jobs):
             raise Refused(404, f"job {job!r}: the cluster has no such job")
 
-        def ask() -> Record:
+        def explained() -> Record:
             with Engine() as engine:
                 plan = engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S)
             return explain(instance, plan, job, time_limit_s=EXPLAIN_S)
 
-        return self._at_work(ask)
+        return self._at_work(explained)
 
     def _at_work(self, ask: Callable[[], Record]) -> dict[str, Any]:
         if not self._free.acquire(blocking=False):

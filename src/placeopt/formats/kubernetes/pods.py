@@ -98,7 +98,6 @@ class Pod:
     labels: Mapping[str, str]
     node: str | None
     amounts: PodAmounts
-    rules_read: PodRules
     gpus: int
     other_resources: Mapping[str, Fraction]
     devices: tuple[str, ...]
@@ -169,7 +168,6 @@ class PodReader:
             labels,
             node,
             amounts,
-            rules,
             amounts.gpus,
             amounts.other_resources,
             amounts.devices,

@@ -1,0 +1,66 @@
+"""A few kills of the service; `tests/campaigns/kill_service.py` does hundreds. Broken services have to be found out."""
+
+import sys
+
+import pytest
+
+from helpers.service_kills import Findings, Kills
+from placeopt import generate
+
+INSTANCE = generate("preempt", jobs=20, nodes=6, gpus=4, seed=0)
+BROKEN = """
+import sys
+from contextlib import contextmanager
+from placeopt.service.journal import Journal
+
+@contextmanager
+def late(self):  # every fifth change brings those before it to disk, so most are answered before they are there
+    if not self._database.in_transaction:
+        self._database.execute("BEGIN IMMEDIATE")
+    yield
+    self.changes = getattr(self, "changes", 0) + 1
+    if self.changes % 5 == 0:
+        self._database.execute("COMMIT")
+
+def forget(*_):
+    pass
+
+setattr(Journal, *{
+    "answered before it is written": ("transaction", late),
+    "keys forgotten": ("add_reply", forget),
+    "actions forgotten": ("add_actions", forget),
+    "outcomes forgotten": ("set_outcomes", forget),
+}[sys.argv.pop(1)])
+from placeopt.cli.__main__ import main
+main()
+"""
+
+
+def kills(folder, moments, command=None, seed=0):
+    findings = Findings()
+    how = {} if command is None else {"command": command}
+    Kills(folder, INSTANCE, seed, findings, **how).run(iter(moments))
+    return findings
+
+
+def test_six_kills_lose_nothing_and_do_nothing_twice(tmp_path):
+    findings = kills(tmp_path, ["request", "round", "replay", "answer", "idle", "request"])
+    assert findings.faults == []
+    assert sum(findings.kills.values()) == 6
+    assert findings.answered > 5
+    assert findings.entries >= 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("answered before it is written", "lost"),
+        ("keys forgotten", "twice"),
+        ("actions forgotten", "lost"),
+        ("outcomes forgotten", "lost"),
+    ],
+)
+def test_a_broken_service_is_found_out(tmp_path, fault, kind):
+    command = (sys.executable, "-c", BROKEN, fault, "serve", "--stdio", "--state")
+    findings = kills(tmp_path, ["idle"] * 3, command)
+    assert kind in {found.partition(":")[0] for found in findings.faults}
