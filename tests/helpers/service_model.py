@@ -95,6 +95,9 @@ def _step(state: State, step: Json) -> None:
             if job["id"] in state.waiting or job["id"] in state.running:
                 raise Contradiction(f"job {job['id']!r} came twice")
             state.waiting[job["id"]] = job.get("priority", 0)
+        for job in [*step.get("remove_jobs", ()), *step.get("priority", {})]:
+            if job not in state.waiting:
+                raise Contradiction(f"job {job!r} went or changed and did not wait")
         for job in step.get("remove_jobs", ()):
             del state.waiting[job]
         for node, word in step.get("nodes", {}).items():
