@@ -2,7 +2,8 @@
 kube-scheduler's calls over HTTP, 1,000 pods a seed, on a service that is restarted in between.
 
 ``python tests/campaigns/extender_http.py [--seeds 0-2] [--pods N] [--nodes N]`` writes ``bench/extender_http.md``. It
-fails at a pod that is bound twice, an untrue reason, a snapshot that a restart changes, or one that the referee refuses.
+fails at a pod that is bound twice, an untrue reason, a snapshot that a restart changes, or one that the referee
+refuses.
 """
 
 from __future__ import annotations
@@ -106,17 +107,18 @@ def page(command: str, rows: list[str]) -> str:
             "# kube-scheduler's extender over HTTP",
             "",
             f"`python tests/campaigns/extender_http.py {command}`: the calls that kube-scheduler sends, one after the "
-            "other, over a unix socket; the journal on disk. Four pods in ten are of gangs of 4, their pods out of order; "
-            "a bind in five is sent twice, a pod in five comes again, and one in ten is refused by another plugin. The "
-            f"service is restarted {PARTS} times, and its snapshot has to have the same bytes. Reasons: nodes of calls of "
-            "filter whose answer was compared with a count of free GPUs from the snapshot alone. Faults: a pod bound "
-            "twice or elsewhere, an untrue reason, another snapshot, what the referee refuses. Milliseconds are wall "
+            "other, over a unix socket; the journal on disk. Four pods in ten are of gangs of 4, their pods out of "
+            "order; a bind in five is sent twice, a pod in five comes again, and one in ten is refused by another "
+            f"plugin. The service is restarted {PARTS} times, and its snapshot has to have the same bytes. Reasons: nodes of calls "
+            "of filter whose answer was compared with a count of free GPUs from the snapshot alone. Faults: a pod "
+            "bound twice or elsewhere, an untrue reason, another snapshot, what the referee refuses. Milliseconds are wall "
             "time at the client, which shares the machine with the service and with others.",
             "",
-            f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}, placeopt {__version__}.",
+            f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}, "
+            f"placeopt {__version__}.",
             "",
-            "| seed | pods | calls | bound | reasons | filter p50 ms | p99 | prioritize p50 ms | p99 | bind p50 ms | p99 "
-            "| CPU seconds | faults |",
+            "| seed | pods | calls | bound | reasons | filter p50 ms | p99 | prioritize p50 ms | p99 | bind p50 ms "
+            "| p99 | CPU seconds | faults |",
             "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
             *rows,
             "",

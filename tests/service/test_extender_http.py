@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +178,32 @@ def test_a_binding_of_unknown_outcome_keeps_its_room(host: Host) -> None:
     host.restart()
 
 
+def test_bindings_are_created_beside_the_writer(host: Host) -> None:
+    """Other calls are answered meanwhile; the same bind again creates no second Binding."""
+    asked, go = threading.Event(), threading.Event()
+
+    def binder(of: BindingArgs) -> None:
+        asked.set()
+        assert go.wait(300)
+        host.bindings(of)
+
+    host.binder = binder
+    host.restart()
+    one = pod("a", 8)
+    host.ask("filter", args(one, NODES))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(host.ask, "bind", binding(one, "n0"))
+        try:
+            assert asked.wait(300)
+            assert host.ask("filter", args(pod("b", 8), NODES))["NodeNames"] == ["n1", "n2", "n3"]
+            assert "is being created" in host.ask("bind", binding(one, "n0"))["Error"]
+        finally:
+            go.set()
+        assert first.result() == {"Error": ""}
+    assert host.ask("bind", binding(one, "n0")) == {"Error": ""}
+    assert host.bindings.node_of == {"uid-a": "n0"}
+
+
 def test_a_loaded_cluster_ends_all_reservations(host: Host) -> None:
     only_node(host.ask("filter", args(pod("g0", 8, ("g", 4)), NODES)))
     host.load(NODES)
@@ -201,8 +230,6 @@ def test_errors_have_the_form_of_the_protocol(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_written_changes_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sqlite3
-
     def full(_: object) -> None:
         raise sqlite3.OperationalError("disk full")
 
