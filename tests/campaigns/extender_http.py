@@ -109,10 +109,10 @@ def page(command: str, rows: list[str]) -> str:
             f"`python tests/campaigns/extender_http.py {command}`: the calls that kube-scheduler sends, one after the "
             "other, over a unix socket; the journal on disk. Four pods in ten are of gangs of 4, their pods out of "
             "order; a bind in five is sent twice, a pod in five comes again, and one in ten is refused by another "
-            f"plugin. The service is restarted {PARTS} times, and its snapshot has to have the same bytes. Reasons: nodes of calls "
-            "of filter whose answer was compared with a count of free GPUs from the snapshot alone. Faults: a pod "
-            "bound twice or elsewhere, an untrue reason, another snapshot, what the referee refuses. Milliseconds are wall "
-            "time at the client, which shares the machine with the service and with others.",
+            f"plugin. The service is restarted {PARTS} times, and its snapshot has to have the same bytes. Reasons: "
+            "nodes of calls of filter whose answer was compared with a count of free GPUs from the snapshot alone. "
+            "Faults: a pod bound twice or elsewhere, an untrue reason, another snapshot, what the referee refuses. "
+            "Milliseconds are wall time at the client, which shares the machine with the service and with others.",
             "",
             f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}, "
             f"placeopt {__version__}.",
