@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from pydantic import BaseModel
+
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.service.messages import (
@@ -22,6 +24,9 @@ from placeopt.service.messages import (
     Decide,
     Decided,
     EventList,
+    ExtenderAnswer,
+    ExtenderBody,
+    HostPriorities,
     Outcomes,
     Question,
     RoundList,
@@ -41,7 +46,7 @@ class Call(NamedTuple):
     """Parts in braces are arguments."""
     role: Role
     body: type[Record] | None
-    reply: type[Record]
+    reply: type[BaseModel]
     changes: bool
     """Whether it changes the cluster: then it takes an ``Idempotency-Key``, and is in the journal."""
     help: str
@@ -136,6 +141,46 @@ CALLS: dict[str, Call] = {
             ("after", "wait_s"),
         ),
         Call("whatif", "POST", "/v1/whatif/{verb}", "read", Question, Answer, False, "A question about capacity."),
+        Call(
+            "filter",
+            "POST",
+            "/k8s/filter",
+            "decide",
+            ExtenderBody,
+            ExtenderAnswer,
+            False,
+            "kube-scheduler: the nodes for a pod.",
+        ),
+        Call(
+            "prioritize",
+            "POST",
+            "/k8s/prioritize",
+            "decide",
+            ExtenderBody,
+            HostPriorities,
+            False,
+            "kube-scheduler: scores of nodes for a pod.",
+        ),
+        Call(
+            "preempt",
+            "POST",
+            "/k8s/preempt",
+            "decide",
+            ExtenderBody,
+            ExtenderAnswer,
+            False,
+            "kube-scheduler: where a pod fits once victims are gone.",
+        ),
+        Call(
+            "bind",
+            "POST",
+            "/k8s/bind",
+            "decide",
+            ExtenderBody,
+            ExtenderAnswer,
+            False,
+            "kube-scheduler: bind a pod; the same call again does nothing.",
+        ),
     )
 }
 """Name -> call."""

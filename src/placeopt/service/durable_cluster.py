@@ -8,14 +8,16 @@ that what callers were told and what a restart finds are the same. All methods a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
+
+from pydantic import BaseModel
 
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
-from placeopt.model.base import Record
 from placeopt.service.journal import Entry, Journal, Stored
 from placeopt.service.messages import ClusterState, ToldAction
 from placeopt.service.refused import Refused
@@ -31,11 +33,13 @@ class Change(NamedTuple):
 
     steps: Sequence[Step]
     words: str
-    reply: Record
+    reply: BaseModel
     actions: Sequence[ToldAction] = ()
     outcomes: Sequence[Settled] = ()
     loaded: bool = False
-    """Whether another cluster was loaded, so that a snapshot is due."""
+    """Whether another cluster was loaded, so that a snapshot is due, and no reservation of pods holds any more."""
+    reservations: Mapping[str, str | None] = MappingProxyType({})
+    """Job -> reservation of its pods, where it changed; None: there is none any more."""
 
 
 class DurableCluster:
@@ -113,6 +117,14 @@ class DurableCluster:
     def revision(self) -> int | None:
         """The present revision; None without a cluster."""
         return None if self._name is None else self._engine.revision
+
+    def expect(self, revision: int | None) -> None:
+        """Raise `Refused` with 409 if a revision is given that is not the present one."""
+        now = self.engine.revision
+        if revision not in (None, now):
+            raise Refused(
+                409, f"revision: {revision}, the cluster is at {now}", place="revision", more={"revision": now}
+            )
 
     def state(self) -> ClusterState:
         """Return the cluster in numbers; zeros without one."""
@@ -196,9 +208,14 @@ class DurableCluster:
 
     def _write(self, change: Change, key: str | None, stored: Stored) -> Entry | None:
         """Write a change; nothing if there was none and no reply is to be kept."""
-        if not (change.steps or change.outcomes or change.loaded or key is not None):
+        is_entry = bool(change.steps or change.outcomes or change.loaded or key is not None)
+        if not (is_entry or change.reservations):
             return None
         with self.journal.transaction():
+            old = dict.fromkeys(self.journal.reservations()) if change.loaded else {}
+            self.journal.set_reservations({**old, **change.reservations})
+            if not is_entry:
+                return None
             entry = self.journal.add(self.revision or 0, change.words, write_steps(change.steps))
             if key is not None:
                 self.journal.add_reply(key, entry.number, stored)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS actions (
     revision INTEGER, place INTEGER, number INTEGER NOT NULL, action TEXT NOT NULL,
     outcome TEXT NOT NULL DEFAULT 'open', detail TEXT, PRIMARY KEY (revision, place)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rounds (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, time_limit_s REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS reservations (job TEXT PRIMARY KEY, reservation TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS open_actions ON actions (outcome, revision, place);
 """
 
@@ -227,6 +228,19 @@ class Journal:
             tuple(outcomes),
         )
         return [ActionRow(*row) for row in rows]
+
+    def reservations(self) -> dict[str, str]:
+        """Return the reservations of pods, by job."""
+        return dict(self._database.execute("SELECT job, reservation FROM reservations").fetchall())
+
+    def set_reservations(self, reservations: Mapping[str, str | None]) -> None:
+        """Write reservations, by job; None: there is none any more."""
+        run = self._database.execute
+        for job, text in reservations.items():
+            if text is None:
+                run("DELETE FROM reservations WHERE job = ?", (job,))
+            else:
+                run("INSERT OR REPLACE INTO reservations VALUES (?, ?)", (job, text))
 
     def begin_round(self, name: str, revision: int, time_limit_s: float) -> None:
         """Write that a round began."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, RootModel
 
 from placeopt.actions.action import Action
 from placeopt.live_cluster.engine import Engine
@@ -20,6 +20,22 @@ MOST_STEPS = 10_000
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_ROUND_S)]
 ActionId = Annotated[str, Field(pattern=r"^\d{1,16}\.\d{1,9}$")]
 RoundState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
+
+
+class ExtenderBody(Record):
+    """A body of kube-scheduler's extender protocol, version 1; its fields are read by ``service.extender``."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ExtenderAnswer(RootModel[dict[str, Any]]):
+    """An answer of the protocol: a result of filter, preempt or bind."""
+
+
+class HostPriorities(RootModel[list[dict[str, Any]]]):
+    """The answer of prioritize: nodes with their scores."""
+
+
 OutcomeKind = Literal["done", "failed", "unknown"]
 OUTCOMES: tuple[Literal["open"] | OutcomeKind, ...] = ("open", "done", "failed", "unknown")
 

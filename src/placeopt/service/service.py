@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Self
+
+from pydantic import BaseModel
 
 from placeopt.errors import BadInput, InternalFault
 from placeopt.formats.documents import loads
@@ -21,6 +25,8 @@ from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.service.calls import CALLS
 from placeopt.service.durable_cluster import Change, DurableCluster
+from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
+from placeopt.service.extender_calls import VERBS, ExtenderCalls
 from placeopt.service.journal import Journal
 from placeopt.service.messages import (
     OUTCOMES,
@@ -44,30 +50,14 @@ from placeopt.service.news import MOST_KEPT, News
 from placeopt.service.outcomes import with_outcomes
 from placeopt.service.questions import Questions
 from placeopt.service.refused import Refused, malformed, refusal
+from placeopt.service.request import NO_TEXT, Request, Text, whole_number
 from placeopt.service.rounds import Rounds
 from placeopt.service.steps import Step, Update, commit_of
-from placeopt.service.told_actions import (
-    ordered,
-    read_row,
-    settled,
-    starts,
-)
+from placeopt.service.told_actions import ordered, read_row, settled, starts
 from placeopt.service.writer import Writer
 
 MOST_WAITING = 1024
 MOST_KEY = 200
-Text = Mapping[str, str]
-_NONE: Text = {}
-
-
-class _Request(NamedTuple):
-    """A call with its arguments."""
-
-    body: Any = None
-    path: Text = _NONE
-    query: Text = _NONE
-    key: str | None = None
-    digest: bytes = b""
 
 
 class Service:
@@ -83,6 +73,8 @@ class Service:
         (``put_cluster``), decisions are refused with 503.
     most_waiting
         Calls that may wait for the one that is at work; further ones are refused with 503.
+    binder, bind_within_s, clock
+        Of the calls of kube-scheduler, see ``ExtenderCalls``.
 
     Raises
     ------
@@ -91,7 +83,14 @@ class Service:
     """
 
     def __init__(
-        self, state: Path | None = None, *, host_driver: bool = False, most_waiting: int = MOST_WAITING
+        self,
+        state: Path | None = None,
+        *,
+        host_driver: bool = False,
+        most_waiting: int = MOST_WAITING,
+        binder: Binder | None = None,
+        bind_within_s: float = BIND_WITHIN_S,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         journal = Journal(state)
         try:
@@ -112,7 +111,7 @@ class Service:
         ]
         self._writer = Writer(most_waiting)
         self._rounds = Rounds(self._commit_round, self._round_over, interrupted)
-        self._handlers: dict[str, Callable[[_Request], bytes]] = {
+        self._handlers: dict[str, Callable[[Request], bytes]] = {
             "put_cluster": self._put_cluster,
             "state": lambda _: _json(self._numbers),
             "snapshot": lambda _: self._writer.do(self._cluster.snapshot),
@@ -129,6 +128,11 @@ class Service:
             "events": self._events,
             "whatif": self._whatif,
         }
+        change = partial(self._apply, Request())
+        self._kubernetes = ExtenderCalls(
+            self._cluster, self._writer, change, binder=binder, bind_within_s=bind_within_s, clock=clock
+        )
+        self._handlers |= {verb: partial(self._kubernetes.answer, verb) for verb in VERBS}
 
     def __enter__(self) -> Self:
         return self
@@ -140,6 +144,7 @@ class Service:
         """Stop rounds, do what waits, and close the journal."""
         self.stop_waiting()
         self._rounds.close()
+        self._kubernetes.close()
         self._writer.close()
         self._cluster.close()
 
@@ -163,7 +168,7 @@ class Service:
         return self._numbers
 
     def call(
-        self, name: str, body: bytes = b"", *, path: Text = _NONE, query: Text = _NONE, key: str | None = None
+        self, name: str, body: bytes = b"", *, path: Text = NO_TEXT, query: Text = NO_TEXT, key: str | None = None
     ) -> bytes:
         """
         Do a call of the table.
@@ -206,34 +211,35 @@ class Service:
             raise Refused(400, f"{name} takes no body")
         digest = b"" if key is None else hashlib.sha256(repr((name, dict(path))).encode() + body).digest()
         try:
-            reply: bytes = self._handlers[name](_Request(given, path, query, key, digest))
+            reply: bytes = self._handlers[name](Request(given, path, query, key, digest))
         except Exception as error:
             raise refusal(error) from error
         return reply
 
     # calls that change the cluster, in the writer's thread
 
-    def _put_cluster(self, request: _Request) -> bytes:
+    def _put_cluster(self, request: Request) -> bytes:
         def work() -> Change:
             host: Instance = request.body
             outcomes = settled(self._told(("open",)), host)
             self._cluster.load(host)
+            self._kubernetes.forget()
             words = f"cluster {host.name!r} loaded"
             return Change((), words, self._cluster.state(), outcomes=outcomes, loaded=True)
 
         return self._change(request, work)
 
-    def _changes(self, request: _Request) -> bytes:
+    def _changes(self, request: Request) -> bytes:
         def work() -> Change:
             asked: Changes = request.body
-            self._expect(asked.revision)
+            self._cluster.expect(asked.revision)
             waiting = [job for step in asked.steps for job in self._cluster.carry_out(step)]
             words = "; ".join(step.words() for step in asked.steps[:3]) + "; ..." * (len(asked.steps) > 3)
             return Change(asked.steps, words, self._changed(waiting))
 
         return self._change(request, work)
 
-    def _decide(self, request: _Request) -> bytes:
+    def _decide(self, request: Request) -> bytes:
         asked: Decide = request.body
         if asked.add_jobs and not asked.commit:
             raise Refused(400, "add_jobs: jobs come only with commit: true", place="add_jobs")
@@ -259,7 +265,7 @@ class Service:
 
         return self._change(request, work)
 
-    def _commit(self, request: _Request) -> bytes:
+    def _commit(self, request: Request) -> bytes:
         asked: CommitRequest = request.body
         if (asked.plan is None) == (asked.round is None):
             raise Refused(400, "expected either plan or round", place="plan")
@@ -272,18 +278,19 @@ class Service:
 
         return self._change(request, work)
 
-    def _outcome(self, request: _Request) -> bytes:
+    def _outcome(self, request: Request) -> bytes:
         def work() -> Change:
             change = with_outcomes(self._cluster, request.body)
             for result, counted in (("failed", "failed"), ("done", "started")):
                 self._count(counted, sum(outcome == result for _, outcome, _ in change.outcomes))
-            return change
+            started = {revision for (revision, _), outcome, _ in change.outcomes if outcome == "done"}
+            return change._replace(reservations=self._kubernetes.keep(started))
 
         return self._change(request, work)
 
     # calls that read
 
-    def _start_round(self, request: _Request) -> bytes:
+    def _start_round(self, request: Request) -> bytes:
         asked: StartRound = request.body
         name = secrets.token_hex(8)
         journal = self._cluster.journal
@@ -300,39 +307,43 @@ class Service:
             self._writer.do(lambda: journal.end_round(name))
             raise
 
-    def _actions(self, request: _Request) -> bytes:
+    def _actions(self, request: Request) -> bytes:
         wanted = request.query.get("outcome")
         if wanted not in (None, *OUTCOMES):
             raise Refused(400, f"outcome: {wanted!r}, expected one of {', '.join(OUTCOMES)}", place="outcome")
         told = self._writer.do(lambda: self._told(OUTCOMES if wanted is None else (wanted,)))
         return _json(ActionList(actions=told))
 
-    def _explain(self, request: _Request) -> bytes:
+    def _explain(self, request: Request) -> bytes:
         instance = self._writer.do(lambda: self._cluster.engine.snapshot)
         answer = self._questions.explain(request.path["job"], instance)
         return _json(Answer(revision=instance.revision, answer=answer))
 
-    def _whatif(self, request: _Request) -> bytes:
+    def _whatif(self, request: Request) -> bytes:
         asked: Question = request.body
         instance = self._writer.do(lambda: self._cluster.engine.snapshot)
         answer = self._questions.whatif(request.path["verb"], instance, asked)
         return _json(Answer(revision=instance.revision, answer=answer))
 
-    def _events(self, request: _Request) -> bytes:
-        after, wait_s = (_number(request.query, name) for name in ("after", "wait_s"))
+    def _events(self, request: Request) -> bytes:
+        after, wait_s = (whole_number(request.query, name) for name in ("after", "wait_s"))
         return _json(self._news.after(after, wait_s))
 
     # parts of calls
 
-    def _change(self, request: _Request, work: Callable[[], Change]) -> bytes:
-        def run() -> bytes:
-            reply, entry = self._cluster.change(work, request.key, request.digest)
-            self._numbers = self._cluster.state()
-            if entry is not None:
-                self._news.add(entry)
-            return reply
+    def _change(self, request: Request, work: Callable[[], Change]) -> bytes:
+        return self._writer.do(lambda: self._apply(request, work))
 
-        return self._writer.do(run)
+    def _apply(self, request: Request, work: Callable[[], Change]) -> bytes:
+        try:
+            reply, entry = self._cluster.change(work, request.key, request.digest)
+        except BaseException:
+            self._kubernetes.forget()  # the cluster may have been read back from the journal
+            raise
+        self._numbers = self._cluster.state()
+        if entry is not None:
+            self._news.add(entry)
+        return reply
 
     def _decided(self, engine: Engine, asked: Decide) -> tuple[Decided, Plan]:
         jobs = (*asked.jobs, *(job.id for job in asked.add_jobs))
@@ -351,14 +362,14 @@ class Service:
         return Change((step,) if done.committed else (), step.words(), reply, actions)
 
     def _commit_round(self, plan: Plan, asked: StartRound) -> CommitResult:
-        replies: list[Record] = []
+        replies: list[BaseModel] = []
 
         def work() -> Change:
             change = self._committed(plan, asked, rebase=True)
             replies.append(change.reply)
             return change
 
-        self._change(_Request(), work)
+        self._change(Request(), work)
         result = replies[0]
         if not isinstance(result, CommitResult):
             raise InternalFault(f"a commit gave {type(result).__name__}")
@@ -380,20 +391,6 @@ class Service:
         if self.on_jobs is not None and jobs:
             self.on_jobs(result, jobs)
 
-    def _expect(self, revision: int | None) -> None:
-        now = self._cluster.engine.revision
-        if revision not in (None, now):
-            raise Refused(
-                409, f"revision: {revision}, the cluster is at {now}", place="revision", more={"revision": now}
-            )
-
 
 def _json(record: Record) -> bytes:
     return record.model_dump_json(by_alias=True).encode()
-
-
-def _number(query: Text, name: str) -> int:
-    text = query.get(name, "0")
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise Refused(400, f"{name}: {text!r}, expected a whole number", place=name)
-    return int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,6 +26,12 @@ class Decision:
     bound: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     """UIDs of the pods that were sent to their nodes."""
+    binding: set[str] = field(default_factory=set)
+    """UIDs of pods whose Binding was begun, and of which it is not known whether it is there."""
+    ours: bool = False
+    """Whether the extender started the job; otherwise it runs by the word of others."""
+    revision: int | None = None
+    """The revision after its start, by the extender."""
 
     @property
     def job(self) -> str:
@@ -34,10 +41,31 @@ class Decision:
     @classmethod
     def of(cls, job: Job, assignments: Sequence[Assignment], expires_s: float | None) -> Decision:
         """Return the decision that assignments are; the pods that the job names have their ranks."""
-        nodes = {worker.rank: part.node for part in assignments for worker in part.workers}
+        nodes = nodes_of(assignments)
         named = () if job.origin is None else job.origin.workers
         pods = {pod.id: rank for rank, pod in enumerate(named) if pod.id is not None and rank in nodes}
         return cls(job, nodes, expires_s, pods)
+
+    def to_text(self) -> str:
+        """Return the decision as JSON, but for the record of the job."""
+        kept = {
+            "nodes": sorted(self.nodes.items()),
+            "expires_s": self.expires_s,
+            "pods": dict(sorted(self.pods.items())),
+            "bound": sorted(self.bound),
+            "asked": sorted(self.asked),
+            "binding": sorted(self.binding),
+            "revision": self.revision,
+        }
+        return json.dumps(kept, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, job: Job, text: str, latest_s: float) -> Decision:
+        """Return the decision that `to_text` wrote; it expires at ``latest_s`` at the latest, if it does."""
+        kept = json.loads(text)
+        expires_s = None if kept["expires_s"] is None else min(kept["expires_s"], latest_s)
+        sets = {key: set(kept[key]) for key in ("bound", "asked", "binding")}
+        return cls(job, dict(kept["nodes"]), expires_s, kept["pods"], ours=True, revision=kept["revision"], **sets)
 
     def node_of(self, uid: str, allowed: Container[str]) -> str | None:
         """Return the node of a pod; a pod that is not named takes a rank on an allowed node; None: all are taken."""
@@ -58,3 +86,8 @@ class Decision:
             did = "is bound to" if uid in self.bound else "was decided for"
             raise Refused(409, f"the pod {uid} {did} node {self.nodes[rank]!r}, not {node!r}")
         return uid in self.bound
+
+
+def nodes_of(assignments: Sequence[Assignment]) -> dict[int, str]:
+    """Return rank -> node."""
+    return {worker.rank: part.node for part in assignments for worker in part.workers}

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt.errors import BadInput, InternalFault, PlaceoptError, Unsupported
 from placeopt.formats.kubernetes.pods import Pod, job_id
 from placeopt.formats.kubernetes.snapshot import GPU
 from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.ranking import BARRIER_WORDS, Ranking
-from placeopt.model import Job
+from placeopt.service.extender.answers import BEST, filter_result, scores_of
 from placeopt.service.extender.arguments import BindingArgs, ExtenderArgs
 from placeopt.service.extender.decisions import Decision
 from placeopt.service.extender.pod_jobs import PodJobs
 from placeopt.service.extender.preemption import nodes_with_room, read_victims
+from placeopt.service.extender.reservations import Reservations
 from placeopt.service.refused import Refused
 
 BIND_WITHIN_S = 60.0
 """How long the room of a decision is held without a bind; kube-scheduler binds within seconds of its filter call."""
-BEST = 10
-"""``MaxExtenderPriority`` of the protocol."""
 Binder = Callable[[BindingArgs], None]
-"""Binds a pod at the API server; raises `PlaceoptError` with the reason if it is refused."""
+"""
+Binds a pod at the API server; a pod with this UID that is bound to this node is no error. Raises `PlaceoptError` with
+the reason if it is refused, so that the pod is not bound; after any other exception it may be bound or not.
+"""
 
 
-class Extender:
+class Extender(Reservations):
     """
     Answers the calls of an extender.
 
@@ -62,16 +63,10 @@ class Extender:
         bind_within_s: float = BIND_WITHIN_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._engine, self._resource, self._binder = engine, resource, binder
-        self._bind_within_s, self._clock = bind_within_s, clock
-        self._lock = threading.Lock()
-        self._revision = -1
-        self._pods: PodJobs | None = None
-        self._nodes: frozenset[str] = frozenset()
-        self._waiting: dict[str, Job] = {}
-        self._job_of: dict[str, str] = {}
-        """Name or UID of a pod, or name of a gang -> job."""
-        self._decisions: dict[str, Decision] = {}
+        super().__init__(engine, resource, bind_within_s, clock)
+        self._binder = binder
+        self._under_way: set[str] = set()
+        """UIDs of pods whose Binding is being created."""
         self._seen: dict[str, dict[str, dict[str, Any]]] = {}
         """Gang -> UID -> pod, of gangs that wait for more of their pods."""
 
@@ -89,11 +84,11 @@ class Extender:
                 pod = jobs.read(args.pod)
                 good, failed = self._filter(jobs, pod, args)
             except (BadInput, Unsupported) as error:
-                return _filtered(args, (), {}, {}, str(error))
+                return filter_result(args, (), {}, {}, str(error))
         closed = set(BARRIER_WORDS.values()) | {_UNKNOWN}
         lasting = {node: why for node, why in failed.items() if why in closed}
         passing = {node: why for node, why in failed.items() if why not in closed}
-        return _filtered(args, good, passing, lasting, "")
+        return filter_result(args, good, passing, lasting, "")
 
     def prioritize(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return a ``HostPriorityList``: 10 for the best node, 0 for nodes without room."""
@@ -108,7 +103,7 @@ class Extender:
                     node = decision.node_of(_uid(pod), scores)
                     scores.update({node: BEST} if node in scores else {})
                 elif pod.group is None:
-                    scores.update(_scores(self._ranking(self._single(jobs, pod, args.pod), args.nodes)))
+                    scores.update(scores_of(self._ranking(self._single(jobs, pod, args.pod), args.nodes)))
             except (BadInput, Unsupported):
                 pass  # no opinion; filter states why
         return [{"Host": node, "Score": score} for node, score in scores.items()]
@@ -144,6 +139,11 @@ class Extender:
             With 409 if the pod is bound, or was decided, for another node; with 422 if no call named the pod before.
         """
         args = BindingArgs.read(body)
+        answer = self.begin_bind(args)
+        return self.end_bind(args, *self.create_binding(args)) if answer is None else answer
+
+    def begin_bind(self, args: BindingArgs) -> dict[str, Any] | None:
+        """Take the room of a pod for good; return the answer, or None if the Binding is to be created now."""
         with self._lock:
             self._refresh()
             if self._binder is None:
@@ -151,76 +151,56 @@ class Extender:
             name = self._job_of.get(args.uid)
             if name is None:
                 raise Refused(422, f"no filter call named the pod {args.pod} ({args.uid})")
-            decision, is_new = self._held(name), False
+            decision = self._decisions.get(name)
             if decision is None:
                 if self._is_gang(name):
                     return {"Error": f"the gang of pod {args.pod} holds no room any more; filter decides anew"}
                 why = self._take(name, args)
                 if why is not None:
                     return {"Error": why}
-                decision, is_new = self._decisions[name], True
+                decision = self._decisions[name]
             if decision.confirm(args.uid, args.node):
                 return {"Error": ""}
-            try:
-                self._binder(args)
-            except PlaceoptError as error:
-                if is_new:
-                    self._give_back(decision)
-                return {"Error": str(error)}
-            decision.bound.add(args.uid)
+            if args.uid in self._under_way:
+                return {"Error": f"the Binding of pod {args.pod} is being created"}
+            self._under_way.add(args.uid)
+            decision.binding.add(args.uid)
             decision.expires_s = None
-            return {"Error": ""}
+            self._changed.jobs.add(name)
+            return None
 
-    def expire(self) -> tuple[str, ...]:
-        """Give back the room of decisions whose time has passed without a bind; returns their jobs."""
+    def create_binding(self, args: BindingArgs) -> tuple[bool, str]:
+        """Create the Binding; return whether it is known what came of it, and why it is not there. Any thread may."""
+        if self._binder is None:
+            raise InternalFault("a Binding was begun without a binder")
+        try:
+            self._binder(args)
+        except PlaceoptError as error:
+            return True, str(error)
+        except Exception as error:  # noqa: BLE001 - as a lost connection: the pod may be bound
+            return False, f"whether pod {args.pod} is bound is not known: {type(error).__name__}: {error}"
+        return True, ""
+
+    def end_bind(self, args: BindingArgs, known: bool, why: str) -> dict[str, Any]:
+        """Keep what came of a Binding, and return the answer; after a refusal the room may be given to others."""
         with self._lock:
             self._read_cluster()
-            return self._expire()
-
-    def _expire(self) -> tuple[str, ...]:
-        now = self._clock()
-        late = [d for d in self._decisions.values() if d.expires_s is not None and d.expires_s <= now]
-        for decision in late:
-            self._give_back(decision)
-        return tuple(decision.job for decision in late)
-
-    def _refresh(self) -> PodJobs:
-        """Give back what is late, and return what reads pods beside the present nodes."""
-        jobs = self._read_cluster()
-        self._expire()
-        return jobs
-
-    def _read_cluster(self) -> PodJobs:
-        """Read the cluster again if others changed it."""
-        if self._engine.revision != self._revision or self._pods is None:
-            now = self._engine.snapshot
-            if self._pods is None or self._pods.cluster is not now.cluster:
-                self._pods = PodJobs(now.cluster, self._resource)
-                self._nodes = frozenset(node.id for node in now.cluster.nodes)
-            running = {held.job: held for held in now.running}
-            self._waiting = {job.id: job for job in now.jobs if job.id not in running}
-            gone = [name for name in self._decisions if name not in running]
-            for name in gone:
-                del self._decisions[name]
-            asked = {uid: d.job for d in self._decisions.values() for uid in d.pods}
-            alive = {job.id for job in now.jobs}
-            self._job_of = {uid: name for uid, name in self._job_of.items() if name in alive} | asked
-            for job in now.jobs:
-                self._index(job)
-                if job.id in running and job.id not in self._decisions:  # by another call, or before a restart
-                    held = running[job.id]
-                    decision = Decision.of(job, held.assignments, None)
-                    self._decisions[job.id] = decision
-            self._revision = self._engine.revision
-        return self._pods
-
-    def _index(self, job: Job) -> None:
-        self._job_of[job.id] = job.id
-        for name in () if job.origin is None else job.origin.names:
-            self._job_of[name] = job.id
-
-    def _held(self, name: str) -> Decision | None:
-        return self._decisions.get(name)
+            self._under_way.discard(args.uid)
+            decision = self._decisions.get(self._job_of.get(args.uid, ""))
+            if decision is None or not known or args.uid not in decision.binding:
+                return {"Error": why}  # others stopped the job meanwhile, or it stays as it is
+            self._changed.jobs.add(decision.job)
+            decision.binding.discard(args.uid)
+            if not why:
+                decision.bound.add(args.uid)
+                if len(decision.bound) == len(decision.nodes):
+                    self._changed.settle(decision.revision, "done", "all pods are bound")
+            elif decision.ours and not decision.bound and not decision.binding:
+                if len(decision.nodes) > 1:
+                    decision.expires_s = self._clock() + self._bind_within_s
+                else:
+                    self._give_back(decision)
+            return {"Error": why}
 
     def _is_gang(self, name: str) -> bool:
         return self._waiting[name].options[0].workers > 1 if name in self._waiting else False
@@ -231,7 +211,7 @@ class Extender:
 
     def _decision(self, pod: Pod) -> Decision | None:
         name = self._job_name(pod)
-        return None if name is None else self._held(name)
+        return None if name is None else self._decisions.get(name)
 
     def _filter(self, jobs: PodJobs, pod: Pod, args: ExtenderArgs) -> tuple[Sequence[str], dict[str, str]]:
         """Return the nodes for a pod, and the reason of every other node that was sent."""
@@ -250,8 +230,11 @@ class Extender:
         if decision is None:
             return (), failed
         uid = _uid(pod)
+        news = uid not in decision.pods or uid not in decision.asked
         node = decision.node_of(uid, known)
         self._job_of[uid] = decision.job
+        if news and node is not None:
+            self._changed.jobs.add(decision.job)
         if node is None:
             why_not = f"all workers of {decision.job!r} that were placed are other pods"
         else:
@@ -286,9 +269,7 @@ class Extender:
         job = self._waiting[name]
         plan = self._engine.place([name], nodes=known, explain=False) if known else None
         if plan is not None and plan.placements:
-            self._engine.commit(plan)
-            decision = Decision.of(job, plan.placements[0].assignments, self._clock() + self._bind_within_s)
-            self._started(decision)
+            decision = self._start(job, plan, self._clock() + self._bind_within_s)
             return decision, {}
         ranking = self._ranking(name, known)
         workers = job.options[0].workers_min or job.options[0].workers
@@ -312,12 +293,6 @@ class Extender:
         self._job_of[job_id(group.id)] = job.id
         return job.id
 
-    def _add(self, job: Job) -> None:
-        self._engine.update(add_jobs=[job])
-        self._waiting[job.id] = job
-        self._index(job)
-        self._revision = self._engine.revision
-
     def _take(self, name: str, args: BindingArgs) -> str | None:
         """Take the room of a pod alone on a node; return why there is none."""
         if args.node not in self._nodes:
@@ -326,22 +301,8 @@ class Extender:
         plan = self._engine.place([name], nodes=[args.node], explain=False)
         if not plan.placements:
             return self._ranking(name, [args.node]).refused.get(args.node, "a rule beyond the node keeps the pod off")
-        self._engine.commit(plan)
-        decision = Decision.of(job, plan.placements[0].assignments, None)
-        decision.pods.setdefault(args.uid, 0)
-        self._started(decision)
+        self._start(job, plan, None).pods.setdefault(args.uid, 0)
         return None
-
-    def _started(self, decision: Decision) -> None:
-        self._decisions[decision.job] = decision
-        del self._waiting[decision.job]
-        self._revision = self._engine.revision
-
-    def _give_back(self, decision: Decision) -> None:
-        self._engine.undo(decision.job)
-        del self._decisions[decision.job]
-        self._waiting[decision.job] = decision.record
-        self._revision = self._engine.revision
 
     def _ranking(self, name: str, nodes: Iterable[str]) -> Ranking:
         return self._engine.rank(name, [node for node in nodes if node in self._nodes])
@@ -352,32 +313,3 @@ _UNKNOWN = "placeopt has no such node"
 
 def _uid(pod: Pod) -> str:
     return pod.uid or pod.id
-
-
-def _scores(ranking: Ranking) -> dict[str, int]:
-    """Return node -> 1 to 10: how good it is among the different scores of the ranking."""
-    option = {name: i for i, name in enumerate(dict.fromkeys(ranked.option for ranked in ranking.nodes))}
-    levels = {(option[ranked.option], ranked.score) for ranked in ranking.nodes}
-    ordered = sorted(levels, key=lambda level: (level[0], level[1] is None, level[1] or 0))
-    step = {level: i for i, level in enumerate(ordered)}
-    return {
-        ranked.node: BEST - (BEST - 1) * step[option[ranked.option], ranked.score] // max(1, len(step) - 1)
-        for ranked in ranking.nodes
-    }
-
-
-def _filtered(
-    args: ExtenderArgs, good: Sequence[str], passing: dict[str, str], lasting: dict[str, str], error: str
-) -> dict[str, Any]:
-    """Return the result in the form of the arguments: node objects, or names."""
-    nodes, chosen = None, set(good)
-    if args.objects is not None:
-        items = args.objects.get("items") or []
-        nodes = {**args.objects, "items": [item for item in items if item["metadata"]["name"] in chosen]}
-    return {
-        "Nodes": nodes,
-        "NodeNames": list(good) if args.objects is None else None,
-        "FailedNodes": passing,
-        "FailedAndUnresolvableNodes": lasting,
-        "Error": error,
-    }
