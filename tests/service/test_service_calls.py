@@ -259,6 +259,16 @@ def test_a_late_failure_leaves_a_new_start_alone(service):
     assert held.assignments[0].node == second["placements"][0]["assignments"][0]["node"] != node
 
 
+def test_a_late_failure_leaves_a_new_start_at_the_same_place_alone(service):
+    first = ask(service, "decide", {"jobs": WAITING[:1]})
+    ask(service, "changes", {"steps": [{"do": "undo", "job": WAITING[0]}]})
+    second = ask(service, "decide", {"jobs": WAITING[:1]})
+    assert second["placements"] == first["placements"]
+    failed = {"outcomes": [{"action": first["actions"][0]["id"], "result": "failed"}]}
+    assert ask(service, "outcome", failed)["waiting"] == []
+    assert WAITING[0] in {held.job for held in loads(Instance, service.call("snapshot")).running}
+
+
 def test_a_stop_that_failed_puts_the_job_back(service):
     status = over(service, ask(service, "start_round", {"time_limit_s": 2, "commit": True})["id"])
     stop = next(one for one in status["commit"]["actions"] if one["action"]["do"] == "preempt")

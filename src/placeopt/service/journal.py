@@ -32,11 +32,12 @@ CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, instance BLOB 
 CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY, number INTEGER NOT NULL, request BLOB NOT NULL, reply BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS actions (
-    revision INTEGER, place INTEGER, number INTEGER NOT NULL, action TEXT NOT NULL,
+    revision INTEGER, place INTEGER, number INTEGER NOT NULL, job TEXT NOT NULL, action TEXT NOT NULL,
     outcome TEXT NOT NULL DEFAULT 'open', detail TEXT, PRIMARY KEY (revision, place)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rounds (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, time_limit_s REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS reservations (job TEXT PRIMARY KEY, reservation TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS open_actions ON actions (outcome, revision, place);
+CREATE INDEX IF NOT EXISTS actions_of_jobs ON actions (job, revision, place);
 """
 
 
@@ -61,6 +62,7 @@ class ActionRow(NamedTuple):
 
     revision: int
     place: int
+    job: str
     action: str
     outcome: str = "open"
     detail: str | None = None
@@ -193,8 +195,8 @@ class Journal:
     def add_actions(self, number: int, rows: Iterable[ActionRow]) -> None:
         """Write actions that are told with change ``number``."""
         self._database.executemany(
-            "INSERT INTO actions (revision, place, number, action) VALUES (?, ?, ?, ?)",
-            [(row.revision, row.place, number, row.action) for row in rows],
+            "INSERT INTO actions (revision, place, number, job, action) VALUES (?, ?, ?, ?, ?)",
+            [(row.revision, row.place, number, row.job, row.action) for row in rows],
         )
 
     def set_outcomes(self, outcomes: Iterable[tuple[tuple[int, int], str, str | None]]) -> None:
@@ -207,14 +209,22 @@ class Journal:
     def action(self, name: tuple[int, int]) -> ActionRow | None:
         """Return an action by revision and place."""
         found = self._database.execute(
-            "SELECT revision, place, action, outcome, detail FROM actions WHERE revision = ? AND place = ?", name
+            "SELECT revision, place, job, action, outcome, detail FROM actions WHERE revision = ? AND place = ?", name
         ).fetchone()
         return None if found is None else ActionRow(*found)
+
+    def is_last(self, row: ActionRow) -> bool:
+        """Return whether no later action of the same job was told."""
+        later = self._database.execute(
+            "SELECT 1 FROM actions WHERE job = ? AND (revision, place) > (?, ?) LIMIT 1",
+            (row.job, row.revision, row.place),
+        )
+        return later.fetchone() is None
 
     def actions_of(self, revision: int) -> list[ActionRow]:
         """Return the actions of a commit, by the revision after it."""
         rows = self._database.execute(
-            "SELECT revision, place, action, outcome, detail FROM actions WHERE revision = ? ORDER BY place",
+            "SELECT revision, place, job, action, outcome, detail FROM actions WHERE revision = ? ORDER BY place",
             (revision,),
         )
         return [ActionRow(*row) for row in rows]
@@ -223,7 +233,7 @@ class Journal:
         """Return the actions with one of these outcomes."""
         marks = ", ".join("?" * len(outcomes))
         rows = self._database.execute(
-            "SELECT revision, place, action, outcome, detail FROM actions "  # noqa: S608 - marks only
+            "SELECT revision, place, job, action, outcome, detail FROM actions "  # noqa: S608 - marks only
             f"WHERE outcome IN ({marks}) ORDER BY revision, place",
             tuple(outcomes),
         )

@@ -6,7 +6,14 @@ from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.messages import Changed, Outcomes
 from placeopt.service.refused import Refused
 from placeopt.service.steps import Step, Undo
-from placeopt.service.told_actions import Settled, action_name, after_failure, dependents, read_row
+from placeopt.service.told_actions import (
+    Settled,
+    action_name,
+    action_row,
+    after_failure,
+    dependents,
+    read_row,
+)
 
 
 def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:
@@ -39,7 +46,7 @@ def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:
         for other in lacking:
             known.setdefault(action_name(other.id), (action_name(other.id), "failed", f"needs {told.id}"))
         for one in (*lacking, told):
-            for step in after_failure(engine, one):
+            for step in after_failure(engine, one, last=journal.is_last(action_row(one))):
                 cluster.carry_out(step)
                 steps.append(step)
     words = " and ".join(step.words() for step in steps) or f"outcomes of {len(known)} actions"

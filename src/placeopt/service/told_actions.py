@@ -46,9 +46,11 @@ def ordered(engine: Engine, before: Instance, step: Commit, policy: Policy) -> t
     return tuple(one.model_copy(update={"before": ran.get(one.action.job)}) for one in told)
 
 
-def after_failure(engine: Engine, told: ToldAction) -> tuple[Step, ...]:
+def after_failure(engine: Engine, told: ToldAction, *, last: bool) -> tuple[Step, ...]:
     """
     Return the steps that follow from an action that failed, if the job is still where the action left it.
+
+    ``last``: whether the job had no later action, which a late word on this one leaves alone.
 
     A start that failed: the job waits again. A move, shrink or stop that failed: the job is taken to run where it ran,
     since what may run keeps what it may hold; if it does not, the caller says so by ``release`` or ``undo``.
@@ -60,7 +62,7 @@ def after_failure(engine: Engine, told: ToldAction) -> tuple[Step, ...]:
     """
     action = told.action
     job, running = engine.job(action.job)
-    if _parts(running) != sorted((part.rank, part.node, part.gpus) for part in action.parts):
+    if not last or _parts(running) != sorted((part.rank, part.node, part.gpus) for part in action.parts):
         if action.do == "start":
             return ()  # it waits, or a later action started it elsewhere
         raise Refused(422, f"action {told.id!r}: job {job.id!r} was placed anew since; say where it runs by changes")
@@ -121,7 +123,9 @@ def action_name(text: str) -> Name:
 def action_row(told: ToldAction) -> ActionRow:
     """Return the row of an action in the journal."""
     stated = told.model_copy(update={"outcome": "open", "detail": None})
-    return ActionRow(*action_name(told.id), stated.model_dump_json(exclude_defaults=True, by_alias=True))
+    return ActionRow(
+        *action_name(told.id), told.action.job, stated.model_dump_json(exclude_defaults=True, by_alias=True)
+    )
 
 
 def read_row(row: ActionRow) -> ToldAction:
