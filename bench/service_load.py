@@ -233,7 +233,9 @@ def memory(options: argparse.Namespace, seed: int, instance: Instance) -> Rows:
             part = max(done / options.revisions, spent / options.cpu)
             while mark < POINTS and part >= (mark + 1) / POINTS:
                 mark += 1
-                points.append({"revisions": done, "mib": resident_mib(pid), "cpu_s": spent, "running": state["running"]})
+                points.append(
+                    {"revisions": done, "mib": resident_mib(pid), "cpu_s": spent, "running": state["running"]}
+                )
     return points
 
 
