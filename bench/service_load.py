@@ -1,12 +1,12 @@
 """
 The service under load: ``python bench/service_load.py [--nodes N] [--calls N] [--seeds N,...] [--revisions N]``.
 
-A cluster of N nodes of 8 GPUs in use (``resident.busy_cluster``). A client adds a job and has it placed (``decide`` with
-``add_jobs``), says that its start was done (``outcome``), and tells that another job ended (``changes``), over and over,
-each call after the reply to the one before. The same calls are made through ``--stdio``, over HTTP on a unix socket and
-on TCP, by ``Service.call`` in one process, and by the methods of an ``Engine`` without any service. Then 50 clients call
-at once over HTTP, and the memory of a service is watched while its revisions go up. Times are those of the wall clock, of
-the client, with its own JSON; the state folder is on a disk, and every call waits until its change is there.
+A cluster of N nodes of 8 GPUs in use (``resident.busy_cluster``). A client adds a job and has it placed (``decide``
+with ``add_jobs``), says that its start was done (``outcome``), and tells that another job ended (``changes``), over
+and over, each call after the reply to the one before. The same calls are made through ``--stdio``, over HTTP on a unix
+socket and on TCP, by ``Service.call`` in one process, and by the methods of an ``Engine`` without any service. Then 50
+clients call at once over HTTP, and the memory of a service is watched while its revisions go up. Times are those of
+the wall clock, of the client, with its own JSON; the state folder is on a disk, and every call waits until its change is there.
 
 ``--parts`` measures some parts only; their results are kept in ``--rows`` until ``--report`` writes the page.
 """
@@ -324,11 +324,11 @@ def page(options: argparse.Namespace, rows: Rows) -> str:
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     lines = [
         "# The service under load\n",
-        f"`python bench/service_load.py`, {usable_cores()} cores ({platform.machine()}), Python "
+        f"`python bench/service_load.py --calls {options.calls}`, {usable_cores()} cores ({platform.machine()}), Python "
         f"{platform.python_version()}, {known}.\n",
-        f"{options.nodes:,} nodes of 8 GPUs in use. `decide` adds one job and places it; `changes` ends one; `outcome` says "
-        f"that a start was done. Milliseconds of the wall clock, seen by a client in Python on the same {usable_cores()} "
-        "cores; every change is synchronised to the disk before the reply "
+        f"{options.nodes:,} nodes of 8 GPUs in use. `decide` adds one job and places it; `changes` ends one; `outcome` "
+        "says that a start was done. Milliseconds of the wall clock, seen by a client in Python on the same "
+        f"{usable_cores()} cores; every change is synchronised to the disk before the reply "
         f"({statistics.median(row['fsync_ms'] for row in rows):.2f} ms for 4 KiB, median).\n",
         "| through | goal, p50 and p99 | call | seed | p50 | p99 | calls/s |",
         "|---|---:|---|---:|---:|---:|---:|",
@@ -339,6 +339,9 @@ def page(options: argparse.Namespace, rows: Rows) -> str:
                 for name, (p50, p99, rate) in row["calls"].items():
                     goal = GOALS.get(part, "") if name == "all" else ""
                     lines.append(f"| {title} | {goal} | {name} | {row['seed']} | {p50:.2f} | {p99:.2f} | {rate:,.0f} |")
+    lines.append("\n`Engine` alone has no JSON, no journal and no `outcome`, so its `all` is another mix.\n")
+    if not any(row["part"] == "memory" for row in rows):
+        return "\n".join([*lines, "Memory over revisions is not measured yet."]) + "\n"
     lines += [
         "\n## Memory over revisions\n",
         "Resident memory of `placeopt serve --stdio` while the same calls raise the revision.\n",
