@@ -6,7 +6,8 @@ with ``add_jobs``), says that its start was done (``outcome``), and tells that a
 and over, each call after the reply to the one before. The same calls are made through ``--stdio``, over HTTP on a unix
 socket and on TCP, by ``Service.call`` in one process, and by the methods of an ``Engine`` without any service. Then 50
 clients call at once over HTTP, and the memory of a service is watched while its revisions go up. Times are those of
-the wall clock, of the client, with its own JSON; the state folder is on a disk, and every call waits until its change is there.
+the wall clock, of the client, with its own JSON; the state folder is on a disk, and every call waits until its change
+is there.
 
 ``--parts`` measures some parts only; their results are kept in ``--rows`` until ``--report`` writes the page.
 """
@@ -324,8 +325,8 @@ def page(options: argparse.Namespace, rows: Rows) -> str:
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     lines = [
         "# The service under load\n",
-        f"`python bench/service_load.py --calls {options.calls}`, {usable_cores()} cores ({platform.machine()}), Python "
-        f"{platform.python_version()}, {known}.\n",
+        f"`python bench/service_load.py --calls {options.calls}`, {usable_cores()} cores ({platform.machine()}), "
+        f"Python {platform.python_version()}, {known}.\n",
         f"{options.nodes:,} nodes of 8 GPUs in use. `decide` adds one job and places it; `changes` ends one; `outcome` "
         "says that a start was done. Milliseconds of the wall clock, seen by a client in Python on the same "
         f"{usable_cores()} cores; every change is synchronised to the disk before the reply "
