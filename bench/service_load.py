@@ -1,0 +1,362 @@
+"""
+The service under load: ``python bench/service_load.py [--nodes N] [--calls N] [--seeds N,...] [--revisions N]``.
+
+A cluster of N nodes of 8 GPUs in use (``resident.busy_cluster``). A client adds a job and has it placed (``decide``
+with ``add_jobs``), says that its start was done (``outcome``), and tells that another job ended (``changes``), over
+and over, each call after the reply to the one before. The same calls are made through ``--stdio``, over HTTP on a unix
+socket and on TCP, by ``Service.call`` in one process, and by the methods of an ``Engine`` without any service. Then 50
+clients call at once over HTTP, and the memory of a service is watched while its revisions go up. Times are those of
+the wall clock, of the client, with its own JSON; the state folder is on a disk, and every call waits until its change
+is there.
+
+``--parts`` measures some parts only; their results are kept in ``--rows`` until ``--report`` writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from placeopt import Engine, Instance
+from placeopt.environment import usable_cores, versions
+from placeopt.formats.documents import dumps
+from placeopt.model import Job
+from placeopt.service.service import Service
+from resident import busy_cluster, job_of
+from service_clients import Client, HttpClient, StdioClient
+
+SIZES = (1000, 1000, 2000, 4000, 8000, 250)
+"""GPU-milli of a job that comes."""
+CLIENTS = 50
+POINTS = 10
+PARTS = ("engine", "in-process", "stdio", "unix", "tcp", "clients", "memory")
+Rows = list[dict[str, Any]]
+
+
+class Traffic:
+    """
+    The calls of one client, without end: name and body; the reply to each has to be told before the next is drawn.
+
+    Parameters
+    ----------
+    running
+        Ids of the running jobs that are this client's to end.
+    name
+        Begins the ids of its jobs.
+    """
+
+    def __init__(self, running: list[str], name: str, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._running, self._name, self._count = running, name, 0
+        self.placed = 0
+
+    def job(self) -> Job:
+        """Draw a job."""
+        self._count += 1
+        milli = self._random.choice(SIZES)
+        return job_of(f"{self._name}-{self._count:06d}", milli, milli * 8, self._random.randrange(4))
+
+    def ends(self) -> str:
+        """Draw a running job that ends."""
+        place = self._random.randrange(len(self._running))
+        self._running[place], self._running[-1] = self._running[-1], self._running[place]
+        return self._running.pop()
+
+    def started(self, job: str) -> None:
+        """Take a job that was placed as running."""
+        self._running.append(job)
+        self.placed += 1
+
+    def calls(self, call: Callable[[str, Any], Any]) -> Iterator[tuple[str, float]]:
+        """Make calls, and yield the name of each with its seconds."""
+        while True:
+            job = self.job().model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            reply, seconds = timed(call, "decide", {"add_jobs": [job], "explain": False})
+            yield "decide", seconds
+            for action in reply.get("actions", ()):
+                self.started(job["id"])
+                told = {"outcomes": [{"action": action["id"], "result": "done"}]}
+                yield "outcome", timed(call, "outcome", told)[1]
+            if self._running:
+                steps: list[dict[str, Any]] = [{"do": "release", "job": self.ends()}]
+                if not reply.get("actions"):  # it does not wait for room: the cluster keeps its size
+                    steps.append({"do": "update", "remove_jobs": [job["id"]]})
+                yield "changes", timed(call, "changes", {"steps": steps})[1]
+
+    def engine_calls(self, engine: Engine) -> Iterator[tuple[str, float]]:
+        """Do the same by the methods of an engine."""
+        while True:
+            job = self.job()
+            placed, seconds = timed(decide, engine, job)
+            yield "decide", seconds
+            if placed:
+                self.started(job.id)
+            yield "changes", timed(ends, engine, self.ends(), None if placed else job.id)[1]
+
+
+def decide(engine: Engine, job: Job) -> bool:
+    """Add a job and place it; return whether it has a place."""
+    engine.update(add_jobs=[job])
+    plan = engine.place([job.id], explain=False)
+    return bool(engine.commit(plan).committed)
+
+
+def ends(engine: Engine, job: str, gone: str | None) -> None:
+    """End a job, and remove one that waits."""
+    engine.release(job)
+    if gone is not None:
+        engine.update(remove_jobs=[gone])
+
+
+def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return what a function returns, and its seconds."""
+    started = time.perf_counter()
+    done = work(*arguments)
+    return done, time.perf_counter() - started
+
+
+def measured(calls: Iterator[tuple[str, float]], count: int) -> dict[str, list[float]]:
+    """Return the seconds of calls by name, after a tenth of them that count for nothing."""
+    found: dict[str, list[float]] = {}
+    for number in range(count + count // 10):
+        name, seconds = next(calls)
+        if number >= count // 10:
+            found.setdefault(name, []).append(seconds)
+    return found
+
+
+@contextmanager
+def served(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the service as the command does, with its journal in a new folder."""
+    state = tempfile.mkdtemp(prefix="service-load-", dir=folder)
+    command = [sys.executable, "-m", "placeopt.cli", "serve", "--state", state, *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        process.terminate()
+        process.wait(60)
+        shutil.rmtree(state)
+
+
+@contextmanager
+def connected(part: str, folder: Path, instance: bytes) -> Iterator[tuple[Client, Callable[[], Client], int]]:
+    """Start a service with a cluster; yield a client, what makes further ones, and the process id."""
+    if part == "stdio":
+        with served(folder, "--stdio") as process:
+            client: Client = StdioClient(process)
+            client.send("put_cluster", instance)
+            yield client, lambda: client, process.pid
+        return
+    with tempfile.TemporaryDirectory() as place:
+        listen = "127.0.0.1:0" if part == "tcp" else f"unix:{place}/s"
+        with served(folder, "--listen", listen) as process:
+            assert process.stderr is not None
+            address = process.stderr.readline().decode().split()[-1]
+            client = HttpClient(address)
+            client.send("put_cluster", instance)
+            yield client, partial(HttpClient, address), process.pid
+
+
+def one_client(part: str, options: argparse.Namespace, seed: int, instance: Instance) -> dict[str, list[float]]:
+    """Return the seconds of calls through one connection, or without any."""
+    traffic = Traffic([held.job for held in instance.running], "new", seed)
+    if part == "engine":
+        with Engine() as engine:
+            engine.load(instance)
+            return measured(traffic.engine_calls(engine), options.calls)
+    if part == "in-process":
+        state = Path(tempfile.mkdtemp(prefix="service-load-", dir=options.folder))
+        with Service(state) as service:
+            service.call("put_cluster", dumps(instance))
+
+            def call(name: str, body: Any) -> Any:
+                return json.loads(service.call(name, json.dumps(body).encode()))
+
+            found = measured(traffic.calls(call), options.calls)
+        shutil.rmtree(state)
+        return found
+    with connected(part, options.folder, dumps(instance)) as (client, _, _):
+        return measured(traffic.calls(client.call), options.calls)
+
+
+def many_clients(options: argparse.Namespace, seed: int, instance: Instance) -> dict[str, list[float]]:
+    """Return the seconds of calls of many clients at once over HTTP, and those of all together."""
+    with connected("unix", options.folder, dumps(instance)) as (_, make, _):
+        shares = [[held.job for held in instance.running[k::CLIENTS]] for k in range(CLIENTS)]
+        traffics = [Traffic(share, f"c{k:02d}", seed + k) for k, share in enumerate(shares)]
+        count = options.calls // CLIENTS
+
+        def client(traffic: Traffic) -> dict[str, list[float]]:
+            return measured(traffic.calls(make().call), count)
+
+        started = time.perf_counter()
+        with ThreadPoolExecutor(CLIENTS) as threads:
+            results = list(threads.map(client, traffics))
+        found = {"all": [time.perf_counter() - started, (count + count // 10) * CLIENTS]}
+        for result in results:
+            for name, seconds in result.items():
+                found.setdefault(name, []).extend(seconds)
+        return found
+
+
+def memory(options: argparse.Namespace, seed: int, instance: Instance) -> Rows:
+    """Return revisions and MiB at points on the way to as many revisions, or as fit into the CPU seconds allowed."""
+    points: Rows = []
+    traffic = Traffic([held.job for held in instance.running], "new", seed)
+    with connected("stdio", options.folder, dumps(instance)) as (client, _, pid):
+        calls = traffic.calls(client.call)
+        first = client.call("state", None)["revision"]
+        began, state = cpu_s(pid), {"revision": first}
+        mark = 0
+        while mark < POINTS:
+            for _ in range(100):
+                next(calls)
+            state = client.call("state", None)
+            done, spent = state["revision"] - first, cpu_s(pid) - began
+            part = max(done / options.revisions, spent / options.cpu)
+            while mark < POINTS and part >= (mark + 1) / POINTS:
+                mark += 1
+                points.append(
+                    {"revisions": done, "mib": resident_mib(pid), "cpu_s": spent, "running": state["running"]}
+                )
+    return points
+
+
+def resident_mib(pid: int) -> float:
+    """Return the resident memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def cpu_s(pid: int) -> float:
+    """Return the seconds of CPU of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def fsync_ms(folder: Path, count: int = 200) -> float:
+    """Return the median milliseconds of writing and synchronising 4 KiB there."""
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        times = []
+        for _ in range(count):
+            started = time.perf_counter()
+            file.write(b"x" * 4096)
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - started)
+    return 1000 * statistics.median(times)
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("nodes", 5000), ("calls", 3000), ("revisions", 100_000), ("cpu", 240)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--seeds", default="1,2")
+    parser.add_argument("--parts", default=",".join(PARTS), help="those to measure")
+    parser.add_argument("--folder", type=Path, default=Path("/var/tmp"), help="where the journals are, on a disk")  # noqa: S108
+    parser.add_argument("--rows", type=Path, help="JSON lines of results; further ones are added")
+    parser.add_argument("--report", type=Path, help="write the page from all rows")
+    options = parser.parse_args()
+    rows: Rows = [json.loads(line) for line in options.rows.open()] if options.rows and options.rows.exists() else []
+    fresh: Rows = []
+    for seed in map(int, filter(None, options.seeds.split(","))):
+        parts = [part for part in options.parts.split(",") if part]
+        instance = busy_cluster(options.nodes, seed, varied=False) if parts else None
+        for part in parts:
+            assert instance is not None
+            row: dict[str, Any] = {"part": part, "seed": seed, "fsync_ms": fsync_ms(options.folder)}
+            if part == "memory":
+                row["points"] = memory(options, seed, instance)
+            else:
+                run = partial(many_clients, options) if part == "clients" else partial(one_client, part, options)
+                row["calls"] = figures(run(seed, instance))
+            fresh.append(row)
+            print(json.dumps(row), flush=True)
+    if options.rows:
+        with options.rows.open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in fresh)
+    if options.report:
+        options.report.write_text(page(options, rows + fresh))
+
+
+def figures(found: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Return p50 and p99 in milliseconds and calls a second, by name of call, and of all together."""
+    whole = found.pop("all", None)
+    found["all"] = [seconds for times in found.values() for seconds in times]
+    rows = {}
+    for name, times in found.items():
+        cuts = statistics.quantiles(times, n=100, method="inclusive")
+        rows[name] = [1000 * cuts[49], 1000 * cuts[98], len(times) / sum(times)]
+    if whole is not None:
+        rows["all"][2] = whole[1] / whole[0]
+    return rows
+
+
+TITLES = {
+    "engine": "`Engine` alone",
+    "in-process": "`Service.call` in one process",
+    "stdio": "`--stdio`",
+    "unix": "HTTP, unix socket",
+    "tcp": "HTTP, TCP on loopback",
+    "clients": f"HTTP, unix socket, {CLIENTS} clients at once",
+}
+GOALS = {"stdio": "2 and 10", "unix": "4 and 20", "tcp": "4 and 20"}
+
+
+def page(options: argparse.Namespace, rows: Rows) -> str:
+    """Return the page of results."""
+    known = ", ".join(f"{name} {version}" for name, version in versions().items())
+    lines = [
+        "# The service under load\n",
+        f"`python bench/service_load.py --calls {options.calls}`, {usable_cores()} cores ({platform.machine()}), "
+        f"Python {platform.python_version()}, {known}.\n",
+        f"{options.nodes:,} nodes of 8 GPUs in use. `decide` adds one job and places it; `changes` ends one; `outcome` "
+        "says that a start was done. Milliseconds of the wall clock, seen by a client in Python on the same "
+        f"{usable_cores()} cores; every change is synchronised to the disk before the reply "
+        f"({statistics.median(row['fsync_ms'] for row in rows):.2f} ms for 4 KiB, median).\n",
+        "| through | goal, p50 and p99 | call | seed | p50 | p99 | calls/s |",
+        "|---|---:|---|---:|---:|---:|---:|",
+    ]
+    for part, title in TITLES.items():
+        for row in rows:
+            if row["part"] == part:
+                for name, (p50, p99, rate) in row["calls"].items():
+                    goal = GOALS.get(part, "") if name == "all" else ""
+                    lines.append(f"| {title} | {goal} | {name} | {row['seed']} | {p50:.2f} | {p99:.2f} | {rate:,.0f} |")
+    lines.append("\n`Engine` alone has no JSON, no journal and no `outcome`, so its `all` is another mix.\n")
+    if not any(row["part"] == "memory" for row in rows):
+        return "\n".join([*lines, "Memory over revisions is not measured yet."]) + "\n"
+    lines += [
+        "\n## Memory over revisions\n",
+        "Resident memory of `placeopt serve --stdio` while the same calls raise the revision.\n",
+        "| seed | revisions | MiB | CPU s of the service | running jobs |",
+        "|---:|---:|---:|---:|---:|",
+        *(
+            f"| {row['seed']} | {at['revisions']:,} | {at['mib']:.0f} | {at['cpu_s']:.0f} | {at['running']:,} |"
+            for row in rows
+            if row["part"] == "memory"
+            for at in row["points"]
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
