@@ -110,21 +110,6 @@ def test_dynamoml_gain_of_the_whole_workload() -> None:
     assert sum(FIGURES[f"dynamoml-{name}"].reported or 0 for name in ("one", "two", "more")) == 100
 
 
-def test_dynamoml_table_2() -> None:
-    """Native Kubernetes has none of scheduling, auto-scaling and sharing, two systems have one, DynamoML has all."""
-    techniques = {}
-    for name in ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml"):
-        rules = paper_policy(name)
-        shares = rules.policy.share_mode == "fraction"
-        techniques[name] = (rules.elastic == "load", rules.replicas == "follow", shares)
-    assert techniques == {
-        "k8s": (False, False, False),
-        "k8s-sharing": (False, False, True),
-        "k8s-scaling": (False, True, False),
-        "dynamoml": (True, True, True),
-    }
-
-
 def test_dynamoml_residual_capacity_of_a_gpu() -> None:
     """
     3.1: a request is guaranteed, what nobody requests is shared up to the limits, never more than the GPU in sum.
