@@ -129,9 +129,13 @@ def select(only: Sequence[str]) -> tuple[list[str], list[PaperSetting]]:
         if name in PAPERS:
             papers[name] = None
             settings |= {setting.name: setting for setting in PAPERS[name].settings} | VARIED[name]
-        elif name in SETTINGS:
-            papers |= {key: None for key, paper in PAPERS.items() if SETTINGS[name] in paper.settings}
-            settings[name] = SETTINGS[name]
+        elif name in EVERY_SETTING:
+            papers |= {
+                key: None
+                for key, paper in PAPERS.items()
+                if EVERY_SETTING[name] in paper.settings or name in VARIED[key]
+            }
+            settings[name] = EVERY_SETTING[name]
         else:
             raise BadArgument(
                 f"{name!r} is neither a paper ({', '.join(PAPERS)}) nor a setting ({', '.join(SETTINGS)})"

@@ -20,8 +20,6 @@ NODES = (8, 16, 32)
 """32 to 128 GPUs; the other settings have 16."""
 DENSE = tuple(f"genie-{density}" for density in DENSITIES)
 SENSITIVE = (*DENSE, *(f"genie-{density}" for density in MORE_DENSITIES))
-LIGHT = DENSE[:2]
-"""At double the load a round of more tasks takes too long."""
 LARGE = ("genie-20", *(f"genie-gpus-{4 * nodes}" for nodes in NODES))
 WHOLE = {density: f"genie-{density}-placements" for density in DENSITIES[:2]}
 """Settings in which tasks have every placement that algorithm 1 generates, by density."""
@@ -96,7 +94,7 @@ def figures() -> Iterator[ReportedFigure]:
             title_ = f"{title}: {what} over the best"
             yield _figure(
                 f"genie-{setting}-{measure}", place, title_, "%", None, change, "fitted", ONE, (LOAD,), said=said,
-                varied=setting in LIGHT,
+                varied=setting in DENSE,
             )  # fmt: skip
     for density, whole in WHOLE.items():
         for measure, what, more in MEASURED:

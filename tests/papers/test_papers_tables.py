@@ -212,7 +212,7 @@ def test_varied_settings_differ_by_the_constant_alone() -> None:
     """Each factor makes another scenario of the same name and seed; as it stands, none."""
     for name, setting in EVERY_SETTING.items():
         base = SETTINGS[name.partition("@")[0]]
-        if setting is base or base.name.startswith("genie-20"):
+        if setting is base:
             continue
         made, as_it_stands = setting.make(0, INSTANCES, False), base.make(0, INSTANCES, False)
         assert made.digest != as_it_stands.digest, name

@@ -181,6 +181,32 @@ def core_curve(name: str, factors: Factors = UNCHANGED) -> CoreCurve:
     )
 
 
+NETWORK_PERCENT = {
+    "alexnet": 67.1,
+    "resnet50": 63.4,
+    "inception3": 23.2,
+    "vgg16": 26.9,
+    "bi-att-flow": 17.7,
+    "transformer": 35.7,
+    "deepspeech": 36.1,
+    "wavenet": 8.4,
+}
+"""Part of a node's network that a job of 2 nodes x 2 GPUs uses, default batch (table II)."""
+CPU_NETWORK_PERCENT, THROTTLED_NETWORK_PERCENT = 80, 25
+"""What CPU jobs take of it in the experiment of IV-C, and what SODA leaves them beside such a job (V-E)."""
+
+
+def network_loss_percent(of_cpu_jobs: float) -> float:
+    """
+    Return how much of their pace the eight models of table II lose in the mean beside CPU jobs, in percent.
+
+    ``of_cpu_jobs``: percent of a node's network that these take. Where all together would use more than the network
+    has, each gets its part of it, the rule that the simulation has for memory bandwidth.
+    """
+    used = [percent + of_cpu_jobs for percent in NETWORK_PERCENT.values()]
+    return sum(100 - 100 * min(1.0, 100 / together) for together in used) / len(used)
+
+
 def search_steps(name: str) -> float:
     """Return the steps of SODA's search (V-B) for a model, from the first guess of its category, on our curve."""
     curve = core_curve(name)
