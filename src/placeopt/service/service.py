@@ -53,7 +53,7 @@ from placeopt.service.refused import Refused, malformed, refusal
 from placeopt.service.request import NO_TEXT, Request, Text, whole_number
 from placeopt.service.rounds import Rounds
 from placeopt.service.steps import Step, Update, commit_of
-from placeopt.service.told_actions import ordered, read_row, settled, starts
+from placeopt.service.told_actions import found_by_host, ordered, read_row, starts
 from placeopt.service.writer import Writer
 
 MOST_WAITING = 1024
@@ -221,7 +221,7 @@ class Service:
     def _put_cluster(self, request: Request) -> bytes:
         def work() -> Change:
             host: Instance = request.body
-            outcomes = settled(self._told(("open",)), host)
+            outcomes = found_by_host(self._told(("open",)), host)
             self._cluster.load(host)
             self._kubernetes.forget()
             words = f"cluster {host.name!r} loaded"

@@ -94,7 +94,7 @@ def dependents(failed: ToldAction, commit: Sequence[ToldAction]) -> list[ToldAct
     return found[::-1]
 
 
-def settled(open_actions: Sequence[ToldAction], host: Instance) -> list[Settled]:
+def found_by_host(open_actions: Sequence[ToldAction], host: Instance) -> list[Settled]:
     """Return what came of open actions by the word of the host: of each job's last action the nodes of its workers."""
     places = {running.job: running for running in host.running}
     last = {told.action.job: told.id for told in open_actions}

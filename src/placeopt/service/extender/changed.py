@@ -21,7 +21,7 @@ class Changed:
     jobs: set[str] = field(default_factory=set)
     outcomes: dict[int, tuple[OutcomeKind, str]] = field(default_factory=dict)
 
-    def settle(self, revision: int | None, outcome: OutcomeKind, words: str) -> None:
+    def record_outcome(self, revision: int | None, outcome: OutcomeKind, words: str) -> None:
         """Keep what came of a start; None: others started the job."""
         if revision is not None:
             self.outcomes[revision] = outcome, words

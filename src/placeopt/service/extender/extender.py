@@ -194,7 +194,7 @@ class Extender(Reservations):
             if not why:
                 decision.bound.add(args.uid)
                 if len(decision.bound) == len(decision.nodes):
-                    self._changed.settle(decision.revision, "done", "all pods are bound")
+                    self._changed.record_outcome(decision.revision, "done", "all pods are bound")
             elif decision.ours and not decision.bound and not decision.binding:
                 if len(decision.nodes) > 1:
                     decision.expires_s = self._clock() + self._bind_within_s

@@ -140,7 +140,7 @@ class Reservations:
     def _give_back(self, decision: Decision) -> None:
         self._engine.undo(decision.job)
         self._note(Undo(do="undo", job=decision.job), decision.job)
-        self._changed.settle(decision.revision, "failed", "the room was given back: no pod was bound there")
+        self._changed.record_outcome(decision.revision, "failed", "the room was given back: no pod was bound there")
         del self._decisions[decision.job]
         self._waiting[decision.job] = decision.record
 
