@@ -38,6 +38,8 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "place": engine.place,
         "commit": lambda: engine.commit(plan),
         "rank": lambda: engine.rank("a"),
+        "job": lambda: engine.job("a"),
+        "numbers": lambda: engine.numbers,
         "release": lambda: engine.release("a"),
         "undo": lambda: engine.undo("a"),
         "fail_node": lambda: engine.fail_node("n0"),

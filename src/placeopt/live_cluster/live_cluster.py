@@ -96,7 +96,7 @@ class LiveCluster:
 
     def _refuse_unknown(self, nodes: Iterable[str]) -> None:
         for name in nodes:
-            if name not in self.state.node_number:
+            if not isinstance(name, str) or name not in self.state.node_number:
                 raise BadInput(f"nodes: no node {name!r}")
 
     def rank(self, job_id: str, nodes: Iterable[str] | None, method: str) -> Ranking:

@@ -27,6 +27,10 @@ EXTRAS = {
     ("onnx", "onnx"): "features of ONNX files",
     ("dask", "distributed"): "runs on dask",
     ("ray", "ray"): "runs on ray",
+    ("serve", "starlette"): "the service over HTTP",
+    ("serve", "uvicorn"): "the service over HTTP",
+    ("serve", "prometheus_client"): "the service's metrics",
+    ("kubernetes", "kubernetes"): "kubernetes run",
 }
 """(Extra, its package) -> what needs it."""
 IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))
