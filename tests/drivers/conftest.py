@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,8 +87,9 @@ def connect(api: KubernetesApi, config: Path) -> Iterator[Callable[..., Driven]]
     """Make drivers; fields of `DriverOptions` may be given."""
     made: list[Driven] = []
 
-    def call(**options: object) -> Driven:
-        made.append(Driven(api, config, DriverOptions(**{"every_s": 5.0, "settle_s": 0.0, **options})))  # type: ignore[arg-type]
+    def call(**options: Any) -> Driven:
+        given: dict[str, Any] = {"every_s": 5.0, "settle_s": 0.0, **options}
+        made.append(Driven(api, config, DriverOptions(**given)))
         return made[-1]
 
     yield call

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drivers.fake_slurm import FakeSlurm
 from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
 from placeopt.drivers.slurm.job_view import Ownership
@@ -10,10 +12,10 @@ from placeopt.drivers.slurm.round_record import RoundRecord
 EVERY_S = 10.0
 
 
-def driver(slurm: FakeSlurm, own: str = "held", **options: object) -> SlurmDriver:
+def driver(slurm: FakeSlurm, own: str = "held", **options: Any) -> SlurmDriver:
     """A driver whose clock is that of the fake."""
-    given = {"every_s": EVERY_S, "deterministic": True, **options}
-    chosen = DriverOptions(own=Ownership.parse(own), **given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"every_s": EVERY_S, "deterministic": True, **options}
+    chosen = DriverOptions(own=Ownership.parse(own), **given)
     return SlurmDriver(slurm, chosen, clock=lambda: float(slurm.now_s))
 
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -65,8 +66,8 @@ def wait_until(holds: Callable[[], bool], seconds: float = WAIT_S) -> None:
         time.sleep(0.1)
 
 
-def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: object) -> SlurmDriver:
-    chosen = DriverOptions(own=Ownership.parse(own), every_s=every_s, **options)  # type: ignore[arg-type]
+def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: Any) -> SlurmDriver:
+    chosen = DriverOptions(own=Ownership.parse(own), every_s=every_s, **options)
     return SlurmDriver(SlurmCommands(lab.env), chosen)
 
 

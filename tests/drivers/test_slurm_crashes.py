@@ -83,7 +83,7 @@ def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(
     assert len(left) <= 2
 
 
-def test_a_controller_that_is_away_is_waited_for_with_growing_pauses() -> None:
+def test_a_controller_that_is_away_is_waited_for_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(1, [FakeJob("1")])
     slurm.reachable = False
     stop = threading.Event()
@@ -96,7 +96,7 @@ def test_a_controller_that_is_away_is_waited_for_with_growing_pauses() -> None:
             slurm.reachable = True
         return False
 
-    stop.wait = wait  # type: ignore[method-assign,assignment]
+    monkeypatch.setattr(stop, "wait", wait)
     options = DriverOptions(every_s=EVERY_S)
     with SlurmDriver(slurm, options, stop=stop, clock=lambda: 1000.0) as running:
         run_rounds(running.run_round, lambda _: stop.set(), messages.append, every_s=EVERY_S, stop=stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -265,11 +266,11 @@ def test_a_dry_run_of_a_partition_plans_what_it_would_hold() -> None:
 
 
 @pytest.mark.parametrize("change", ["run", "release", "admin", "gone"])
-def test_a_job_that_changed_after_the_reading_is_left_alone(change: str) -> None:
+def test_a_job_that_changed_after_the_reading_is_left_alone(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(1, [FakeJob("1")])
     read = slurm.read
 
-    def read_then_change():  # type: ignore[no-untyped-def]
+    def read_then_change() -> Any:
         found = read()
         job = slurm.jobs["1"]
         if change == "run":
@@ -280,14 +281,14 @@ def test_a_job_that_changed_after_the_reading_is_left_alone(change: str) -> None
             job.held = {"release": "nobody", "admin": "admin"}[change]
         return found
 
-    slurm.read = read_then_change  # type: ignore[method-assign]
+    monkeypatch.setattr(slurm, "read", read_then_change)
     with driver(slurm) as running:
         record = running.run_round()
     assert record.count("start", "changed") == 1
     assert slurm.log == []
 
 
-def test_a_start_that_is_taken_back_too_late_runs_on() -> None:
+def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins to run between the hold and the look at its state: the hold is undone, its nodes are not changed."""
     slurm = FakeSlurm(1, [FakeJob("1")])
     slurm.accepts = set()
@@ -301,7 +302,7 @@ def test_a_start_that_is_taken_back_too_late_runs_on() -> None:
             slurm.schedule()
             hold(job)
 
-        slurm.user_hold = hold_too_late  # type: ignore[method-assign]
+        monkeypatch.setattr(slurm, "user_hold", hold_too_late)
         assert running.run_round().count("take-back", "changed") == 1
     assert (slurm.jobs["1"].state, slurm.jobs["1"].held, slurm.jobs["1"].on) == ("RUNNING", "nobody", ["n0"])
     assert slurm.broken_rules == []
@@ -320,9 +321,9 @@ def test_the_engine_stays_loaded_while_jobs_come_and_go() -> None:
     assert len(slurm.starts) >= 5
 
 
-def test_a_list_that_is_none_is_bad_input() -> None:
+def test_a_list_that_is_none_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     slurm = FakeSlurm(1, [FakeJob("1")])
-    slurm.jobs["1"].entry = lambda: {"job_state": "PENDING"}  # type: ignore[method-assign]
+    monkeypatch.setattr(slurm.jobs["1"], "entry", lambda: {"job_state": "PENDING"})
     with driver(slurm) as running, pytest.raises(BadInput, match="job_id"):
         running.run_round()
 

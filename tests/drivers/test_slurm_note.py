@@ -156,7 +156,9 @@ def test_which_command_lists_nodes(version: str, command: str) -> None:
 
 def test_the_state_of_one_job() -> None:
     assert job_now_of("PENDING|JobHeldUser|0\n") == JobNow("PENDING", "JobHeldUser", 0)
-    assert job_now_of("PENDING|JobHeldUser,None|0\n").held_by_user  # type: ignore[union-attr]
+    held = job_now_of("PENDING|JobHeldUser,None|0\n")
+    assert held is not None
+    assert held.held_by_user
     assert not JobNow("RUNNING", "JobHeldUser", 0).held_by_user
     assert not JobNow("PENDING", "JobHeldUser", 5).held_by_user
     assert job_now_of("\n") is None

@@ -23,6 +23,7 @@ from placeopt.formats.documents import (
 from placeopt.formats.schema import (
     DOCUMENTS,
     document_schema,
+    records_in,
 )
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.base import Record
@@ -152,6 +153,13 @@ class TestSchema:
         records = [schema, *schema["$defs"].values()]
         fields = [(one["title"], key, field) for one in records for key, field in one.get("properties", {}).items()]
         assert [(title, key) for title, key, field in fields if "description" not in field] == []
+
+    def test_records_of_the_same_name_elsewhere_change_nothing(self) -> None:
+        """The service has a record `Changes`, as the policy does."""
+        from placeopt.model.policy import Changes
+        from placeopt.service import messages
+
+        assert records_in(Instance)["Changes"] is Changes is not messages.Changes
 
     def test_schema_refuses_what_types_refuse(self) -> None:
         """Units in strings, unknown fields and negative numbers."""

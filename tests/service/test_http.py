@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,10 +46,10 @@ SMALL = Limits(body_bytes=2**20, header_s=1, body_s=1, write_s=1, connections=8,
 SECRETS = {role: f"secret-of-{role}" for role in ROLES}
 
 
-def serve(service: Service, where: str = "127.0.0.1:0", **options: object) -> HttpServer:
+def serve(service: Service, where: str = "127.0.0.1:0", **options: Any) -> HttpServer:
     """Return a server that has not started."""
     address = parse_address(where, has_tokens=options.get("tokens") is not None)
-    return HttpServer(service, tuple(CALLS.values()), address, **options)  # type: ignore[arg-type]
+    return HttpServer(service, tuple(CALLS.values()), address, **options)
 
 
 def client_of(server: HttpServer) -> httpx.Client:

@@ -7,7 +7,7 @@ import os
 import textwrap
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 from placeopt.formats.files import write_bytes
 from placeopt.model import FORMAT_VERSION, Instance, Plan
@@ -33,7 +33,7 @@ def document_schema(name: str) -> dict[str, Any]:
     """
     kind = DOCUMENTS[name]
     schema = kind.model_json_schema(by_alias=True, mode="validation")
-    records = {record.__name__: record for record in _subclasses(Record)}
+    records = records_in(kind)
     for title, definition in [(kind.__name__, schema), *schema.get("$defs", {}).items()]:
         if title in records:
             texts = field_descriptions(records[title])
@@ -78,5 +78,15 @@ def field_descriptions(kind: type[Record]) -> dict[str, str]:
     return texts
 
 
-def _subclasses(kind: type[Record]) -> list[type[Record]]:
-    return [record for child in kind.__subclasses__() for record in [child, *_subclasses(child)]]
+def records_in(kind: type[Record]) -> dict[str, type[Record]]:
+    """Return the records that a document may hold, itself included, by name: no others, since names are used twice."""
+    found: dict[str, type[Record]] = {}
+    left: list[object] = [kind]
+    while left:
+        annotation = left.pop()
+        if not (isinstance(annotation, type) and issubclass(annotation, Record)):
+            left += get_args(annotation)
+        elif annotation.__name__ not in found:
+            found[annotation.__name__] = annotation
+            left += [field.annotation for field in annotation.model_fields.values()]
+    return found

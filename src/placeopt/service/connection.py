@@ -35,7 +35,7 @@ class Connection(H11Protocol):
         self._headers_due: asyncio.TimerHandle | None = None
         self._reader_due: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn asks for a transport of its own kind
         """Begin to wait for the first request, or refuse."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:

@@ -336,7 +336,7 @@ class _HttpSide:
     def _done(self, future: asyncio.Future[bytes]) -> None:
         self._at_work -= 1
         if not future.cancelled():
-            future.exception()  # retrieved: nobody may wait for it any more
+            future.exception()  # retrieved: the caller may have gone
 
     def _refuse_more_streams(self) -> None:
         if self._streams >= self._limits.streams:

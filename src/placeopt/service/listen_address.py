@@ -121,7 +121,7 @@ def _open_unix(address: UnixAddress) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.bind(str(address.path))
-        os.chmod(address.path, 0o600)  # nobody can connect before `listen`
+        os.chmod(address.path, 0o600)  # no client can connect before `listen`
     except BaseException:
         sock.close()
         raise
@@ -129,7 +129,7 @@ def _open_unix(address: UnixAddress) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove a socket that nobody listens on."""
+    """Remove a socket on which no service listens."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

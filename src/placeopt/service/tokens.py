@@ -2,7 +2,7 @@
 Who may call what: tokens in a file, as hashes, each with a role.
 
 A line of the file is ``ROLE NAME SHA256``; what follows ``#`` is a comment. The file holds nothing that could be used
-as a token: tokens are long and random, so one round of SHA-256 is enough, and a leaked file gives nobody access.
+as a token: tokens are long and random, so one round of SHA-256 is enough, and a leaked file gives no access.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read_tokens(path: str) -> Tokens:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        where = f"{path}: line {number}"  # never the line itself: somebody may have written a secret there
+        where = f"{path}: line {number}"  # never the line itself: a secret may have been written there
         if len(words) != 3 or words[0] not in ROLES or not _NAME.fullmatch(words[1]) or not _HASH.fullmatch(words[2]):
             raise BadInput(f"{where}: expected ROLE NAME SHA256: {', '.join(ROLES)}; a name; 64 digits of 0-9a-f")
         if words[1] in tokens:

@@ -1,4 +1,4 @@
-"""Gangs of which nobody says how many pods they have."""
+"""Gangs that do not state how many pods they have."""
 
 from __future__ import annotations
 

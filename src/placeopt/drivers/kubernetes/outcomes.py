@@ -1,4 +1,4 @@
-"""What becomes of started pods: taken where planned, refused by their node, or bound by nobody in time."""
+"""What becomes of started pods: taken where planned, refused by their node, or not bound in time."""
 
 from __future__ import annotations
 

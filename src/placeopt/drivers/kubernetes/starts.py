@@ -88,7 +88,7 @@ def _lifted(calls: PodCalls, pod: Object, mark: Mark) -> Object:
     """
     Lift the gate of a pod, and return it.
 
-    A conflict means that somebody wrote to the pod since. It is read again: if it still waits, for this action or
+    A conflict means that another client wrote to the pod since. It is read again: if it still waits, for this action or
     unmarked, the patch is made anew for it; if this action has lifted it already, because an answer was lost or another
     driver finished it, that is what was wanted.
     """

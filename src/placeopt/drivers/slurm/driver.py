@@ -174,7 +174,7 @@ class SlurmDriver:
     def _after_failure(self, note: Note, view: JobView, outcome: Outcome | None, now_s: float) -> Note:
         """Return the note of a job whose start came to nothing; a job that had run for long begins to count anew."""
         if view.standing is Standing.HALF_DONE and view.restarts == note.restarts:
-            return taken_back(note, "not_released", note.tries, 0)  # nobody has tried to start it
+            return taken_back(note, "not_released", note.tries, 0)  # no start was tried
         why = view.reason if outcome is None or not outcome.why else outcome.why
         ran = view.restarts > note.restarts
         pause = max(1.0, self._options.every_s)

@@ -92,7 +92,7 @@ class OutcomeWatch:
         if view.standing is Standing.HALF_DONE:
             return Outcome(note.job, "not-released", note.nodes, why=view.reason)
         if view.standing is not Standing.STARTING or not same:
-            return Outcome(note.job, "gone", note.nodes, why=view.reason)  # somebody else changed it
+            return Outcome(note.job, "gone", note.nodes, why=view.reason)  # changed from outside
         if NEVER.search(view.reason) or LIMITS.search(view.reason) or now_s - note.at_s > self._patience_s:
             return Outcome(note.job, "not-started", note.nodes, why=view.reason)
         return None

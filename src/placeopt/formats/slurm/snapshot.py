@@ -240,7 +240,7 @@ def read_slurm(
     preemption
         Files that state what Slurm may preempt: see `read_preemption`. None: nothing but what ``rule`` says.
     starting
-        Pending jobs that somebody has told Slurm to start on these nodes: by id, the node of each worker. They count as
+        Pending jobs that Slurm was told to start on these nodes: by id, the node of each worker. They count as
         running there.
 
     Returns
