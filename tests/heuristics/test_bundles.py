@@ -1,11 +1,13 @@
 """Bundles of jobs that share a GPU, onto nodes: balanced, and mended by exchange."""
 
+import random
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from helpers import builders
-from placeopt.heuristics.bundles import BundleQuota, realise
+from placeopt.heuristics.bundles import BundleQuota, _Nodes, _Options, realise
 from placeopt.heuristics.exchange import BundleItem, exchange
 from placeopt.problem import Problem, State, compile_problem
 
@@ -61,6 +63,33 @@ class TestRealise:
         at = dict(placed)
         assert len(at[0].gpus) == 2
         assert at[0].nodes != at[1].nodes
+
+
+class TestNodes:
+    @pytest.mark.parametrize("seed", range(20))
+    def test_an_item_goes_to_the_node_with_most_left_per_idle_gpu_of_all_that_fit(self, seed: int) -> None:
+        """As a look at every node would choose, on nodes whose GPUs have three free shares, until nothing fits."""
+        rng = random.Random(seed)
+        problem = halves_and_quarters(nodes=6)
+        nodes = _Nodes(State(problem), np.arange(6), _Options(problem))
+        for n in range(6):
+            nodes.idle[n].clear()
+            nodes.idle[n].update({share: rng.randrange(4) for share in (250, 500, 1000)})
+            nodes._num_idle[n] = sum(nodes.idle[n].values())
+            nodes._rank[n] = -nodes._room(n)
+        for _ in range(60):
+            gpus = rng.choice((0, 1, 1, 1, 2))
+            need = [rng.randrange(0, 6_000, 500)]
+            item = BundleItem(gpus, rng.choice((250, 500, 1000)), [], need, 0.0, 0, 0, frozenset({0}))
+            fits = [
+                (-nodes._room(n), n)
+                for n in range(6)
+                if nodes.free[n][0] >= need[0] and (not gpus or nodes.idle[n].get(item.share, 0) >= gpus)
+            ]
+            before = [len(held) for held in nodes.held]
+            assert nodes.place(item) == bool(fits)
+            changed = [n for n in range(6) if len(nodes.held[n]) > before[n]]
+            assert changed == [n for _, n in sorted(fits)[:1]]
 
 
 class TestExchange:

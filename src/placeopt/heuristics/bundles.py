@@ -23,6 +23,9 @@ from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_gpus
 
+ANY = -1
+"""In place of a share: of GPUs none is needed."""
+
 
 @dataclass(frozen=True)
 class BundleQuota:
@@ -41,14 +44,15 @@ def realise(
 
     Returns the placements by job, and how many jobs found no room, by (node class, option). Only options of one bundle
     are placed, with shares of one GPU, whole GPUs, or none. A node's resources and the shares of its GPUs are kept; no
-    other rule is checked. Once ``over()`` is true, nothing more is exchanged.
+    other rule is checked. Once ``over()`` is true, no further class of nodes is begun and nothing more is exchanged.
     """
     options = _Options(state.problem)
     groups: list[_Nodes] = []
     unplaced: list[BundleItem] = []
     for quota in quotas:
         nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class), options)
-        unplaced.extend(item for item in _bundle_items(options, quota, nodes) if not nodes.place(item))
+        items = _bundle_items(options, quota, nodes)
+        unplaced.extend(items if over() else (item for item in items if not nodes.place(item)))
         groups.append(nodes)
     if unplaced:  # exchanged between all node classes
         free = [row for nodes in groups for row in nodes.free]
@@ -172,8 +176,11 @@ class _Nodes:
         parts = max(sum(self._num_idle), len(self.nodes))
         total: list[int] = np.maximum(free, 1).sum(axis=0).tolist()
         self.unit = [t / parts for t in total]  # of each resource, what there is for a GPU
-        self._roomiest = [(-self._room(n), n) for n in range(len(self.nodes))]
-        heapq.heapify(self._roomiest)
+        self._rank = [-self._room(n) for n in range(len(self.nodes))]
+        self._roomiest: dict[int, list[tuple[float, int]]] = {}  # by free share, and ``ANY`` for what needs no GPU
+        self._refused: dict[tuple[int, int], list[list[int]]] = defaultdict(
+            list
+        )  # by GPUs and share, what fits nowhere
 
     def weight(self, need: list[int]) -> float:
         """Largest share of a resource, relative to the mean amount per GPU."""
@@ -186,30 +193,55 @@ class _Nodes:
         return room
 
     def place(self, item: BundleItem) -> bool:
-        """Put the item onto the node with most left per idle GPU on which it fits."""
+        """Put the item onto the node with most left per idle GPU on which it fits; nodes never gain room."""
+        gpus, share, need = item.gpus, item.share if item.gpus else ANY, item.need
+        refused = self._refused[gpus, share]
+        if any(all(map(ge, need, least)) for least in refused):
+            return False
         passed: list[tuple[float, int]] = []
-        roomiest, gpus, share, need = self._roomiest, item.gpus, item.share, item.need
+        roomiest = self._roomiest_with(share)
         placed = False
         while roomiest and not placed:
-            entry = roomiest[0]
-            n = entry[1]
-            if gpus == 1 and not self._num_idle[n]:
-                heapq.heappop(roomiest)
-                continue  # bundles come last: nothing else will ask for this node
-            free, idle = self.free[n], self.idle[n]
-            placed = idle.get(share, 0) >= gpus and all(map(ge, free, need))
+            rank, n = roomiest[0]
+            idle = self.idle[n].get(share, 0)
+            if rank != self._rank[n] or (gpus and not idle):
+                heapq.heappop(roomiest)  # it has another rank now, or no such GPU any more
+                continue
+            placed = idle >= gpus and all(map(ge, self.free[n], need))
             if placed:
-                self.free[n] = list(map(sub, free, need))
-                self.held[n].append(item)
-                if gpus:
-                    idle[share] -= gpus
-                    self._num_idle[n] -= gpus
-                heapq.heapreplace(roomiest, (-self._room(n), n))
+                self._take(n, item)
             else:
                 passed.append(heapq.heappop(roomiest))
         for entry in passed:
             heapq.heappush(roomiest, entry)
+        if not placed:
+            refused.append(need)
         return placed
+
+    def _roomiest_with(self, share: int) -> list[tuple[float, int]]:
+        """Return the heap of the nodes with an idle GPU of this share, by rank."""
+        if share not in self._roomiest:
+            self._roomiest[share] = [
+                (rank, n) for n, rank in enumerate(self._rank) if share == ANY or self.idle[n].get(share, 0)
+            ]
+            heapq.heapify(self._roomiest[share])
+        return self._roomiest[share]
+
+    def _take(self, n: int, item: BundleItem) -> None:
+        """Put the item onto a node, whose rank changes."""
+        self.free[n] = list(map(sub, self.free[n], item.need))
+        self.held[n].append(item)
+        idle = self.idle[n]
+        if item.gpus:
+            idle[item.share] -= item.gpus
+            self._num_idle[n] -= item.gpus
+        rank = -self._room(n)
+        if rank == self._rank[n]:
+            return
+        self._rank[n] = rank
+        for share, roomiest in self._roomiest.items():
+            if share == ANY or idle.get(share, 0):
+                heapq.heappush(roomiest, (rank, n))
 
     def placements(self) -> Iterator[tuple[int, Placement]]:
         """Yield job and placement; items of several GPUs choose first."""
