@@ -144,7 +144,7 @@ def test_values_outside_their_bounds_do_not_overflow() -> None:
     assert model.violated_bounds(values).tolist() == [0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_blocks_mean_the_same_as_dense_rows(data: st.DataObject) -> None:
     """Any order, any duplicates: the feasible points are those of the summed matrix, before any gcd."""
