@@ -30,8 +30,8 @@ from placeopt.formats.documents import dumps  # noqa: E402
 from placeopt.formats.kubernetes.snapshot import read_kubernetes  # noqa: E402
 from placeopt.model import Instance  # noqa: E402
 from placeopt.service.calls import CALLS  # noqa: E402
-from placeopt.service.listen_address import parse_address  # noqa: E402
-from placeopt.service.server import HttpServer  # noqa: E402
+from placeopt.service.http.listen_address import parse_address  # noqa: E402
+from placeopt.service.http.server import HttpServer  # noqa: E402
 from placeopt.service.service import Service  # noqa: E402
 
 OUT = ROOT / "bench" / "extender_http.md"

@@ -23,8 +23,8 @@ from placeopt.formats.kubernetes.snapshot import read_kubernetes
 from placeopt.model import Instance
 from placeopt.service.calls import CALLS
 from placeopt.service.extender.arguments import BindingArgs
-from placeopt.service.listen_address import parse_address
-from placeopt.service.server import HttpServer
+from placeopt.service.http.listen_address import parse_address
+from placeopt.service.http.server import HttpServer
 from placeopt.service.service import Service
 
 NODES = ["n0", "n1", "n2", "n3"]

@@ -30,14 +30,14 @@ pytest.importorskip("uvicorn")
 import httpx
 
 from placeopt.service.calls import CALLS
-from placeopt.service.limits import Limits
-from placeopt.service.listen_address import open_socket, parse_address
-from placeopt.service.live_page import PAGE, PAGE_HEADERS
-from placeopt.service.metrics import Metrics
-from placeopt.service.openapi import openapi
-from placeopt.service.server import HttpServer
+from placeopt.service.http.limits import Limits
+from placeopt.service.http.listen_address import open_socket, parse_address
+from placeopt.service.http.live_page import PAGE, PAGE_HEADERS
+from placeopt.service.http.metrics import Metrics
+from placeopt.service.http.openapi import openapi
+from placeopt.service.http.server import HttpServer
+from placeopt.service.http.tokens import ROLES, read_tokens
 from placeopt.service.service import Service
-from placeopt.service.tokens import ROLES, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -97,11 +97,11 @@ def _http(
 ) -> None:
     """Answer HTTP until a signal comes."""
     try:
-        from placeopt.service.limits import Limits
-        from placeopt.service.listen_address import parse_address
-        from placeopt.service.metrics import Metrics
-        from placeopt.service.server import HttpServer
-        from placeopt.service.tokens import read_tokens
+        from placeopt.service.http.limits import Limits
+        from placeopt.service.http.listen_address import parse_address
+        from placeopt.service.http.metrics import Metrics
+        from placeopt.service.http.server import HttpServer
+        from placeopt.service.http.tokens import read_tokens
     except ImportError as error:
         raise BadInput(f"serve: {error.name} is not installed; pip install 'placeopt[serve]', or use --stdio") from None
     from placeopt.service.calls import CALLS

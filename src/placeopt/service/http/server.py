@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
-from placeopt.service import listen_address
-from placeopt.service.connection import protocol_of
-from placeopt.service.http import Call, Service, make_app
-from placeopt.service.limits import Limits
+from placeopt.service.http import listen_address
+from placeopt.service.http.app import Call, Service, make_app
+from placeopt.service.http.connection import protocol_of
+from placeopt.service.http.limits import Limits
 
 if TYPE_CHECKING:
-    from placeopt.service.listen_address import Address
-    from placeopt.service.metrics import Metrics
-    from placeopt.service.tokens import Tokens
+    from placeopt.service.http.listen_address import Address
+    from placeopt.service.http.metrics import Metrics
+    from placeopt.service.http.tokens import Tokens
 
 
 class _Server(uvicorn.Server):

@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 from placeopt import __version__
 
 if TYPE_CHECKING:
-    from placeopt.service.http import Call
+    from placeopt.service.http.app import Call
 
 REFERENCE = "#/components/schemas/{model}"
 PROBLEM = {

@@ -23,20 +23,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from placeopt.service.access import authorise, refuse_foreign_pages
-from placeopt.service.live_page import PAGE, PAGE_HEADERS, Overviews
-from placeopt.service.metrics import CONTENT_TYPE, OTHER, Metrics
-from placeopt.service.openapi import openapi
-from placeopt.service.problem import PROBLEM_TYPE, problem_bytes, refuse
+from placeopt.service.http.access import authorise, refuse_foreign_pages
+from placeopt.service.http.live_page import PAGE, PAGE_HEADERS, Overviews
+from placeopt.service.http.metrics import CONTENT_TYPE, OTHER, Metrics
+from placeopt.service.http.openapi import openapi
+from placeopt.service.http.problem import PROBLEM_TYPE, problem_bytes, refuse
 from placeopt.service.refused import Refused, refusal
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from placeopt.service.calls import Role
-    from placeopt.service.limits import Limits
-    from placeopt.service.listen_address import Address
-    from placeopt.service.tokens import Tokens
+    from placeopt.service.http.limits import Limits
+    from placeopt.service.http.listen_address import Address
+    from placeopt.service.http.tokens import Tokens
 
 LOG = logging.getLogger("placeopt.service")
 THREADS = 16
