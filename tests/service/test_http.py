@@ -49,7 +49,7 @@ SECRETS = {role: f"secret-of-{role}" for role in ROLES}
 def serve(service: Service, where: str = "127.0.0.1:0", **options: Any) -> HttpServer:
     """Return a server that has not started."""
     address = parse_address(where, has_tokens=options.get("tokens") is not None)
-    return HttpServer(service, tuple(CALLS.values()), address, **options)
+    return HttpServer(service, address, **options)
 
 
 def client_of(server: HttpServer) -> httpx.Client:
@@ -364,7 +364,7 @@ class TestMetrics:
 
     def test_every_series_exists_at_zero(self) -> None:
         """Also those of failures."""
-        text = Metrics(CALLS).text().decode()
+        text = Metrics().text().decode()
         for result in ("committed", "refused", "started", "failed"):
             assert f'placeopt_bindings_total{{result="{result}"}} 0.0' in text
         assert 'placeopt_round_duration_seconds_count{phase="solve"} 0.0' in text
@@ -387,7 +387,7 @@ class TestDescription:
 
     def test_openapi_has_every_call(self) -> None:
         """With its role; references lead somewhere."""
-        found = openapi(tuple(CALLS.values()))
+        found = openapi()
         told = {(path, method.upper()) for path, methods in found["paths"].items() for method in methods}
         assert told == {(call.path, call.method) for call in CALLS.values()}
         for reference in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found))):

@@ -18,7 +18,7 @@ from placeopt.report.html.cluster_svg import cluster_svg
 
 if TYPE_CHECKING:
     from placeopt.model import Job
-    from placeopt.service.http.app import Service
+    from placeopt.service.service import Service
 
 MOST_JOBS = 200
 """Waiting jobs on the page, in their order."""
