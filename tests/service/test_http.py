@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ pytest.importorskip("uvicorn")
 import httpx
 
 from placeopt.service.calls import CALLS
+from placeopt.service.http import app
+from placeopt.service.http.arguments import read_body
 from placeopt.service.http.limits import Limits
 from placeopt.service.http.listen_address import open_socket, parse_address
 from placeopt.service.http.live_page import PAGE, PAGE_HEADERS
@@ -266,6 +270,37 @@ class TestLimits:
         finally:
             for sock in socks:
                 sock.close()
+
+    def test_a_process_that_was_stopped_answers(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Only seconds in which it ran count as time without a reply: after a stop a bind was refused with 503."""
+        at_work, over, loops = threading.Event(), threading.Event(), []
+
+        async def body(request: Any, limits: Limits) -> bytes:
+            loops.append(asyncio.get_running_loop())
+            return await read_body(request, limits)
+
+        def stop() -> None:
+            time.sleep(3.5)  # of the event loop, as by SIGSTOP
+            over.set()
+
+        with Service() as service, serve(service, limits=Limits(request_s=3)) as server, client_of(server) as client:
+            service.call("put_cluster", dumps(cluster))
+            monkeypatch.setattr(app, "read_body", body)
+            monkeypatch.setattr(service, "call", lambda *_, **__: at_work.set() or (over.wait() and b"{}"))
+            with ThreadPoolExecutor(1) as pool:
+                reply = pool.submit(client.get, "/v1/snapshot")
+                at_work.wait()
+                loops[0].call_soon_threadsafe(stop)
+                assert reply.result().status_code == 200
+
+    def test_a_call_that_takes_too_long(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+        """503, and what was asked may still be done."""
+        over = threading.Event()
+        with Service() as service, serve(service, limits=Limits(request_s=1)) as server, client_of(server) as client:
+            monkeypatch.setattr(service, "call", lambda *_, **__: over.wait() and b"{}")
+            found = problem(client.get("/v1/snapshot"), 503)
+            over.set()
+        assert "may still be done" in str(found["detail"])
 
     def test_other_sites_in_a_browser(self, client: httpx.Client) -> None:
         """A foreign name that leads to this port, and a page of another origin."""

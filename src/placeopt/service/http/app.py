@@ -212,12 +212,11 @@ class _HttpSide:
         self._at_work += 1
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
         future.add_done_callback(self._done)
-        try:
-            async with asyncio.timeout(self._limits.request_s):
-                return await asyncio.shield(future)
-        except TimeoutError:
-            words = f"no reply within {self._limits.request_s} s; what was asked may still be done"
-            raise refuse(503, words, {"retry_after_s": 1}) from None
+        for _ in range(self._limits.request_s):  # a process that was stopped for minutes has lost one second of them
+            if (await asyncio.wait((future,), timeout=1))[0]:
+                return future.result()
+        words = f"no reply within {self._limits.request_s} s; what was asked may still be done"
+        raise refuse(503, words, {"retry_after_s": 1})
 
     def _done(self, future: asyncio.Future[bytes]) -> None:
         self._at_work -= 1
