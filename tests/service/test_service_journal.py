@@ -4,6 +4,8 @@ import json
 import random
 import shutil
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,9 +13,11 @@ from placeopt import generate
 from placeopt.errors import BadInput
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Instance
-from placeopt.service import journal
+from placeopt.service import journal, snapshot_files
 from placeopt.service.refused import Refused
 from placeopt.service.service import Service
+
+ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 
 
 def ask(service, name, body=None, **how):
@@ -86,7 +90,7 @@ def test_random_calls_lead_to_the_same_bytes_after_a_restart(tmp_path, seed, mon
 
 def test_a_round_with_stops_is_done_again(tmp_path):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
         started = ask(service, "start_round", {"time_limit_s": 2, "commit": True, "movable": True})
         while ask(service, "round", path={"id": started["id"]})["state"] in ("queued", "running"):
             pass
@@ -98,7 +102,7 @@ def test_a_round_with_stops_is_done_again(tmp_path):
 
 def test_a_journal_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
         before = service.call("snapshot")
 
         def full(*_):
@@ -153,9 +157,58 @@ def test_old_rows_go(tmp_path, monkeypatch):
         assert ask(service, "events", query={"after": "1"})["missed"] is True
 
 
+@pytest.fixture
+def held_back(monkeypatch):
+    """Snapshots are not written to files before ``free`` is set; ``begun`` once one is."""
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(record):
+        begun.set()
+        free.wait()
+        return dumps(record)
+
+    monkeypatch.setattr(snapshot_files, "dumps", slow)
+    yield begun, free
+    free.set()
+
+
+def test_a_snapshot_that_is_written_delays_no_decision(tmp_path, held_back):
+    begun, free = held_back
+    with Service(tmp_path) as service, ThreadPoolExecutor(1) as pool:
+        service.call("put_cluster", dumps(ROUND))
+        snapshot = pool.submit(service.call, "snapshot")
+        begun.wait()
+        assert ask(service, "decide", {"jobs": ["job-000000"]})["revision"] == 1
+        assert not snapshot.done()
+        free.set()
+        assert snapshot.result() == dumps(ROUND)
+        assert loads(Instance, service.call("snapshot")).revision == 1
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypatch, held_back, loaded):
+    monkeypatch.setattr(journal, "LEAST_ROWS", 1)
+    begun, free = held_back
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(ROUND))
+        service._cluster.journal._snapshot_bytes = 0
+        for number in range(5):
+            ask(service, "changes", {"steps": [{"do": "update", "now_ms": ROUND.now_ms + number + 1}]})
+            begun.wait()
+        if loaded:
+            service.call("put_cluster", dumps(ROUND))
+        free.set()
+        service._files._at_work.result()
+        kept = service._cluster.journal._database.execute("SELECT number FROM snapshots").fetchall()
+        assert kept == ([(2,), (7,)] if loaded else [(1,), (2,)])  # the two latest
+        expected = service.call("snapshot"), service.call("events")
+    with Service(tmp_path) as service:
+        assert (service.call("snapshot"), service.call("events")) == expected
+
+
 def test_a_round_that_was_cut_short_is_told(tmp_path):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
     database = sqlite3.connect(tmp_path / journal.FILE)
     database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
     database.commit()
@@ -171,7 +224,7 @@ def test_a_round_that_was_cut_short_is_told(tmp_path):
 
 def test_a_committed_round_is_answered_again_after_a_restart(tmp_path):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
         name = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"]
         while ask(service, "round", path={"id": name})["state"] in ("queued", "running"):
             pass

@@ -67,7 +67,6 @@ class DurableCluster:
         self._engine = Engine()
         self._name: str | None = None
         self._greeted = not host_driver
-        self._dumped: tuple[int, bytes] | None = None
         try:
             self._restore()
         except BaseException:
@@ -131,13 +130,6 @@ class DurableCluster:
         if self._name is None:
             return ClusterState(revision=0, waiting=0, running=0, nodes=0, ready=False)
         return ClusterState(**self._engine.numbers._asdict(), ready=self.ready)
-
-    def snapshot(self) -> bytes:
-        """Return the snapshot as a file, made once a revision."""
-        snapshot = self.engine.snapshot
-        if self._dumped is None or self._dumped[0] != snapshot.revision:
-            self._dumped = snapshot.revision, dumps(snapshot)
-        return self._dumped[1]
 
     def load(self, instance: Instance) -> None:
         """
@@ -221,18 +213,17 @@ class DurableCluster:
                 self.journal.add_reply(key, entry.number, stored)
             self.journal.add_actions(entry.number, map(action_row, change.actions))
             self.journal.set_outcomes(change.outcomes)
-            if change.loaded or self.journal.wants_snapshot:
-                self.journal.add_snapshot(entry.number, self.snapshot())
+            if change.loaded:  # no steps lead there
+                self.journal.add_snapshot(entry.number, dumps(self.engine.snapshot))
         return entry
 
     def _keep(self, instance: Instance) -> None:
         self._engine.load(instance)
-        self._name, self.policy, self._dumped = instance.name, instance.policy, None
+        self._name, self.policy = instance.name, instance.policy
 
     def _restore(self) -> None:
         """Read the cluster from the journal."""
         snapshot, entries = self.journal.start()
-        self._dumped = None
         if snapshot is None:
             self._name = None
             return

@@ -177,7 +177,7 @@ class Journal:
         return Entry(int(done.lastrowid or 0), revision, words, steps)
 
     def add_snapshot(self, number: int, instance: bytes) -> None:
-        """Write the cluster as it is after change ``number``, and forget what nothing needs any more."""
+        """Write the cluster as it was after change ``number``, and forget what nothing needs any more."""
         run = self._database.execute
         run("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (number, instance))
         run("DELETE FROM snapshots WHERE number NOT IN (SELECT number FROM snapshots ORDER BY number DESC LIMIT 2)")
@@ -185,7 +185,7 @@ class Journal:
         run("DELETE FROM entries WHERE number <= ?", (min(oldest, number - KEPT_ROWS),))
         run("DELETE FROM replies WHERE number < ?", (number - KEPT_ROWS,))
         run("DELETE FROM actions WHERE outcome != 'open' AND number < ?", (number - KEPT_ROWS,))
-        self._since_snapshot = 0, 0
+        self._since_snapshot = self._rows_since()
         self._snapshot_bytes = len(instance)
 
     def add_reply(self, key: str, number: int, stored: Stored) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,7 @@ from placeopt.service.questions import Questions
 from placeopt.service.refused import Refused, malformed, refusal
 from placeopt.service.request import NO_TEXT, Request, Text, whole_number
 from placeopt.service.rounds import Rounds
+from placeopt.service.snapshot_files import SnapshotFiles
 from placeopt.service.steps import Step, Update, commit_of
 from placeopt.service.told_actions import found_by_host, ordered, read_row, starts
 from placeopt.service.writer import Writer
@@ -110,11 +111,12 @@ class Service:
             for name, revision, limit in journal.interrupted_rounds()
         ]
         self._writer = Writer(most_waiting)
+        self._files = SnapshotFiles(journal, self._writer)
         self._rounds = Rounds(self._commit_round, self._round_over, interrupted)
         self._handlers: dict[str, Callable[[Request], bytes]] = {
             "put_cluster": self._put_cluster,
             "state": lambda _: _json(self._numbers),
-            "snapshot": lambda _: self._writer.do(self._cluster.snapshot),
+            "snapshot": lambda _: self._files.file_of(self._writer.do(lambda: self._cluster.engine.snapshot)),
             "changes": self._changes,
             "decide": self._decide,
             "start_round": self._start_round,
@@ -146,6 +148,7 @@ class Service:
         self._rounds.close()
         self._kubernetes.close()
         self._writer.close()
+        self._files.close()
         self._cluster.close()
 
     def stop_waiting(self) -> None:
@@ -235,7 +238,8 @@ class Service:
             self._cluster.expect(asked.revision)
             waiting = [job for step in asked.steps for job in self._cluster.carry_out(step)]
             words = "; ".join(step.words() for step in asked.steps[:3]) + "; ..." * (len(asked.steps) > 3)
-            return Change(asked.steps, words, self._changed(waiting))
+            reply = Changed(revision=self._cluster.engine.revision, waiting=tuple(waiting))
+            return Change(asked.steps, words, reply)
 
         return self._change(request, work)
 
@@ -343,6 +347,8 @@ class Service:
         self._numbers = self._cluster.state()
         if entry is not None:
             self._news.add(entry)
+            if self._cluster.journal.wants_snapshot:
+                self._files.keep(entry.number, self._cluster.engine.snapshot)
         return reply
 
     def _decided(self, engine: Engine, asked: Decide) -> tuple[Decided, Plan]:
@@ -383,9 +389,6 @@ class Service:
 
     def _told(self, outcomes: Sequence[str]) -> tuple[ToldAction, ...]:
         return tuple(map(read_row, self._cluster.journal.actions(outcomes)))
-
-    def _changed(self, waiting: Iterable[str]) -> Changed:
-        return Changed(revision=self._cluster.engine.revision, waiting=tuple(waiting))
 
     def _count(self, result: str, jobs: int) -> None:
         if self.on_jobs is not None and jobs:
