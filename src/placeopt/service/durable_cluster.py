@@ -8,7 +8,8 @@ that what callers were told and what a restart finds are the same. All methods a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -155,9 +156,30 @@ class DurableCluster:
             self.policy = step.policy
         return waiting
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """
+        Do changes that are on disk at the end, all of them or none: nothing of them may be told before.
+
+        Raises
+        ------
+        Refused
+            503, if the journal cannot be written.
+        """
+        greeted = self._greeted
+        try:
+            with self.journal.together():
+                yield
+        except sqlite3.Error as error:
+            self._greeted = greeted
+            self._restore_or_stop()
+            raise _unwritten(error) from error
+
     def change(self, work: Callable[[], Change], key: str | None, digest: bytes) -> tuple[bytes, Entry | None]:
         """
         Do a change, or nothing if it fails; a change under a key that was answered is not done again.
+
+        It is on disk at the end of `together`.
 
         Parameters
         ----------
@@ -190,7 +212,7 @@ class DurableCluster:
         except sqlite3.Error as error:
             self._greeted = greeted
             self._restore_or_stop()
-            raise Refused(503, f"the journal cannot be written: {error}; nothing changed") from error
+            raise _unwritten(error) from error
         except BaseException:
             self._greeted = greeted
             if self.revision != before:  # every step that does something raises it
@@ -203,7 +225,7 @@ class DurableCluster:
         is_entry = bool(change.steps or change.outcomes or change.loaded or key is not None)
         if not (is_entry or change.reservations):
             return None
-        with self.journal.transaction():
+        with self.journal.change():
             old = dict.fromkeys(self.journal.reservations()) if change.loaded else {}
             self.journal.set_reservations({**old, **change.reservations})
             if not is_entry:
@@ -247,3 +269,7 @@ class DurableCluster:
             self._restore()
         except (PlaceoptError, sqlite3.Error) as error:
             self.fault = f"the cluster cannot be read back from the journal: {error}; start the service anew"
+
+
+def _unwritten(error: sqlite3.Error) -> Refused:
+    return Refused(503, f"the journal cannot be written: {error}; nothing changed")

@@ -54,5 +54,5 @@ class SnapshotFiles:
             self._writer.do(lambda: self._write(number, file))
 
     def _write(self, number: int, file: bytes) -> None:
-        with self._journal.transaction():
+        with self._journal.change():
             self._journal.add_snapshot(number, file)
