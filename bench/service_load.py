@@ -169,7 +169,7 @@ def connected(part: str, folder: Path, instance: bytes) -> Iterator[tuple[Client
         listen = "127.0.0.1:0" if part == "tcp" else f"unix:{place}/s"
         with served(folder, "--listen", listen) as process:
             assert process.stderr is not None
-            address = process.stderr.readline().decode().split()[-1]
+            address = process.stderr.readline().decode().partition(" on ")[2].partition(";")[0]
             client = HttpClient(address)
             client.send("put_cluster", instance)
             yield client, partial(HttpClient, address), process.pid

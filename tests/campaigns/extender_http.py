@@ -29,9 +29,8 @@ from placeopt import __version__  # noqa: E402
 from placeopt.formats.documents import dumps  # noqa: E402
 from placeopt.formats.kubernetes.snapshot import read_kubernetes  # noqa: E402
 from placeopt.model import Instance  # noqa: E402
-from placeopt.service.calls import CALLS  # noqa: E402
-from placeopt.service.listen_address import parse_address  # noqa: E402
-from placeopt.service.server import HttpServer  # noqa: E402
+from placeopt.service.http.listen_address import parse_address  # noqa: E402
+from placeopt.service.http.server import HttpServer  # noqa: E402
 from placeopt.service.service import Service  # noqa: E402
 
 OUT = ROOT / "bench" / "extender_http.md"
@@ -74,7 +73,7 @@ def one_run(seed: int, pods: int, nodes: int) -> tuple[str, list[str]]:
                 elif service.call("snapshot") != snapshot:
                     faults.append(f"restart {part}: another snapshot")
                 if part < PARTS:
-                    with HttpServer(service, tuple(CALLS.values()), where) as server:
+                    with HttpServer(service, where) as server:
                         path = str(server.address).removeprefix("unix:")
                         client = httpx.Client(
                             transport=httpx.HTTPTransport(uds=path), base_url="http://localhost", timeout=600

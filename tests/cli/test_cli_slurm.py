@@ -8,21 +8,10 @@ import pytest
 
 from cli.conftest import Cli
 from helpers.command_line import said
+from helpers.slurm_files import idle_nodes
 from placeopt.drivers.round_line import HEADER
 
-NODES = {
-    "nodes": [
-        {
-            "name": f"n{i}",
-            "cpus": 32,
-            "real_memory": 64_000,
-            "gres": "gpu:a100:4",
-            "state": "idle",
-            "partitions": ["gpu"],
-        }
-        for i in range(2)
-    ]
-}
+NODES = idle_nodes(2)
 JOB = {
     "job_id": 7,
     "job_state": "PENDING",

@@ -1,6 +1,5 @@
 """A cluster of the tests, and drivers that are connected to it."""
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.kubernetes_api import KubernetesApi
-from helpers.kubernetes_cluster import Cluster, Object
+from helpers.kubernetes_cluster import Cluster, Object, write_kubeconfig
 from placeopt import Engine
 from placeopt.drivers.kubernetes.api import Api
 from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
@@ -69,16 +68,7 @@ def cluster(api: KubernetesApi) -> Cluster:
 def config(api: KubernetesApi, tmp_path: Path) -> Path:
     """A kubeconfig file of the server."""
     path = tmp_path / "kubeconfig.json"
-    context = {"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "placeopt"}}
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "test",
-        "contexts": [context],
-        "clusters": [{"name": "test", "cluster": {"server": api.url}}],
-        "users": [{"name": "test", "user": {}}],
-    }
-    path.write_text(json.dumps(content))
+    write_kubeconfig(api, path)
     return path
 
 

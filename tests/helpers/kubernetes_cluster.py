@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import json
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
-from helpers.kubernetes_api import KubernetesApi, Refusal
+from helpers.kubernetes_api import KubernetesApi
+from helpers.kubernetes_updates import Refusal
 
 GPU = "nvidia.com/gpu"
 GATE = "placeopt.io/gate"
@@ -49,6 +52,20 @@ def gang(name: str, pods: int, gpus: int = 1, **more: Any) -> list[Object]:
 
 def gpus_of(found: Object) -> int:
     return sum(int(c["resources"]["limits"].get(GPU, 0)) for c in found["spec"]["containers"])
+
+
+def write_kubeconfig(api: KubernetesApi, path: Path) -> None:
+    """Write the kubeconfig file of a server of tests."""
+    context = {"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "placeopt"}}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "test",
+        "contexts": [context],
+        "clusters": [{"name": "test", "cluster": {"server": api.url}}],
+        "users": [{"name": "test", "user": {}}],
+    }
+    path.write_text(json.dumps(content))
 
 
 class Cluster:

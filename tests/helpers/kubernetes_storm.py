@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helpers.kubernetes_api import KubernetesApi, Refusal
-from helpers.kubernetes_cluster import Cluster, gang, node, pod
+from helpers.kubernetes_api import KubernetesApi
+from helpers.kubernetes_cluster import Cluster, gang, node, pod, write_kubeconfig
+from helpers.kubernetes_updates import Refusal
 from placeopt import Engine
 from placeopt.drivers.kubernetes.api import Api
 from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
@@ -65,7 +66,7 @@ class Storm:
         """Submit the jobs, let it storm until half of them have ended, and then until all have."""
         began = time.monotonic()
         with self.api, self.cluster:
-            self._write_config()
+            write_kubeconfig(self.api, self._config)
             for i in range(self._num_nodes):
                 self.api.add("nodes", node(f"n{i}"))
             jobs = self._jobs()
@@ -107,20 +108,6 @@ class Storm:
 
     def _submit(self, pods: list[dict[str, Any]]) -> None:
         self.cluster.submit(*pods)
-
-    def _write_config(self) -> None:
-        import json
-
-        context = {"name": "t", "context": {"cluster": "t", "user": "t", "namespace": "placeopt"}}
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "t",
-            "contexts": [context],
-            "clusters": [{"name": "t", "cluster": {"server": self.api.url}}],
-            "users": [{"name": "t", "user": {}}],
-        }
-        self._config.write_text(json.dumps(content))
 
     # What goes wrong.
 

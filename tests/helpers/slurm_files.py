@@ -30,6 +30,12 @@ RUNS = {
 }
 
 
+def idle_nodes(count: int) -> dict[str, Any]:
+    """Return the reply of ``sinfo`` for idle nodes n0, n1, ... of 4 A100 and 32 CPUs each."""
+    node = {"cpus": 32, "real_memory": 64_000, "gres": "gpu:a100:4", "state": "idle", "partitions": ["gpu"]}
+    return {"nodes": [{"name": f"n{i}", **node} for i in range(count)]}
+
+
 def read(tmp_path: Path, *jobs: dict[str, Any], **node: Any) -> Instance:
     """Read the small cluster, its first node (4 A100, 64 CPUs) changed, with these jobs."""
     nodes = json.loads((DATA / "slurm_nodes.json").read_text())

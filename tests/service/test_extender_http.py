@@ -21,10 +21,9 @@ from placeopt.errors import PlaceoptError
 from placeopt.formats.documents import dumps
 from placeopt.formats.kubernetes.snapshot import read_kubernetes
 from placeopt.model import Instance
-from placeopt.service.calls import CALLS
 from placeopt.service.extender.arguments import BindingArgs
-from placeopt.service.listen_address import parse_address
-from placeopt.service.server import HttpServer
+from placeopt.service.http.listen_address import parse_address
+from placeopt.service.http.server import HttpServer
 from placeopt.service.service import Service
 
 NODES = ["n0", "n1", "n2", "n3"]
@@ -50,7 +49,7 @@ class Host:
     def start(self) -> None:
         self.service = Service(self.folder / "state", binder=self.binder, bind_within_s=60, clock=self.clock)
         where = parse_address(f"unix:{self.folder}/s", has_tokens=False)
-        self.server = HttpServer(self.service, tuple(CALLS.values()), where)
+        self.server = HttpServer(self.service, where)
         self.server.start()
         self.client = httpx.Client(
             transport=httpx.HTTPTransport(uds=f"{self.folder}/s"), base_url="http://localhost", timeout=120

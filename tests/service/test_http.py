@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -30,14 +32,16 @@ pytest.importorskip("uvicorn")
 import httpx
 
 from placeopt.service.calls import CALLS
-from placeopt.service.limits import Limits
-from placeopt.service.listen_address import open_socket, parse_address
-from placeopt.service.live_page import PAGE, PAGE_HEADERS
-from placeopt.service.metrics import Metrics
-from placeopt.service.openapi import openapi
-from placeopt.service.server import HttpServer
+from placeopt.service.http import app
+from placeopt.service.http.arguments import read_body
+from placeopt.service.http.limits import Limits
+from placeopt.service.http.listen_address import open_socket, parse_address
+from placeopt.service.http.live_page import PAGE, PAGE_HEADERS
+from placeopt.service.http.metrics import Metrics
+from placeopt.service.http.openapi import openapi
+from placeopt.service.http.server import HttpServer
+from placeopt.service.http.tokens import ROLES, read_tokens
 from placeopt.service.service import Service
-from placeopt.service.tokens import ROLES, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -49,7 +53,7 @@ SECRETS = {role: f"secret-of-{role}" for role in ROLES}
 def serve(service: Service, where: str = "127.0.0.1:0", **options: Any) -> HttpServer:
     """Return a server that has not started."""
     address = parse_address(where, has_tokens=options.get("tokens") is not None)
-    return HttpServer(service, tuple(CALLS.values()), address, **options)
+    return HttpServer(service, address, **options)
 
 
 def client_of(server: HttpServer) -> httpx.Client:
@@ -267,6 +271,37 @@ class TestLimits:
             for sock in socks:
                 sock.close()
 
+    def test_a_process_that_was_stopped_answers(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Only seconds in which it ran count as time without a reply: after a stop a bind was refused with 503."""
+        at_work, over, loops = threading.Event(), threading.Event(), []
+
+        async def body(request: Any, limits: Limits) -> bytes:
+            loops.append(asyncio.get_running_loop())
+            return await read_body(request, limits)
+
+        def stop() -> None:
+            time.sleep(3.5)  # of the event loop, as by SIGSTOP
+            over.set()
+
+        with Service() as service, serve(service, limits=Limits(request_s=3)) as server, client_of(server) as client:
+            service.call("put_cluster", dumps(cluster))
+            monkeypatch.setattr(app, "read_body", body)
+            monkeypatch.setattr(service, "call", lambda *_, **__: at_work.set() or (over.wait() and b"{}"))
+            with ThreadPoolExecutor(1) as pool:
+                reply = pool.submit(client.get, "/v1/snapshot")
+                at_work.wait()
+                loops[0].call_soon_threadsafe(stop)
+                assert reply.result().status_code == 200
+
+    def test_a_call_that_takes_too_long(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+        """503, and what was asked may still be done."""
+        over = threading.Event()
+        with Service() as service, serve(service, limits=Limits(request_s=1)) as server, client_of(server) as client:
+            monkeypatch.setattr(service, "call", lambda *_, **__: over.wait() and b"{}")
+            found = problem(client.get("/v1/snapshot"), 503)
+            over.set()
+        assert "may still be done" in str(found["detail"])
+
     def test_other_sites_in_a_browser(self, client: httpx.Client) -> None:
         """A foreign name that leads to this port, and a page of another origin."""
         problem(client.get("/v1/cluster", headers={"host": "evil.example"}), 403)
@@ -364,7 +399,7 @@ class TestMetrics:
 
     def test_every_series_exists_at_zero(self) -> None:
         """Also those of failures."""
-        text = Metrics(CALLS).text().decode()
+        text = Metrics().text().decode()
         for result in ("committed", "refused", "started", "failed"):
             assert f'placeopt_bindings_total{{result="{result}"}} 0.0' in text
         assert 'placeopt_round_duration_seconds_count{phase="solve"} 0.0' in text
@@ -387,7 +422,7 @@ class TestDescription:
 
     def test_openapi_has_every_call(self) -> None:
         """With its role; references lead somewhere."""
-        found = openapi(tuple(CALLS.values()))
+        found = openapi()
         told = {(path, method.upper()) for path, methods in found["paths"].items() for method in methods}
         assert told == {(call.path, call.method) for call in CALLS.values()}
         for reference in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found))):

@@ -4,6 +4,10 @@ import json
 import random
 import shutil
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -11,9 +15,11 @@ from placeopt import generate
 from placeopt.errors import BadInput
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Instance
-from placeopt.service import journal
+from placeopt.service import journal, snapshot_files, steps, writer
 from placeopt.service.refused import Refused
 from placeopt.service.service import Service
+
+ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 
 
 def ask(service, name, body=None, **how):
@@ -86,7 +92,7 @@ def test_random_calls_lead_to_the_same_bytes_after_a_restart(tmp_path, seed, mon
 
 def test_a_round_with_stops_is_done_again(tmp_path):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
         started = ask(service, "start_round", {"time_limit_s": 2, "commit": True, "movable": True})
         while ask(service, "round", path={"id": started["id"]})["state"] in ("queued", "running"):
             pass
@@ -98,7 +104,7 @@ def test_a_round_with_stops_is_done_again(tmp_path):
 
 def test_a_journal_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
         before = service.call("snapshot")
 
         def full(*_):
@@ -111,6 +117,123 @@ def test_a_journal_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch)
         assert caught.value.status == 503
         assert service.call("snapshot") == before
         assert ask(service, "decide", {"jobs": ["job-000000"]})["revision"] == 1
+
+
+class Database:
+    """A database whose statements can be counted, and fail."""
+
+    def __init__(self, real):
+        self.real, self.statements, self.before = real, [], lambda statement: None
+
+    def execute(self, statement, *arguments):
+        self.statements.append(statement)
+        self.before(statement)
+        return self.real.execute(statement, *arguments)
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+
+def changes_at_once(service, count):
+    """Send changes that wait together; returns their answers, the status of those that were refused."""
+    gate, at_work = threading.Event(), threading.Event()
+
+    def change(number):
+        try:
+            return ask(service, "changes", {"steps": [{"do": "update", "add_jobs": [job(number)]}]}, key=f"{number}")
+        except Refused as refused:
+            return refused.status
+
+    with ThreadPoolExecutor(count + 1) as pool:
+        blocked = pool.submit(service._writer.do, lambda: (at_work.set(), gate.wait()))
+        at_work.wait()
+        asked = [pool.submit(change, number) for number in range(count)]
+        while service._writer._queue.qsize() < count:
+            time.sleep(0.001)
+        service._cluster.journal._database.statements.clear()
+        gate.set()
+        with suppress(Refused):
+            blocked.result()
+        return [one.result() for one in asked]
+
+
+def job(number):
+    return {"id": f"new-{number}", "options": [{}]}
+
+
+@pytest.fixture
+def counted(tmp_path, monkeypatch):
+    """A service with a cluster, whose statements to the journal are counted."""
+    monkeypatch.setattr(writer, "GATHER_S", 600)
+    with Service(tmp_path / "state") as service:
+        service.call("put_cluster", dumps(ROUND))
+        service._cluster.journal._database = Database(service._cluster.journal._database)
+        yield service
+
+
+def test_changes_that_wait_share_a_transaction(counted, tmp_path):
+    answers = changes_at_once(counted, 6)
+    assert sorted(answer["revision"] for answer in answers) == [1, 2, 3, 4, 5, 6]
+    assert counted._cluster.journal._database.statements.count("COMMIT") == 1
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")  # as a kill leaves it: all that was answered is there
+    with Service(tmp_path / "copy") as other:
+        assert other.call("snapshot") == counted.call("snapshot")
+        assert [ask(other, "events")["events"]] == [ask(counted, "events")["events"]]
+
+
+def test_changes_whose_transaction_fails_are_all_refused(counted, tmp_path):
+    before = counted.call("snapshot"), counted.call("events"), counted.numbers
+    database = counted._cluster.journal._database
+
+    def full(statement):
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("database or disk is full")
+
+    database.before = full
+    assert changes_at_once(counted, 4) == [503] * 4
+    database.before = lambda statement: None
+    assert (counted.call("snapshot"), counted.call("events"), counted.numbers) == before
+    assert [answer["revision"] for answer in changes_at_once(counted, 1)] == [1]  # under a key of before
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    with Service(tmp_path / "copy") as other:
+        assert other.call("snapshot") == counted.call("snapshot")
+
+
+def test_a_transaction_that_sqlite_ends_refuses_what_came_before_and_after(counted):
+    before = counted.call("snapshot"), counted.call("events")
+    database, inserted = counted._cluster.journal._database, []
+
+    def full(statement):
+        if statement.startswith("INSERT INTO entries"):
+            inserted.append(statement)
+            if len(inserted) == 3:
+                database.real.execute("ROLLBACK")  # as sqlite does where the disk is full
+                raise sqlite3.OperationalError("database or disk is full")
+
+    database.before = full
+    assert changes_at_once(counted, 5) == [503] * 5
+    database.before = lambda statement: None
+    assert (counted.call("snapshot"), counted.call("events")) == before
+    assert len(inserted) == 3
+
+
+def test_a_change_that_fails_among_others_leaves_them(counted, monkeypatch):
+    real, seen = steps.Update.carry_out, []
+
+    def carry_out(self, *arguments):
+        done = real(self, *arguments)
+        if [one.id for one in self.add_jobs] == ["new-1"] and not seen:
+            seen.append(self)
+            raise sqlite3.OperationalError("disk I/O error")  # after the cluster changed: it is read back
+        return done
+
+    monkeypatch.setattr(steps.Update, "carry_out", carry_out)
+    answers = changes_at_once(counted, 4)
+    assert answers[1] == 503
+    assert sorted(answer["revision"] for answer in answers if answer != 503) == [1, 2, 3]
+    ids = {one.id for one in loads(Instance, counted.call("snapshot")).jobs}
+    assert {"new-0", "new-2", "new-3"} <= ids
+    assert "new-1" not in ids
 
 
 def test_one_service_a_folder(tmp_path):
@@ -153,9 +276,58 @@ def test_old_rows_go(tmp_path, monkeypatch):
         assert ask(service, "events", query={"after": "1"})["missed"] is True
 
 
+@pytest.fixture
+def held_back(monkeypatch):
+    """Snapshots are not written to files before ``free`` is set; ``begun`` once one is."""
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(record):
+        begun.set()
+        free.wait()
+        return dumps(record)
+
+    monkeypatch.setattr(snapshot_files, "dumps", slow)
+    yield begun, free
+    free.set()
+
+
+def test_a_snapshot_that_is_written_delays_no_decision(tmp_path, held_back):
+    begun, free = held_back
+    with Service(tmp_path) as service, ThreadPoolExecutor(1) as pool:
+        service.call("put_cluster", dumps(ROUND))
+        snapshot = pool.submit(service.call, "snapshot")
+        begun.wait()
+        assert ask(service, "decide", {"jobs": ["job-000000"]})["revision"] == 1
+        assert not snapshot.done()
+        free.set()
+        assert snapshot.result() == dumps(ROUND)
+        assert loads(Instance, service.call("snapshot")).revision == 1
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypatch, held_back, loaded):
+    monkeypatch.setattr(journal, "LEAST_ROWS", 1)
+    begun, free = held_back
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(ROUND))
+        service._cluster.journal._snapshot_bytes = 0
+        for number in range(5):
+            ask(service, "changes", {"steps": [{"do": "update", "now_ms": ROUND.now_ms + number + 1}]})
+            begun.wait()
+        if loaded:
+            service.call("put_cluster", dumps(ROUND))
+        free.set()
+        service._files._at_work.result()
+        kept = service._cluster.journal._database.execute("SELECT number FROM snapshots").fetchall()
+        assert kept == ([(2,), (7,)] if loaded else [(1,), (2,)])  # the two latest
+        expected = service.call("snapshot"), service.call("events")
+    with Service(tmp_path) as service:
+        assert (service.call("snapshot"), service.call("events")) == expected
+
+
 def test_a_round_that_was_cut_short_is_told(tmp_path):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
     database = sqlite3.connect(tmp_path / journal.FILE)
     database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
     database.commit()
@@ -171,7 +343,7 @@ def test_a_round_that_was_cut_short_is_told(tmp_path):
 
 def test_a_committed_round_is_answered_again_after_a_restart(tmp_path):
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)))
+        service.call("put_cluster", dumps(ROUND))
         name = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"]
         while ask(service, "round", path={"id": name})["state"] in ("queued", "running"):
             pass

@@ -47,6 +47,13 @@ def test_lines_are_answered_in_order():
         (b"nonsense\n", 400),
         (b"[]\n", 400),
         (b"[" * 100_000 + b"\n", 400),
+        (b'{"id": 1, "call": "state"} {}\n', 400),
+        (b'{"id": 1 "call": "state"}\n', 400),
+        (b"{1: 2}\n", 400),
+        (b'{"id": NaN, "call": "state"}\n', 400),
+        (b"\xff\n", 400),
+        (b'{"call": "decide", "body": {"jobs": NaN}}\n', 400),
+        (b"{}\n", 404),
         (line(id=1, call="nothing"), 404),
         (line(id=1, call="snapshot", other=2), 400),
         (line(id=1, call="round"), 400),
@@ -59,6 +66,27 @@ def test_wrong_lines_are_refused_and_the_next_is_answered(text, status):
     told = answers(text, line(id=2, call="state"))
     assert told[0]["error"]["status"] == status
     assert told[1]["reply"]["nodes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b'{"id": 1, "call": "state", "call": "snapshot"}\n', "call"),
+        (b'{"id": 1, "call": "decide", "body": {"jobs": ["a"]}, "body": {"jobs": ["b"]}}\n', "body"),
+        (b'{"id": 1, "call": "decide", "body": {"jobs": ["a"], "jobs": ["b"]}}\n', "jobs"),
+        (b'{"id": 1, "call": "decide", "body": {"add_jobs": [{"id": "a", "id": "b"}]}}\n', "add_jobs[0].id"),
+        (b'{"id": 1, "call": "round", "path": {"id": "a", "id": "b"}}\n', "id"),
+    ],
+)
+def test_a_key_twice_is_refused_with_its_place(text, place):
+    [told] = answers(text)
+    assert (told["error"]["status"], told["error"]["place"]) == (400, place)
+
+
+def test_members_are_read_in_any_order_and_spacing():
+    [told] = answers(b' { "body" : null , "query":{"after":"0"} ,"call":"ev\\u0065nts", "id" : {"a": [1, {}]} }\r\n')
+    assert told["id"] == {"a": [1, {}]}
+    assert told["reply"]["events"] == []
 
 
 def test_a_line_has_an_end(monkeypatch):

@@ -8,7 +8,8 @@ that what callers were told and what a restart finds are the same. All methods a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -67,7 +68,6 @@ class DurableCluster:
         self._engine = Engine()
         self._name: str | None = None
         self._greeted = not host_driver
-        self._dumped: tuple[int, bytes] | None = None
         try:
             self._restore()
         except BaseException:
@@ -132,13 +132,6 @@ class DurableCluster:
             return ClusterState(revision=0, waiting=0, running=0, nodes=0, ready=False)
         return ClusterState(**self._engine.numbers._asdict(), ready=self.ready)
 
-    def snapshot(self) -> bytes:
-        """Return the snapshot as a file, made once a revision."""
-        snapshot = self.engine.snapshot
-        if self._dumped is None or self._dumped[0] != snapshot.revision:
-            self._dumped = snapshot.revision, dumps(snapshot)
-        return self._dumped[1]
-
     def load(self, instance: Instance) -> None:
         """
         Keep another cluster from now on; what a host finds running counts as its word.
@@ -163,9 +156,30 @@ class DurableCluster:
             self.policy = step.policy
         return waiting
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """
+        Do changes that are on disk at the end, all of them or none: nothing of them may be told before.
+
+        Raises
+        ------
+        Refused
+            503, if the journal cannot be written.
+        """
+        greeted = self._greeted
+        try:
+            with self.journal.together():
+                yield
+        except sqlite3.Error as error:
+            self._greeted = greeted
+            self._restore_or_stop()
+            raise _unwritten(error) from error
+
     def change(self, work: Callable[[], Change], key: str | None, digest: bytes) -> tuple[bytes, Entry | None]:
         """
         Do a change, or nothing if it fails; a change under a key that was answered is not done again.
+
+        It is on disk at the end of `together`.
 
         Parameters
         ----------
@@ -198,7 +212,7 @@ class DurableCluster:
         except sqlite3.Error as error:
             self._greeted = greeted
             self._restore_or_stop()
-            raise Refused(503, f"the journal cannot be written: {error}; nothing changed") from error
+            raise _unwritten(error) from error
         except BaseException:
             self._greeted = greeted
             if self.revision != before:  # every step that does something raises it
@@ -211,7 +225,7 @@ class DurableCluster:
         is_entry = bool(change.steps or change.outcomes or change.loaded or key is not None)
         if not (is_entry or change.reservations):
             return None
-        with self.journal.transaction():
+        with self.journal.change():
             old = dict.fromkeys(self.journal.reservations()) if change.loaded else {}
             self.journal.set_reservations({**old, **change.reservations})
             if not is_entry:
@@ -221,18 +235,17 @@ class DurableCluster:
                 self.journal.add_reply(key, entry.number, stored)
             self.journal.add_actions(entry.number, map(action_row, change.actions))
             self.journal.set_outcomes(change.outcomes)
-            if change.loaded or self.journal.wants_snapshot:
-                self.journal.add_snapshot(entry.number, self.snapshot())
+            if change.loaded:  # no steps lead there
+                self.journal.add_snapshot(entry.number, dumps(self.engine.snapshot))
         return entry
 
     def _keep(self, instance: Instance) -> None:
         self._engine.load(instance)
-        self._name, self.policy, self._dumped = instance.name, instance.policy, None
+        self._name, self.policy = instance.name, instance.policy
 
     def _restore(self) -> None:
         """Read the cluster from the journal."""
         snapshot, entries = self.journal.start()
-        self._dumped = None
         if snapshot is None:
             self._name = None
             return
@@ -256,3 +269,7 @@ class DurableCluster:
             self._restore()
         except (PlaceoptError, sqlite3.Error) as error:
             self.fault = f"the cluster cannot be read back from the journal: {error}; start the service anew"
+
+
+def _unwritten(error: sqlite3.Error) -> Refused:
+    return Refused(503, f"the journal cannot be written: {error}; nothing changed")

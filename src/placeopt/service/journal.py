@@ -99,6 +99,7 @@ class Journal:
         except BadInput:
             self._unlock()
             raise
+        self._is_together = False
         self._since_snapshot = self._rows_since()
         self._snapshot_bytes = self._largest_snapshot()
 
@@ -155,16 +156,35 @@ class Journal:
         return rows >= LEAST_ROWS and size >= self._snapshot_bytes
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All that is written inside is on disk at the end, or none of it."""
+    def together(self) -> Iterator[None]:
+        """All that is written inside is on disk at the end, or none of it; one synchronisation for all changes."""
         run = self._database.execute
-        run("BEGIN IMMEDIATE")
+        run("BEGIN")
+        self._is_together = True
         try:
             yield
             run("COMMIT")
         except BaseException:
             if self._database.in_transaction:
                 run("ROLLBACK")
+            raise
+        finally:
+            self._is_together = False
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        """All that is written inside is kept, or none of it; on disk at the end of `together`, else of this."""
+        run = self._database.execute
+        if self._is_together and not self._database.in_transaction:  # sqlite may end it at a fault
+            raise sqlite3.OperationalError("a change before it in the same transaction could not be written")
+        run("SAVEPOINT change")
+        try:
+            yield
+            run("RELEASE change")
+        except BaseException:
+            if self._database.in_transaction:
+                run("ROLLBACK TO change")
+                run("RELEASE change")
             raise
 
     def add(self, revision: int, words: str, steps: str) -> Entry:
@@ -177,7 +197,7 @@ class Journal:
         return Entry(int(done.lastrowid or 0), revision, words, steps)
 
     def add_snapshot(self, number: int, instance: bytes) -> None:
-        """Write the cluster as it is after change ``number``, and forget what nothing needs any more."""
+        """Write the cluster as it was after change ``number``, and forget what nothing needs any more."""
         run = self._database.execute
         run("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (number, instance))
         run("DELETE FROM snapshots WHERE number NOT IN (SELECT number FROM snapshots ORDER BY number DESC LIMIT 2)")
@@ -185,7 +205,7 @@ class Journal:
         run("DELETE FROM entries WHERE number <= ?", (min(oldest, number - KEPT_ROWS),))
         run("DELETE FROM replies WHERE number < ?", (number - KEPT_ROWS,))
         run("DELETE FROM actions WHERE outcome != 'open' AND number < ?", (number - KEPT_ROWS,))
-        self._since_snapshot = 0, 0
+        self._since_snapshot = self._rows_since()
         self._snapshot_bytes = len(instance)
 
     def add_reply(self, key: str, number: int, stored: Stored) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from placeopt.service.refused import Refused
+from placeopt.errors import BadInput
+from placeopt.formats.documents import loads
+from placeopt.service.calls import CALLS
+from placeopt.service.refused import Refused, malformed
 
+MOST_KEY = 200
 Text = Mapping[str, str]
 NO_TEXT: Text = {}
 
@@ -19,6 +24,34 @@ class Request(NamedTuple):
     query: Text = NO_TEXT
     key: str | None = None
     digest: bytes = b""
+
+
+def read_request(name: str, body: bytes, path: Text, query: Text, key: str | None) -> Request:
+    """
+    Return the request of a call; arguments as for ``Service.call``.
+
+    Raises
+    ------
+    Refused
+        404 for a call that there is not, 400 for a body, an argument or a key that it does not take.
+    """
+    call = CALLS.get(name)
+    if call is None:
+        raise Refused(404, f"call {name!r}: expected one of {', '.join(CALLS)}")
+    if key is not None and not (0 < len(key) <= MOST_KEY and key.isprintable()):
+        raise Refused(400, f"Idempotency-Key: expected 1 to {MOST_KEY} printable characters")
+    if extra := sorted(query.keys() - set(call.query)):
+        raise Refused(400, f"{extra[0]}: {name} does not take it", place=extra[0])
+    given = None
+    if call.body is not None:
+        try:
+            given = loads(call.body, body, source="body")
+        except BadInput as error:
+            raise malformed(error) from None
+    elif body.strip():
+        raise Refused(400, f"{name} takes no body")
+    digest = b"" if key is None else hashlib.sha256(repr((name, dict(path))).encode() + body).digest()
+    return Request(given, path, query, key, digest)
 
 
 def whole_number(query: Text, name: str) -> int:

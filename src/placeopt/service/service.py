@@ -7,27 +7,24 @@ on snapshots.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel
 
-from placeopt.errors import BadInput, InternalFault
-from placeopt.formats.documents import loads
+from placeopt.errors import InternalFault
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
-from placeopt.service.calls import CALLS
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
 from placeopt.service.extender_calls import VERBS, ExtenderCalls
-from placeopt.service.journal import Journal
+from placeopt.service.journal import Entry, Journal
 from placeopt.service.messages import (
     OUTCOMES,
     ActionList,
@@ -49,15 +46,15 @@ from placeopt.service.messages import (
 from placeopt.service.news import MOST_KEPT, News
 from placeopt.service.outcomes import with_outcomes
 from placeopt.service.questions import Questions
-from placeopt.service.refused import Refused, malformed, refusal
-from placeopt.service.request import NO_TEXT, Request, Text, whole_number
+from placeopt.service.refused import Refused, refusal
+from placeopt.service.request import NO_TEXT, Request, Text, read_request, whole_number
 from placeopt.service.rounds import Rounds
+from placeopt.service.snapshot_files import SnapshotFiles
 from placeopt.service.steps import Step, Update, commit_of
 from placeopt.service.told_actions import found_by_host, ordered, read_row, starts
 from placeopt.service.writer import Writer
 
 MOST_WAITING = 1024
-MOST_KEY = 200
 
 
 class Service:
@@ -109,12 +106,14 @@ class Service:
             RoundStatus(id=name, state="interrupted", revision=revision, time_limit_s=limit)
             for name, revision, limit in journal.interrupted_rounds()
         ]
-        self._writer = Writer(most_waiting)
+        self._writer = Writer(most_waiting, self._together)
+        self._untold: list[Entry] = []
+        self._files = SnapshotFiles(journal, self._writer)
         self._rounds = Rounds(self._commit_round, self._round_over, interrupted)
         self._handlers: dict[str, Callable[[Request], bytes]] = {
             "put_cluster": self._put_cluster,
             "state": lambda _: _json(self._numbers),
-            "snapshot": lambda _: self._writer.do(self._cluster.snapshot),
+            "snapshot": lambda _: self._files.file_of(self._writer.do(lambda: self._cluster.engine.snapshot)),
             "changes": self._changes,
             "decide": self._decide,
             "start_round": self._start_round,
@@ -146,6 +145,7 @@ class Service:
         self._rounds.close()
         self._kubernetes.close()
         self._writer.close()
+        self._files.close()
         self._cluster.close()
 
     def stop_waiting(self) -> None:
@@ -194,24 +194,9 @@ class Service:
         Refused
             For every reason why it was not done; nothing changed.
         """
-        call = CALLS.get(name)
-        if call is None:
-            raise Refused(404, f"call {name!r}: expected one of {', '.join(CALLS)}")
-        if key is not None and not (0 < len(key) <= MOST_KEY and key.isprintable()):
-            raise Refused(400, f"Idempotency-Key: expected 1 to {MOST_KEY} printable characters")
-        if extra := sorted(query.keys() - set(call.query)):
-            raise Refused(400, f"{extra[0]}: {name} does not take it", place=extra[0])
-        given = None
-        if call.body is not None:
-            try:
-                given = loads(call.body, body, source="body")
-            except BadInput as error:
-                raise malformed(error) from None
-        elif body.strip():
-            raise Refused(400, f"{name} takes no body")
-        digest = b"" if key is None else hashlib.sha256(repr((name, dict(path))).encode() + body).digest()
+        request = read_request(name, body, path, query, key)
         try:
-            reply: bytes = self._handlers[name](Request(given, path, query, key, digest))
+            reply: bytes = self._handlers[name](request)
         except Exception as error:
             raise refusal(error) from error
         return reply
@@ -235,7 +220,8 @@ class Service:
             self._cluster.expect(asked.revision)
             waiting = [job for step in asked.steps for job in self._cluster.carry_out(step)]
             words = "; ".join(step.words() for step in asked.steps[:3]) + "; ..." * (len(asked.steps) > 3)
-            return Change(asked.steps, words, self._changed(waiting))
+            reply = Changed(revision=self._cluster.engine.revision, waiting=tuple(waiting))
+            return Change(asked.steps, words, reply)
 
         return self._change(request, work)
 
@@ -340,10 +326,25 @@ class Service:
         except BaseException:
             self._kubernetes.forget()  # the cluster may have been read back from the journal
             raise
-        self._numbers = self._cluster.state()
         if entry is not None:
-            self._news.add(entry)
+            self._untold.append(entry)
         return reply
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Do calls that waited at the same time, and tell what they changed once it is on disk."""
+        self._untold = []
+        try:
+            with self._cluster.together():
+                yield
+        except BaseException:
+            self._kubernetes.forget()  # the cluster was read back from the journal
+            raise
+        self._numbers = self._cluster.state()
+        for entry in self._untold:
+            self._news.add(entry)
+        if self._untold and self._cluster.journal.wants_snapshot:
+            self._files.keep(self._untold[-1].number, self._cluster.engine.snapshot)
 
     def _decided(self, engine: Engine, asked: Decide) -> tuple[Decided, Plan]:
         jobs = (*asked.jobs, *(job.id for job in asked.add_jobs))
@@ -383,9 +384,6 @@ class Service:
 
     def _told(self, outcomes: Sequence[str]) -> tuple[ToldAction, ...]:
         return tuple(map(read_row, self._cluster.journal.actions(outcomes)))
-
-    def _changed(self, waiting: Iterable[str]) -> Changed:
-        return Changed(revision=self._cluster.engine.revision, waiting=tuple(waiting))
 
     def _count(self, result: str, jobs: int) -> None:
         if self.on_jobs is not None and jobs:

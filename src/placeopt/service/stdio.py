@@ -9,10 +9,13 @@ in order, but for ``events`` and questions, which may wait, in threads of their 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
+from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_bounds
 from placeopt.service.calls import CALLS
 from placeopt.service.refused import Refused
 from placeopt.service.service import Service
@@ -53,7 +56,7 @@ def serve_lines(service: Service, lines: BinaryIO, write: Callable[[bytes], None
             continue
         number = b"null"
         try:
-            asked = _parsed(line)
+            asked = _read(line)
             number = _dump(asked.get("id"))
             name, body, how = _call(asked)
         except Refused as refused:
@@ -72,14 +75,68 @@ def serve_lines(service: Service, lines: BinaryIO, write: Callable[[bytes], None
         thread.join()
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _read(line: bytes) -> dict[str, Any]:
+    """Return the members of a line; the body stays text, which the call reads as it reads that of a request."""
     try:
-        asked = json.loads(line)
+        check_bounds(line, "a line")
+        members = _texts(line.decode())
+        return {name: text if name == "body" else _VALUES.decode(text) for name, text in members.items()}
+    except BadInput as error:
+        raise Refused(400, str(error)) from None
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"a line is not JSON: {error}") from None
-    if not isinstance(asked, dict):
-        raise Refused(400, "a line is not a JSON object")
-    return asked
+
+
+def _texts(line: str) -> dict[str, str]:
+    """Return the members of an object as texts; raises `ValueError` for other JSON."""
+    members: dict[str, str] = {}
+    at, sign = _sign(line, 0, "{")
+    if line[at : at + 1] == "}":
+        at, sign = _sign(line, at, "}")
+    while sign != "}":
+        name, at = _ENDS.raw_decode(line, at)
+        if not isinstance(name, str):
+            raise ValueError("expected the name of a member in quotes")
+        if name in members:
+            raise _twice(name)
+        begin, _ = _sign(line, at, ":")
+        _, at = _ENDS.raw_decode(line, begin)
+        members[name] = line[begin:at]
+        at, sign = _sign(line, at, ",}")
+    if at < len(line):
+        raise ValueError("more follows the object")
+    return members
+
+
+def _sign(line: str, at: int, signs: str) -> tuple[int, str]:
+    """Return where what follows the next sign begins, and the sign."""
+    found = _SIGN.match(line, at)
+    if found is None or found[1] not in signs:
+        raise ValueError(f"expected {' or '.join(signs)} at character {at}")
+    return found.end(), found[1]
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no value of JSON")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _twice(name)
+        found[name] = value
+    return found
+
+
+def _twice(name: str) -> Refused:
+    return Refused(400, f"{name}: appears twice in an object", place=name)
+
+
+_SIGN = re.compile(r"[ \t\r\n]*([{}:,])[ \t\r\n]*")
+_ENDS = json.JSONDecoder(object_pairs_hook=lambda _: None, parse_constant=_no_constant)
+"""Finds where values end; objects are not built."""
+_VALUES = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
 def _call(asked: dict[str, Any]) -> tuple[str, bytes, dict[str, Any]]:
@@ -100,7 +157,8 @@ def _call(asked: dict[str, Any]) -> tuple[str, bytes, dict[str, Any]]:
     missing = [part for part in ("id", "job", "verb") if f"{{{part}}}" in CALLS[name].path and part not in how["path"]]
     if missing:
         raise Refused(400, f"path: expected {missing[0]!r}", place="path")
-    return name, _dump(asked["body"]) if asked.get("body") is not None else b"", how
+    body = asked.get("body", "null")
+    return name, b"" if body == "null" else body.encode(), how
 
 
 def _dump(value: object) -> bytes:

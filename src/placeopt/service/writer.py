@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from placeopt.service.refused import Refused
 
 T = TypeVar("T")
+GATHER_S = 0.005
+"""Functions that wait are run together until so long after the first began: about as long as a disk synchronises."""
+_Entry = tuple[Future[Any], Callable[[], Any]]
 
 
 class Writer:
     """
     Runs functions one after the other, in the order in which they came, in a thread of its own.
 
+    Those that wait at the same time run together: what they return is told once ``together`` has ended, and if that
+    fails, none of them has returned.
+
     Parameters
     ----------
     most_waiting
         Functions that may wait; a further one is refused at once, so that callers see the load and not a silence.
+    together
+        Makes the context around functions that run together.
     """
 
-    def __init__(self, most_waiting: int) -> None:
-        self._queue: queue.Queue[tuple[Future[Any], Callable[[], Any]] | None] = queue.Queue(most_waiting)
+    def __init__(self, most_waiting: int, together: Callable[[], AbstractContextManager[None]]) -> None:
+        self._queue: queue.Queue[_Entry | None] = queue.Queue(most_waiting)
+        self._together = together
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="placeopt-writer", daemon=True)
         self._thread.start()
@@ -55,12 +66,9 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        while (entry := self._queue.get()) is not None:
-            done, work = entry
-            try:
-                done.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - raised again in the thread of the caller
-                done.set_exception(error)
+        entry = self._queue.get()
+        while entry is not None:
+            entry = self._run_together(entry)
         while True:  # came between the last look at `_closed` and the end
             try:
                 late = self._queue.get_nowait()
@@ -68,3 +76,37 @@ class Writer:
                 return
             if late is not None:
                 late[0].set_exception(Refused(503, "the service is about to end"))
+
+    def _run_together(self, entry: _Entry) -> _Entry | None:
+        """Run a function and those that wait, and return the next one; None at the end."""
+        taken: list[_Entry | None] = [entry]
+        over: list[Future[Any]] = []
+        until = time.monotonic() + GATHER_S
+        try:
+            with self._together():
+                while taken[-1] is not None:
+                    over.append(_tried(taken[-1][1]))
+                    if time.monotonic() > until or self._queue.empty():
+                        break
+                    taken.append(self._queue.get())
+        except BaseException as error:  # noqa: BLE001 - raised again in the threads of the callers
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            over = [failed] * len(taken)
+        is_last = taken[-1] is None
+        for (done, _), tried in zip(filter(None, taken), over, strict=False):
+            if (fault := tried.exception()) is not None:
+                done.set_exception(fault)
+            else:
+                done.set_result(tried.result())
+        return None if is_last else self._queue.get()
+
+
+def _tried(work: Callable[[], Any]) -> Future[Any]:
+    """Return what came of a function."""
+    tried: Future[Any] = Future()
+    try:
+        tried.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised again in the thread of the caller
+        tried.set_exception(error)
+    return tried

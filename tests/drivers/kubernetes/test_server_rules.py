@@ -9,8 +9,9 @@ import pytest
 from kubernetes import client
 
 from drivers.conftest import Driven
-from helpers.kubernetes_api import KubernetesApi, Refusal
+from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod
+from helpers.kubernetes_updates import Refusal
 
 PATH = "/api/v1/namespaces/default/pods/a"
 

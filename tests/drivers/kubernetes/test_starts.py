@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from drivers.conftest import Driven
-from helpers.kubernetes_api import KubernetesApi, Refusal
+from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import GATE, Cluster, gang, node, pod
+from helpers.kubernetes_updates import Refusal
 
 Connect = Callable[..., Driven]
 

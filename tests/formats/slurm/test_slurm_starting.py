@@ -5,23 +5,11 @@ from typing import Any
 
 import pytest
 
-from helpers.slurm_files import WAITS
+from helpers.slurm_files import WAITS, idle_nodes
 from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance
 
-NODES = {
-    "nodes": [
-        {
-            "name": f"n{i}",
-            "cpus": 32,
-            "real_memory": 64_000,
-            "gres": "gpu:a100:4",
-            "state": "idle",
-            "partitions": ["gpu"],
-        }
-        for i in range(3)
-    ]
-}
+NODES = idle_nodes(3)
 GANG = {
     **WAITS,
     "job_id": 3,

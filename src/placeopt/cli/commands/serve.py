@@ -97,22 +97,20 @@ def _http(
 ) -> None:
     """Answer HTTP until a signal comes."""
     try:
-        from placeopt.service.limits import Limits
-        from placeopt.service.listen_address import parse_address
-        from placeopt.service.metrics import Metrics
-        from placeopt.service.server import HttpServer
-        from placeopt.service.tokens import read_tokens
+        from placeopt.service.http.limits import Limits
+        from placeopt.service.http.listen_address import parse_address
+        from placeopt.service.http.metrics import Metrics
+        from placeopt.service.http.server import HttpServer
+        from placeopt.service.http.tokens import read_tokens
     except ImportError as error:
         raise BadInput(f"serve: {error.name} is not installed; pip install 'placeopt[serve]', or use --stdio") from None
-    from placeopt.service.calls import CALLS
-
     tokens = None if token_file is None else read_tokens(str(token_file))
     address = parse_address(listen, has_tokens=tokens is not None)
-    metrics = Metrics(CALLS)
+    metrics = Metrics()
     service.on_round = lambda status: metrics.round_over(status.seconds, status.gap)
     service.on_jobs = metrics.bindings
-    calls, kept = tuple(CALLS.values()), Limits.of(limits)
-    with HttpServer(service, calls, address, tokens=tokens, limits=kept, metrics=metrics) as server:
+    kept = Limits.of(limits)
+    with HttpServer(service, address, tokens=tokens, limits=kept, metrics=metrics) as server:
         write_error(f"placeopt answers on {server.address}; revision {service.numbers.revision}")
         while not server.wait(0.2) and not interruption.event.is_set():
             pass

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from placeopt.drivers.json_answer import json_object
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 
@@ -129,7 +130,7 @@ class Api:
         content_type: str = "application/json",
     ) -> Object:
         response = self._send(method, path, query, body, content_type)
-        return _parsed(_read(response), path)
+        return json_object(_read(response), path)
 
     def _send(
         self,
@@ -192,7 +193,7 @@ def _read(response: Any) -> bytes:
 def _events(response: Any, path: str) -> Iterator[Object]:
     try:
         for line in _lines(response.response):
-            event = _parsed(line, path)
+            event = json_object(line, path)
             if event.get("type") == "ERROR":
                 raise _fault(int(event["object"].get("code") or 500), event["object"])
             yield event
@@ -214,16 +215,6 @@ def _lines(response: Any) -> Iterator[bytes]:
             return
         *whole, rest = (rest + piece).split(b"\n")
         yield from (line for line in whole if line.strip())
-
-
-def _parsed(text: bytes, path: str) -> Object:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise Unreachable(f"{path}: the answer is no JSON object: {text[:80]!r}")
-    return found
 
 
 def _fault(status: int, answer: object) -> PlaceoptError:

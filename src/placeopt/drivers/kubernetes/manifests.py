@@ -117,7 +117,8 @@ def extender_configuration(url: str = EXTENDER_URL, resource: str = "nvidia.com/
     Return kube-scheduler's configuration for asking the extender of ``placeopt serve``; it is no object of the API.
 
     Fields: ``Extender`` in config/v1/types.go of kubernetes/kube-scheduler. kube-scheduler goes on counting the
-    resource, and pods that request it are not bound while the extender does not answer.
+    resource, and pods that request it are not bound while the extender does not answer. There is no ``bindVerb``:
+    kube-scheduler would leave Bindings to the command, which creates none, so that no pod would ever start.
     """
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -129,7 +130,6 @@ def extender_configuration(url: str = EXTENDER_URL, resource: str = "nvidia.com/
                 "filterVerb": "filter",
                 "prioritizeVerb": "prioritize",
                 "preemptVerb": "preempt",
-                "bindVerb": "bind",
                 "weight": 1,
                 "enableHTTPS": False,
                 "httpTimeout": "5s",

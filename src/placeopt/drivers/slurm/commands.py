@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from placeopt.drivers.json_answer import json_object
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, PlaceoptError, printable
 
@@ -122,14 +122,7 @@ class SlurmCommands:
         self._call("scontrol", "uhold", job)
 
     def _json(self, *command: str) -> dict[str, Any]:
-        text = self._call(*command)
-        try:
-            found = json.loads(text)
-        except ValueError as error:
-            raise Unreachable(f"{' '.join(command)}: no JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise Unreachable(f"{' '.join(command)}: no JSON object")
-        return found
+        return json_object(self._call(*command), " ".join(command))
 
     def _call(self, *command: str) -> str:
         """Return the standard output of a command."""

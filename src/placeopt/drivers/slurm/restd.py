@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import json
 import re
 import socket
 from collections.abc import Mapping
 from typing import Any
 
+from placeopt.drivers.json_answer import json_object
 from placeopt.drivers.slurm.commands import TIMEOUT_S, JobNow, Slurm, SlurmReading
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import Unsupported
@@ -81,13 +81,7 @@ class ReadThroughRestd:
             connection.close()
         if reply.status != http.client.OK:
             raise Unreachable(f"slurmrestd at {self._path}: GET {path}: {reply.status} {reply.reason}")
-        try:
-            found = json.loads(body)
-        except ValueError as error:
-            raise Unreachable(f"slurmrestd at {self._path}: GET {path}: no JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise Unreachable(f"slurmrestd at {self._path}: GET {path}: no JSON object")
-        return found
+        return json_object(body, f"slurmrestd at {self._path}: GET {path}")
 
 
 def newest_version(openapi: Mapping[str, Any]) -> int:

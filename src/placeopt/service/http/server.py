@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
-from placeopt.service import listen_address
-from placeopt.service.connection import protocol_of
-from placeopt.service.http import Call, Service, make_app
-from placeopt.service.limits import Limits
+from placeopt.service.http import listen_address
+from placeopt.service.http.app import make_app
+from placeopt.service.http.connection import protocol_of
+from placeopt.service.http.limits import Limits
 
 if TYPE_CHECKING:
-    from placeopt.service.listen_address import Address
-    from placeopt.service.metrics import Metrics
-    from placeopt.service.tokens import Tokens
+    from placeopt.service.http.listen_address import Address
+    from placeopt.service.http.metrics import Metrics
+    from placeopt.service.http.tokens import Tokens
+    from placeopt.service.service import Service
 
 
 class _Server(uvicorn.Server):
@@ -37,8 +38,6 @@ class HttpServer:
     ----------
     service
         What is called.
-    calls
-        The table of calls.
     address
         Where to listen.
     tokens
@@ -57,7 +56,6 @@ class HttpServer:
     def __init__(
         self,
         service: Service,
-        calls: Sequence[Call],
         address: Address,
         *,
         tokens: Tokens | None = None,
@@ -67,7 +65,7 @@ class HttpServer:
         limits = Limits() if limits is None else limits
         self._socket, self.address = listen_address.open_socket(address)
         self._file = listen_address.identity(self.address)
-        app = make_app(service, calls, address=self.address, tokens=tokens, limits=limits, metrics=metrics)
+        app = make_app(service, address=self.address, tokens=tokens, limits=limits, metrics=metrics)
         config = uvicorn.Config(
             app,
             http=protocol_of(limits),

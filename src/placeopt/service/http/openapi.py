@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
 from placeopt import __version__
-
-if TYPE_CHECKING:
-    from placeopt.service.http import Call
+from placeopt.service.calls import CALLS
 
 REFERENCE = "#/components/schemas/{model}"
 PROBLEM = {
@@ -43,12 +40,12 @@ STATUSES = {
 """Status -> meaning; all of them are problem documents."""
 
 
-def openapi(calls: Sequence[Call]) -> dict[str, Any]:
+def openapi() -> dict[str, Any]:
     """Return the description; it depends on the table of calls alone."""
-    kinds = dict.fromkeys(kind for call in calls for kind in (call.body, call.reply) if kind is not None)
+    kinds = dict.fromkeys(kind for call in CALLS.values() for kind in (call.body, call.reply) if kind is not None)
     names, schemas = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE, by_alias=True)
     paths: dict[str, dict[str, Any]] = {}
-    for call in calls:
+    for call in CALLS.values():
         operation: dict[str, Any] = {
             "operationId": call.name,
             "summary": call.help,

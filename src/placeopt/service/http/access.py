@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from placeopt.service.calls import Role
-from placeopt.service.listen_address import Address, TcpAddress
-from placeopt.service.problem import refuse
-from placeopt.service.tokens import ROLES, Tokens
+from placeopt.service.http.listen_address import Address, TcpAddress
+from placeopt.service.http.problem import refuse
+from placeopt.service.http.tokens import ROLES, Tokens
 
 LONGEST_TOKEN = 4096
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from placeopt.service.problem import PROBLEM_TYPE, problem_bytes, refuse
+from placeopt.service.http.problem import PROBLEM_TYPE, problem_bytes, refuse
 
 if TYPE_CHECKING:
-    from placeopt.service.limits import Limits
+    from placeopt.service.http.limits import Limits
 
 
 def protocol_of(limits: Limits) -> type[H11Protocol]:

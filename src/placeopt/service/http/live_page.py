@@ -18,12 +18,12 @@ from placeopt.report.html.cluster_svg import cluster_svg
 
 if TYPE_CHECKING:
     from placeopt.model import Job
-    from placeopt.service.http import Service
+    from placeopt.service.service import Service
 
 MOST_JOBS = 200
 """Waiting jobs on the page, in their order."""
 MOST_ROUNDS = 20
-PAGE = files("placeopt.service").joinpath("page.html").read_text(encoding="utf-8")
+PAGE = files("placeopt.service.http").joinpath("page.html").read_text(encoding="utf-8")
 
 
 def _hashes(tag: str) -> str:

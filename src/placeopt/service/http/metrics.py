@@ -7,12 +7,11 @@ few values: ids of jobs and nodes are never among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from placeopt import __version__
+from placeopt.service.calls import CALLS
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PHASES = ("solve",)
@@ -26,7 +25,7 @@ REQUEST_BUCKETS_S = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12
 class Metrics:
     """Counters and gauges of one service; every method may be called from any thread."""
 
-    def __init__(self, calls: Iterable[str]) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         info = Gauge("placeopt_build_info", "Version of placeopt; always 1.", ["version"], registry=self.registry)
         info.labels(__version__).set(1)
@@ -59,7 +58,7 @@ class Metrics:
             buckets=REQUEST_BUCKETS_S,
             registry=self.registry,
         )
-        self._calls = {*calls, OTHER}
+        self._calls = {*CALLS, OTHER}
         self._gap.set(float("nan"))
         for phase in PHASES:
             self._round_s.labels(phase)

@@ -1,0 +1,1 @@
+"""The calls of a service over HTTP."""
