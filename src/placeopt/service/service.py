@@ -52,7 +52,7 @@ from placeopt.service.questions import Questions
 from placeopt.service.refused import Refused, malformed, refusal
 from placeopt.service.request import NO_TEXT, Request, Text, whole_number
 from placeopt.service.rounds import Rounds
-from placeopt.service.steps import Step, Update, commit_of
+from placeopt.service.steps import Step, Update, commit_of, words_of
 from placeopt.service.told_actions import found_by_host, ordered, read_row, starts
 from placeopt.service.writer import Writer
 
@@ -234,8 +234,7 @@ class Service:
             asked: Changes = request.body
             self._cluster.expect(asked.revision)
             waiting = [job for step in asked.steps for job in self._cluster.carry_out(step)]
-            words = "; ".join(step.words() for step in asked.steps[:3]) + "; ..." * (len(asked.steps) > 3)
-            return Change(asked.steps, words, self._changed(waiting))
+            return Change(asked.steps, words_of(asked.steps), self._changed(waiting))
 
         return self._change(request, work)
 
