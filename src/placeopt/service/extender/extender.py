@@ -21,8 +21,6 @@ from placeopt.service.refused import Refused
 
 BIND_WITHIN_S = 60.0
 """How long the room of a decision is held without a bind; kube-scheduler binds within seconds of its filter call."""
-SEEN_FOR_S = 900.0
-"""How long a pod of an incomplete gang counts; kube-scheduler asks about every pod that waits within five minutes."""
 Binder = Callable[[BindingArgs], None]
 """
 Binds a pod at the API server; a pod with this UID that is bound to this node is no error. Raises `PlaceoptError` with
@@ -69,8 +67,6 @@ class Extender(Reservations):
         self._binder = binder
         self._under_way: set[str] = set()
         """UIDs of pods whose Binding is being created."""
-        self._seen: dict[str, dict[str, tuple[float, dict[str, Any]]]] = {}
-        """Gang -> UID -> pod and when it was last asked about, of gangs that wait for more of their pods."""
 
     def filter(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -282,27 +278,15 @@ class Extender(Reservations):
         group = pod.group
         if group is None:
             raise BadInput("body.Pod: no gang")
-        self._forget_pods()
-        seen = self._seen.setdefault(group.id, {})
-        seen[_uid(pod)] = self._clock(), pod_object
         count = max(group.count or 0, group.pods_min or 0)
         if not count:
             raise Unsupported(
                 f"gang {group.id!r}: how many pods it has is not known; load it with the cluster, or annotate its pods"
             )
-        job = jobs.gang([seen_object for _, seen_object in seen.values()], count)
+        job = jobs.gang(pod_object, count)
         self._add(job)
-        del self._seen[group.id]
         self._job_of[job_id(group.id)] = job.id
         return job.id
-
-    def _forget_pods(self) -> None:
-        """Forget pods of incomplete gangs that are gone: they count for no gang, and are not kept for ever."""
-        since = self._clock() - SEEN_FOR_S
-        for gang, pods in list(self._seen.items()):
-            self._seen[gang] = {uid: (at, pod) for uid, (at, pod) in pods.items() if at >= since}
-            if not self._seen[gang]:
-                del self._seen[gang]
 
     def _take(self, name: str, args: BindingArgs) -> str | None:
         """Take the room of a pod alone on a node; return why there is none."""
