@@ -106,7 +106,9 @@ class JobTable:
     def shared(self, job: Job, number: int) -> Job:
         """Return a job of class ``number`` that holds what its class has in common: alone it takes three times as much."""
         member = self.members[number]
-        return job if job is member else trusted(Job, {**job.__dict__, **{name: getattr(member, name) for name in ALIKE}})
+        return (
+            job if job is member else trusted(Job, {**job.__dict__, **{name: getattr(member, name) for name in ALIKE}})
+        )
 
     def remove(self, job_id: str) -> None:
         """Remove a job."""

@@ -71,7 +71,7 @@ def running_fault(job: Job, held: Placement) -> str | None:
         fault = assignment.fault(option.demand)
         if fault is not None:
             return f"assignments[{a}].{fault}"
-    ranks = sorted(worker.rank for assignment in held.assignments for worker in assignment.workers)
+    ranks = sorted([worker.rank for assignment in held.assignments for worker in assignment.workers])
     least = option.workers if option.workers_min is None else option.workers_min
     if not least <= len(ranks) <= option.workers:
         return (

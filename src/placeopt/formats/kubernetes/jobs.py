@@ -215,11 +215,11 @@ class JobBuilder:
         Its own only, if the round lacks one of its rules, or if rules of other pods concern it: the nodes excluded for
         waiting jobs follow from its place.
         """
-        own = {pod.node for pod in draft.pods}
         if any([self._is_bound(pod) for pod in draft.pods]):  # noqa: C419 - half the time of a generator
+            own = {pod.node for pod in draft.pods}
             return tuple(name for name in self.nodes if name in own) or None
         refused = self._refused(draft.first)
-        return self._allowed(refused - own) if refused else None
+        return self._allowed(refused - {pod.node for pod in draft.pods}) if refused else None
 
     def _is_bound(self, pod: Pod) -> bool:
         odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key

@@ -186,7 +186,7 @@ class PodReader:
             tuple([value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP]),
             amounts.ports,
             claims,
-            gang_membership(spec, metadata, namespace),
+            gang_membership(spec, metadata, namespace, labels, annotations),
             any([owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences")]),  # noqa: C419
             rules.scheduling_gates,
             unsupported,
@@ -201,7 +201,7 @@ class PodReader:
             rules.scheduler,
             rules.text,
             rules.has_affinity,
-            is_plain(pod_id, uid, namespace, queue),
+            bool(namespace) and is_plain(f"{pod_id}{uid or ''}{queue or ''}"),
         )
 
     def _read_amounts(self, spec: JsonEntry, status: JsonEntry) -> PodAmounts:
