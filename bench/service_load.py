@@ -386,7 +386,7 @@ def page(options: argparse.Namespace, rows: Rows) -> str:
         return "\n".join([*lines, "Memory over revisions is not measured yet."]) + "\n"
     lines += [
         "\n## Memory over revisions\n",
-        "`--parts memory --nodes N`: resident memory of `placeopt serve --stdio` and size of its state folder. Running jobs "
+        "`--parts memory --nodes N`: resident memory of `placeopt serve --stdio` and size of its state folder. Jobs "
         "end one after the other, each replaced by a like one that is placed and said to have started; one start in 20 "
         "fails and is placed again. Every call has an `Idempotency-Key`. The number of jobs stays, so what grows is kept.\n",
         "| nodes | seed | revisions | MiB | state folder, MiB | CPU s of the service | jobs |",

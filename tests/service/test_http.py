@@ -307,7 +307,7 @@ class TestLimits:
             sock.settimeout(30)
             sock.connect((host, int(port)))
             until = time.monotonic() + 30
-            with pytest.raises((BrokenPipeError, ConnectionResetError)):  # replies fill all buffers, and are not read
+            with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012 - replies fill all buffers, and are not read
                 while time.monotonic() < until:
                     sock.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n")
                     time.sleep(0.01)

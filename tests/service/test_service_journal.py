@@ -155,7 +155,7 @@ def test_old_rows_go(tmp_path, monkeypatch):
 
 
 def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
-    """Jobs come, start and end, each call under a key, and no start is ever said to be done: no table grows with them."""
+    """Jobs come, start and end under keys, and no start is ever said to be done: no table grows with them."""
     monkeypatch.setattr(journal, "LEAST_ROWS", 5)
     monkeypatch.setattr(journal, "KEPT_ROWS", 20)
     monkeypatch.setattr(durable_cluster, "FORGET_EVERY", 10)

@@ -104,7 +104,7 @@ class JobTable:
         self._end += 1
 
     def shared(self, job: Job, number: int) -> Job:
-        """Return a job of class ``number`` that holds what its class has in common: alone it takes three times as much."""
+        """Return a job of class ``number`` that holds the records of its class: its own take three times as much."""
         member = self.members[number]
         return (
             job if job is member else trusted(Job, {**job.__dict__, **{name: getattr(member, name) for name in ALIKE}})
