@@ -388,7 +388,7 @@ def page(options: argparse.Namespace, rows: Rows) -> str:
         "\n## Memory over revisions\n",
         "`--parts memory --nodes N`: resident memory of `placeopt serve --stdio` and size of its state folder. Jobs "
         "end one after the other, each replaced by a like one that is placed and said to have started; one start in 20 "
-        "fails and is placed again. Every call has an `Idempotency-Key`. The number of jobs stays, so what grows is kept.\n",
+        "fails and is placed again. Every call has an `Idempotency-Key`. The number of jobs stays.\n",
         "| nodes | seed | revisions | MiB | state folder, MiB | CPU s of the service | jobs |",
         "|---:|---:|---:|---:|---:|---:|---:|",
         *(
