@@ -13,10 +13,10 @@ from placeopt.service.calls import CALLS
 class Client(Protocol):
     """One connection to a service, for one call at a time."""
 
-    def send(self, name: str, body: bytes) -> Any:
-        """Make a call with a body in JSON; return the reply."""
+    def send(self, name: str, body: bytes, key: str | None = None) -> Any:
+        """Make a call with a body in JSON, under an ``Idempotency-Key`` if there is one; return the reply."""
 
-    def call(self, name: str, body: Any) -> Any:
+    def call(self, name: str, body: Any, key: str | None = None) -> Any:
         """Make a call; return the reply."""
 
 
@@ -28,9 +28,11 @@ class StdioClient:
         assert process.stdout is not None
         self._to, self._from = process.stdin, process.stdout
 
-    def send(self, name: str, body: bytes) -> Any:
-        """Make a call with a body in JSON; return the reply."""
+    def send(self, name: str, body: bytes, key: str | None = None) -> Any:
+        """Make a call with a body in JSON, under an ``Idempotency-Key`` if there is one; return the reply."""
         content = b"" if body == b"null" else b',"body":' + body.replace(b"\n", b" ")
+        if key is not None:
+            content += b',"key":' + json.dumps(key).encode()
         self._to.write(b'{"id":1,"call":"' + name.encode() + b'"' + content + b"}\n")
         self._to.flush()
         answer = json.loads(self._from.readline())
@@ -38,9 +40,9 @@ class StdioClient:
             raise RuntimeError(f"{name}: {answer}")
         return answer["reply"]
 
-    def call(self, name: str, body: Any) -> Any:
+    def call(self, name: str, body: Any, key: str | None = None) -> Any:
         """Make a call; return the reply."""
-        return self.send(name, json.dumps(body).encode())
+        return self.send(name, json.dumps(body).encode(), key)
 
 
 class HttpClient:
@@ -56,13 +58,13 @@ class HttpClient:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self._socket.makefile("rb")
 
-    def send(self, name: str, body: bytes) -> Any:
-        """Make a call with a body in JSON; return the reply."""
+    def send(self, name: str, body: bytes, key: str | None = None) -> Any:
+        """Make a call with a body in JSON, under an ``Idempotency-Key`` if there is one; return the reply."""
         call = CALLS[name]
         data = b"" if body == b"null" else body
         head = (
             f"{call.method} {call.path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(data)}\r\n\r\n"
+            f"content-length: {len(data)}\r\n" + (f"idempotency-key: {key}\r\n" if key is not None else "") + "\r\n"
         )
         self._socket.sendall(head.encode() + data)
         status = self._file.readline()
@@ -76,6 +78,6 @@ class HttpClient:
             raise RuntimeError(f"{name}: {status!r} {reply}")
         return reply
 
-    def call(self, name: str, body: Any) -> Any:
+    def call(self, name: str, body: Any, key: str | None = None) -> Any:
         """Make a call; return the reply."""
-        return self.send(name, json.dumps(body).encode())
+        return self.send(name, json.dumps(body).encode(), key)

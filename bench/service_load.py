@@ -15,6 +15,7 @@ is there.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -43,7 +44,8 @@ from service_clients import Client, HttpClient, StdioClient
 SIZES = (1000, 1000, 2000, 4000, 8000, 250)
 """GPU-milli of a job that comes."""
 CLIENTS = 50
-POINTS = 10
+FAILS = 0.05
+"""Part of the starts that fail on the host, on the way to many revisions."""
 PARTS = ("engine", "in-process", "stdio", "unix", "tcp", "clients", "memory")
 Rows = list[dict[str, Any]]
 
@@ -90,8 +92,8 @@ class Traffic:
             yield "decide", seconds
             for action in reply.get("actions", ()):
                 self.started(job["id"])
-                told = {"outcomes": [{"action": action["id"], "result": "done"}]}
-                yield "outcome", timed(call, "outcome", told)[1]
+                said = {"outcomes": [{"action": action["id"], "result": "done"}]}
+                yield "outcome", timed(call, "outcome", said)[1]
             if self._running:
                 steps: list[dict[str, Any]] = [{"do": "release", "job": self.ends()}]
                 if not reply.get("actions"):  # it does not wait for room: the cluster keeps its size
@@ -107,6 +109,11 @@ class Traffic:
             if placed:
                 self.started(job.id)
             yield "changes", timed(ends, engine, self.ends(), None if placed else job.id)[1]
+
+
+def told(started: Any, result: str) -> dict[str, Any]:
+    """Return the body of ``outcome`` on the actions of a reply."""
+    return {"outcomes": [{"action": action["id"], "result": result} for action in started["actions"]]}
 
 
 def decide(engine: Engine, job: Job) -> bool:
@@ -217,27 +224,56 @@ def many_clients(options: argparse.Namespace, seed: int, instance: Instance) -> 
         return found
 
 
+def replacing(call: Callable[..., Any], instance: Instance, seed: int) -> Iterator[int]:
+    """
+    Replace running jobs by others of the same shape, without end, so that the cluster keeps its size and its mix.
+
+    One job ends, a like one comes and is placed, its start is said to be done; one in 20 starts fails, and the job is
+    placed again. Every call has an ``Idempotency-Key``.
+    """
+    draw = random.Random(seed)
+    shapes = {job.id: job for job in instance.jobs}
+    running = [held.job for held in instance.running]
+    for number in itertools.count():
+        place = draw.randrange(len(running))
+        gone = shapes.pop(running[place])
+        job = gone.model_copy(update={"id": f"new-{number:07d}"})
+        shapes[job.id], running[place] = job, job.id
+        body = job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        call("changes", {"steps": [{"do": "release", "job": gone.id}]}, f"end-{number}")
+        started = call("decide", {"add_jobs": [body], "explain": False}, f"start-{number}")
+        if draw.random() < FAILS:
+            call("outcome", told(started, "failed"), f"failed-{number}")
+            started = call("decide", {"jobs": [job.id], "explain": False}, f"again-{number}")
+        call("outcome", told(started, "done"), f"done-{number}")
+        yield int(started["revision"])
+
+
 def memory(options: argparse.Namespace, seed: int, instance: Instance) -> Rows:
-    """Return revisions and MiB at points on the way to as many revisions, or as fit into the CPU seconds allowed."""
+    """Return what the service holds at points on the way to as many revisions; each is printed as it is reached."""
     points: Rows = []
-    traffic = Traffic([held.job for held in instance.running], "new", seed)
-    with connected("stdio", options.folder, dumps(instance)) as (client, _, pid):
-        calls = traffic.calls(client.call)
-        first = client.call("state", None)["revision"]
-        began, state = cpu_s(pid), {"revision": first}
-        mark = 0
-        while mark < POINTS:
-            for _ in range(100):
-                next(calls)
-            state = client.call("state", None)
-            done, spent = state["revision"] - first, cpu_s(pid) - began
-            part = max(done / options.revisions, spent / options.cpu)
-            while mark < POINTS and part >= (mark + 1) / POINTS:
-                mark += 1
-                points.append(
-                    {"revisions": done, "mib": resident_mib(pid), "cpu_s": spent, "running": state["running"]}
-                )
+    with (
+        tempfile.TemporaryDirectory(prefix="service-load-", dir=options.folder) as folder,
+        connected("stdio", Path(folder), dumps(instance)) as (client, _, pid),
+    ):
+        first = done = client.call("state", None)["revision"]
+        began = cpu_s(pid)
+        for revision in itertools.chain([first], replacing(client.call, instance, seed)):
+            done = revision - first
+            if done >= len(points) * options.every:
+                state = client.call("state", None)
+                point = {"revisions": done, "mib": resident_mib(pid), "journal_mib": folder_mib(folder)}
+                point |= {"jobs": state["running"] + state["waiting"], "cpu_s": cpu_s(pid) - began}
+                points.append(point)
+                print(json.dumps({"part": "memory", "seed": seed, **point}), flush=True)
+            if done >= options.revisions:
+                return points
     return points
+
+
+def folder_mib(folder: str) -> float:
+    """Return the size of the files below a folder."""
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 2**20
 
 
 def resident_mib(pid: int) -> float:
@@ -266,7 +302,7 @@ def fsync_ms(folder: Path, count: int = 200) -> float:
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("nodes", 5000), ("calls", 3000), ("revisions", 100_000), ("cpu", 240)):
+    for name, default in (("nodes", 5000), ("calls", 3000), ("revisions", 100_000), ("every", 5000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seeds", default="1,2")
     parser.add_argument("--parts", default=",".join(PARTS), help="those to measure")
@@ -281,7 +317,12 @@ def main() -> None:
         instance = busy_cluster(options.nodes, seed, varied=False) if parts else None
         for part in parts:
             assert instance is not None
-            row: dict[str, Any] = {"part": part, "seed": seed, "fsync_ms": fsync_ms(options.folder)}
+            row: dict[str, Any] = {
+                "part": part,
+                "seed": seed,
+                "nodes": options.nodes,
+                "fsync_ms": fsync_ms(options.folder),
+            }
             if part == "memory":
                 row["points"] = memory(options, seed, instance)
             else:
@@ -345,11 +386,14 @@ def page(options: argparse.Namespace, rows: Rows) -> str:
         return "\n".join([*lines, "Memory over revisions is not measured yet."]) + "\n"
     lines += [
         "\n## Memory over revisions\n",
-        "Resident memory of `placeopt serve --stdio` while the same calls raise the revision.\n",
-        "| seed | revisions | MiB | CPU s of the service | running jobs |",
-        "|---:|---:|---:|---:|---:|",
+        "`--parts memory --nodes N`: resident memory of `placeopt serve --stdio` and size of its state folder. Jobs "
+        "end one after the other, each replaced by a like one that is placed and said to have started; one start in 20 "
+        "fails and is placed again. Every call has an `Idempotency-Key`. The number of jobs stays.\n",
+        "| nodes | seed | revisions | MiB | state folder, MiB | CPU s of the service | jobs |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
         *(
-            f"| {row['seed']} | {at['revisions']:,} | {at['mib']:.0f} | {at['cpu_s']:.0f} | {at['running']:,} |"
+            f"| {row['nodes']:,} | {row['seed']} | {at['revisions']:,} | {at['mib']:.0f} | {at['journal_mib']:.0f} | "
+            f"{at['cpu_s']:.0f} | {at['jobs']:,} |"
             for row in rows
             if row["part"] == "memory"
             for at in row["points"]

@@ -197,6 +197,38 @@ class TestTokens:
                 assert (status == 403) == (order.index(role) < order.index(call.role)), (call.name, role)
                 assert status != 401
 
+    def test_odd_tokens_and_paths_reach_nothing(self, guarded: httpx.Client) -> None:
+        """On a socket, byte by byte: neither an odd header nor another spelling of a path is a way around the token."""
+        digest = hashlib.sha256(SECRETS["admin"].encode()).hexdigest()
+        odd = [
+            b"authorization: Bearer",
+            b"authorization: Bearer ",
+            b"authorization: Bearer " + digest.encode(),
+            b"authorization: Bearer secret-of-admin extra",
+            b"authorization: Bearer \xff\xfe",
+            b"authorization: Bearer " + b"x" * 10_000,
+            b"x-authorization: Bearer secret-of-admin",
+        ]
+        paths = [
+            "//v1/cluster",
+            "/v1/cluster/",
+            "/V1/cluster",
+            "/healthz/../v1/cluster",
+            "/%76%31/cluster",
+            "/v1%2fcluster",
+        ]
+        paths += ["http://localhost/v1/cluster", "/v1/cluster;x", "/v1/cluster?token=secret-of-admin", "/./v1/cluster"]
+        for header, path in [*((one, "/v1/cluster") for one in odd), *((b"x: y", path) for path in paths)]:
+            with socket.create_connection((guarded.base_url.host, guarded.base_url.port or 0), timeout=10) as sock:
+                head = b"GET %s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n%s\r\n\r\n"
+                sock.sendall(head % (path.encode(), header))
+                found = b""
+                while piece := sock.recv(65536):
+                    found += piece
+            assert re.match(rb"HTTP/1.1 (401|404|400) ", found), (header, path, found)
+            assert b"running" not in found
+        assert guarded.get("/healthz").status_code == 200
+
     def test_what_needs_none(self, guarded: httpx.Client) -> None:
         """Health and the page, which hold nothing of the cluster; metrics and the overview do."""
         for path in ("/", "/healthz", "/readyz", "/openapi.json"):
@@ -251,6 +283,39 @@ class TestLimits:
         assert raw(server, b"GET / HTTP/1.1\r\nhost: loc").startswith(b"HTTP/1.1 408 ")
         body = b"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
         assert raw(server, body).startswith(b"HTTP/1.1 408 ")
+
+    def test_many_slow_clients_beside_a_quick_one(self, server: HttpServer, client: httpx.Client) -> None:
+        """Each sends a byte now and then: the time is that of all headers, and others are answered meanwhile."""
+        assert client.get("/healthz").status_code == 200
+        host, _, port = str(server.address).rpartition(":")
+        socks = [socket.create_connection((host, int(port)), timeout=20) for _ in range(SMALL.connections - 2)]
+        try:
+            for piece in b"GET /v":
+                for sock in socks:
+                    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                        sock.sendall(bytes([piece]))
+                assert client.get("/v1/cluster").status_code == 200
+                time.sleep(SMALL.header_s / 4)
+            for sock in socks:
+                with contextlib.suppress(ConnectionResetError):
+                    assert sock.recv(4096).startswith(b"HTTP/1.1 408 ")
+        finally:
+            for sock in socks:
+                sock.close()
+
+    def test_a_client_that_takes_no_reply(self, server: HttpServer, client: httpx.Client) -> None:
+        """It is cut off, and its connection is free for others."""
+        host, _, port = str(server.address).rpartition(":")
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.settimeout(30)
+            sock.connect((host, int(port)))
+            until = time.monotonic() + 30
+            with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012 - replies fill all buffers, and are not read
+                while time.monotonic() < until:
+                    sock.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                    time.sleep(0.01)
+        assert client.get("/healthz").status_code == 200
 
     def test_what_is_no_http(self, server: HttpServer) -> None:
         """400 and 431, as problems."""

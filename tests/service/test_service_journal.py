@@ -15,7 +15,7 @@ from placeopt import generate
 from placeopt.errors import BadInput
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Instance
-from placeopt.service import journal, snapshot_files, steps, writer
+from placeopt.service import durable_cluster, journal, snapshot_files, steps, writer
 from placeopt.service.refused import Refused
 from placeopt.service.service import Service
 
@@ -255,6 +255,7 @@ def test_what_is_no_journal_is_said(tmp_path):
 def test_old_rows_go(tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "LEAST_ROWS", 5)
     monkeypatch.setattr(journal, "KEPT_ROWS", 10)
+    monkeypatch.setattr(durable_cluster, "FORGET_EVERY", 5)
     instance = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(instance))
@@ -323,6 +324,54 @@ def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypat
         expected = service.call("snapshot"), service.call("events")
     with Service(tmp_path) as service:
         assert (service.call("snapshot"), service.call("events")) == expected
+
+
+def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
+    """Jobs come, start and end under keys, and no start is ever said to be done: no table grows with them."""
+    monkeypatch.setattr(journal, "LEAST_ROWS", 5)
+    monkeypatch.setattr(journal, "KEPT_ROWS", 20)
+    monkeypatch.setattr(durable_cluster, "FORGET_EVERY", 10)
+    instance = generate("preempt", jobs=10, nodes=8, gpus=4, seed=0)
+    waiting = sorted({job.id for job in instance.jobs} - {held.job for held in instance.running})
+    job = next(job for job in instance.jobs if job.id == waiting[0])
+    sizes = []
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(instance))
+        stays = ask(service, "decide", {"jobs": [job.id]})["actions"][0]["id"]
+        for number in range(300):
+            new = job.model_dump(mode="json", exclude_defaults=True) | {"id": f"new-{number}"}
+            steps = [{"do": "release", "job": new["id"]}]
+            if not ask(service, "decide", {"add_jobs": [new]}, key=f"start-{number}")["actions"]:
+                steps = [{"do": "update", "remove_jobs": [new["id"]]}]
+            elif number % 3 == 0:  # placed twice: the first start is not its last action
+                ask(service, "changes", {"steps": [{"do": "undo", "job": new["id"]}]})
+                ask(service, "decide", {"jobs": [new["id"]]})
+            ask(service, "changes", {"steps": steps}, key=f"end-{number}")
+            if number >= 100:
+                run = service._cluster.journal._database.execute
+                tables = ("entries", "replies", "actions", "snapshots", "rounds", "reservations")
+                sizes.append([run(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables])  # noqa: S608
+        assert stays in [action["id"] for action in ask(service, "actions", query={"outcome": "open"})["actions"]]
+        assert ask(service, "outcome", {"outcomes": [{"action": stays, "result": "failed"}]})["waiting"] == [job.id]
+    early, late = (list(map(max, zip(*part, strict=True))) for part in (sizes[:100], sizes[100:]))
+    assert all(b <= a + 2 for a, b in zip(early, late, strict=True)), (early, late)
+    assert late[1] <= 40
+    assert late[2] <= 40
+
+
+def test_events_of_many_steps_are_short(tmp_path):
+    instance = generate("preempt", jobs=60, nodes=16, gpus=4, seed=0)
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(instance))
+        running = {held.job for held in instance.running}
+        waits = [job.id for job in instance.jobs if job.id not in running]
+        told = ask(service, "decide", {"jobs": waits})["actions"]
+        assert len(told) > 5
+        failed = [{"action": action["id"], "result": "failed"} for action in told]
+        assert len(ask(service, "outcome", {"outcomes": failed})["waiting"]) == len(told)
+        words = ask(service, "events")["events"][-1]["words"]
+        assert words.endswith("; ...")
+        assert words.count("waits again") == 3
 
 
 def test_a_round_that_was_cut_short_is_told(tmp_path):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,10 +81,13 @@ def is_plain(*names: str | None) -> bool:
     return all([name is None or _PLAIN.match(name) for name in names])  # noqa: C419 - half the time of a generator
 
 
-def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
-    """Return what a job, and its workers by (name, id), are called where they were read."""
-    known = tuple([_origin(Origin, {"name": worker, "id": uid}) for worker, uid in workers])
-    return _origin(JobOrigin, {"name": name, "id": own_id, "workers": known})
+def origin_of(
+    name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = (), *, plain: bool = False
+) -> JobOrigin:
+    """Return what a job, and its workers by (name, id), are called where they were read; ``plain``: all `is_plain`."""
+    make = trusted if plain else _origin
+    known = tuple([make(Origin, {"name": worker, "id": uid}) for worker, uid in workers])
+    return make(JobOrigin, {"name": name, "id": own_id, "workers": known})
 
 
 def _origin(kind: type[R], fields: dict[str, Any]) -> R:
@@ -139,7 +143,8 @@ def observed_instance(
     gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
     placed = list(jobs)
     readable = [i for i, job in enumerate(jobs) if job.unreadable_reason is None]
-    for i in sorted(readable, key=lambda i: -jobs[i].started_ms):
+    with_gpus = [i for i in readable if any([worker.gpus for worker in jobs[i].workers])]  # noqa: C419 - half the time
+    for i in sorted(with_gpus, key=lambda i: -jobs[i].started_ms):
         placed[i] = gpus.claim_listed(jobs[i])
     held = {} if previous is None else {record.job: record for record in previous.running}
     failed = [] if previous is None else gpus.claim_failed(previous, min((job.priority for job in jobs), default=0))
@@ -252,7 +257,7 @@ class _GpuLedger:
             return observed
         demand = observed.job.options[0].demand
         workers = []
-        own: dict[str, set[int]] = defaultdict(set)
+        own: dict[str, set[int]] = {worker.node: set() for worker in observed.workers}
         for worker in observed.workers:
             own[worker.node].update(worker.gpus or ())
         for worker in observed.workers:
@@ -262,9 +267,10 @@ class _GpuLedger:
                 own[worker.node].update(gpus)
                 worker = ObservedWorker(worker.node, gpus)
             workers.append(worker)
-            if worker.node not in self._sizes:
+            size = self._sizes.get(worker.node)
+            if size is None:
                 self._notes.keep("on a node that is not listed", observed.job.id)
-            elif any(gpu >= self._sizes[worker.node] for gpu in gpus):
+            elif gpus and max(gpus) >= size:
                 self._notes.keep("on more GPUs than its node has or has left", observed.job.id)
         return observed._replace(workers=tuple(workers))
 
@@ -335,13 +341,14 @@ def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
     )
 
 
-def _running(observed: ObservedJob, listed: Container[str]) -> Running:
+def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:
     """Return the running placement of a job: its workers grouped by node; ``listed``: nodes whose names are records."""
     option = observed.job.options[0]
     demand = option.demand
-    by_node: dict[str, list[WorkerGpus]] = defaultdict(list)
+    by_node: dict[str, list[WorkerGpus]] = {}
     for rank, worker in enumerate(observed.workers):
-        by_node[worker.node].append(trusted(WorkerGpus, {"rank": rank, "gpus": worker.gpus or ()}))
+        record = trusted(WorkerGpus, {"rank": rank, "gpus": worker.gpus or ()})
+        by_node.setdefault(worker.node, []).append(record)
     assignments = [
         {
             "node": node,
@@ -352,15 +359,15 @@ def _running(observed: ObservedJob, listed: Container[str]) -> Running:
         }
         for node, workers in by_node.items()
     ]
-    known = (
-        all(node in listed for node in by_node) and max(observed.started_ms, observed.expected_end_ms or 0) <= MAX_MS
-    )
+    known = by_node.keys() <= listed and max(observed.started_ms, observed.expected_end_ms or 0) <= MAX_MS
     fields = {
         "job": observed.job.id,
         "option": option.id,
         "assignments": tuple(
-            trusted(Assignment, held) if known else make_record(Assignment, observed.where, **held)
-            for held in assignments
+            [
+                trusted(Assignment, held) if known else make_record(Assignment, observed.where, **held)
+                for held in assignments
+            ]
         ),
         "started_ms": observed.started_ms,
         "expected_end_ms": observed.expected_end_ms,

@@ -143,7 +143,7 @@ class ClusterState:
             del self.record.jobs[job_id]
         for job, number in zip(add, numbers, strict=True):
             self.parts.table.add(job, number)
-            self.record.jobs[job.id] = job
+            self.record.jobs[job.id] = self.parts.table.shared(job, number)
         self._take_over(problem, same_hardware=self.parts.hardware is hardware)
 
     def prioritise(self, priority: Mapping[str, int]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from placeopt.model import Instance, Job, Node, Policy
+from placeopt.model.base import trusted
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, classes_by_view, job_classes, views
@@ -17,6 +18,8 @@ from placeopt.problem.running import find_lost
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 
+ALIKE = ("options", "communication", "node_selector", "nodes_allowed", "tolerations")
+"""Fields of a job that are records or lists, and equal within a class."""
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
 
@@ -99,6 +102,13 @@ class JobTable:
         self._row[job.id] = self._end
         self.waiting.add(job.id)
         self._end += 1
+
+    def shared(self, job: Job, number: int) -> Job:
+        """Return a job of class ``number`` that holds the records of its class: its own take three times as much."""
+        member = self.members[number]
+        return (
+            job if job is member else trusted(Job, {**job.__dict__, **{name: getattr(member, name) for name in ALIKE}})
+        )
 
     def remove(self, job_id: str) -> None:
         """Remove a job."""

@@ -71,7 +71,7 @@ def running_fault(job: Job, held: Placement) -> str | None:
         fault = assignment.fault(option.demand)
         if fault is not None:
             return f"assignments[{a}].{fault}"
-    ranks = sorted(worker.rank for assignment in held.assignments for worker in assignment.workers)
+    ranks = sorted([worker.rank for assignment in held.assignments for worker in assignment.workers])
     least = option.workers if option.workers_min is None else option.workers_min
     if not least <= len(ranks) <= option.workers:
         return (
@@ -127,8 +127,6 @@ class Instance(Record):
             if running.job in seen:
                 raise ValueError(f"running[{i}].job: {running.job!r} runs twice; one entry per running job")
             seen.add(running.job)
-            if all(option.id != running.option for option in owner.options):
-                raise ValueError(f"running[{i}].option: job {running.job!r} has no option {running.option!r}")
         pairs = ((slowdown.profile, slowdown.beside) for slowdown in self.slowdowns)
         refuse_repeats("slowdowns[]", pairs, "one entry per (profile, beside)")
         self._check_running(jobs)

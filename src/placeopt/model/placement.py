@@ -43,9 +43,10 @@ class Assignment(Record):
         for w, worker in enumerate(self.workers):
             if len(worker.gpus) != demand.gpus:
                 return f"workers[{w}].gpus: {len(worker.gpus)} GPUs, the option's demand is {demand.gpus} per worker"
-        if len(set(held)) != len(held):
+        own = set(held)
+        if len(own) != len(held):
             return "workers: a GPU appears twice; a job holds each GPU once"
-        if set(held) != {int(gpu) for gpu in self.gpus}:
+        if own != {int(gpu) for gpu in self.gpus}:
             return f"gpus: lists {sorted(map(int, self.gpus))}, the workers hold {sorted(held)}"
         low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
         for gpu, milli in self.gpus.items():

@@ -19,7 +19,7 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
-from placeopt.service.journal import Entry, Journal, Stored
+from placeopt.service.journal import FORGET_EVERY, Entry, Journal, Stored
 from placeopt.service.messages import ClusterState, ToldAction
 from placeopt.service.refused import Refused
 from placeopt.service.steps import SetPolicy, Step, read_steps, write_steps
@@ -237,7 +237,16 @@ class DurableCluster:
             self.journal.set_outcomes(change.outcomes)
             if change.loaded:  # no steps lead there
                 self.journal.add_snapshot(entry.number, dumps(self.engine.snapshot))
+            if entry.number % FORGET_EVERY == 0:
+                self.journal.forget(entry.number, self._has_job)
         return entry
+
+    def _has_job(self, job: str) -> bool:
+        try:
+            self._engine.job(job)
+        except BadInput:
+            return False
+        return True
 
     def _keep(self, instance: Instance) -> None:
         self._engine.load(instance)

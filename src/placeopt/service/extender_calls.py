@@ -23,7 +23,7 @@ from placeopt.service.extender.arguments import BindingArgs
 from placeopt.service.extender.extender import Binder
 from placeopt.service.refused import Refused
 from placeopt.service.request import Request
-from placeopt.service.steps import Commit
+from placeopt.service.steps import Commit, words_of
 from placeopt.service.told_actions import starts
 from placeopt.service.writer import Writer
 
@@ -143,7 +143,7 @@ class ExtenderCalls:
             commits = [step for step in changed.steps if isinstance(step, Commit)]
             return Change(
                 changed.steps,
-                " and ".join(step.words() for step in changed.steps) or "starts by kube-scheduler",
+                words_of(changed.steps) or "starts by kube-scheduler",
                 Answered(answer),
                 [action for step in commits for action in starts(engine, step.starts)],
                 [((revision, 0), outcome, words) for revision, (outcome, words) in changed.outcomes.items()],

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -22,9 +22,11 @@ FILE = "journal.sqlite"
 LOCK = "lock"
 FORMAT = 1
 KEPT_ROWS = 10_000
-"""Replies under a key, and actions whose outcome is known, are kept for as many changes."""
+"""Replies under a key, and actions of which nothing more will be said, are kept for as many changes."""
 LEAST_ROWS = 1_000
-"""Changes between two snapshots, at least; beyond them, as many bytes of steps as the snapshot has."""
+"""Changes between two snapshots, at least; beyond them, as many bytes of changes as the snapshot has."""
+FORGET_EVERY = 1_000
+"""Changes between two looks for what is no longer kept."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS entries (
     number INTEGER PRIMARY KEY, revision INTEGER NOT NULL, words TEXT NOT NULL, steps TEXT NOT NULL);
@@ -193,20 +195,35 @@ class Journal:
             "INSERT INTO entries (revision, words, steps) VALUES (?, ?, ?)", (revision, words, steps)
         )
         rows, size = self._since_snapshot
-        self._since_snapshot = rows + 1, size + len(steps)
+        self._since_snapshot = rows + 1, size + len(words) + len(steps)
         return Entry(int(done.lastrowid or 0), revision, words, steps)
 
     def add_snapshot(self, number: int, instance: bytes) -> None:
-        """Write the cluster as it was after change ``number``, and forget what nothing needs any more."""
+        """Write the cluster as it was after change ``number``; the snapshot before it is kept, too."""
         run = self._database.execute
         run("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (number, instance))
         run("DELETE FROM snapshots WHERE number NOT IN (SELECT number FROM snapshots ORDER BY number DESC LIMIT 2)")
-        oldest = run("SELECT min(number) FROM snapshots").fetchone()[0]
-        run("DELETE FROM entries WHERE number <= ?", (min(oldest, number - KEPT_ROWS),))
-        run("DELETE FROM replies WHERE number < ?", (number - KEPT_ROWS,))
-        run("DELETE FROM actions WHERE outcome != 'open' AND number < ?", (number - KEPT_ROWS,))
         self._since_snapshot = self._rows_since()
         self._snapshot_bytes = len(instance)
+
+    def forget(self, number: int, has_job: Callable[[str], bool]) -> None:
+        """
+        Forget what is no longer kept after change ``number``.
+
+        Changes go once a snapshot holds them, replies and actions by age alone; but a job's last action of which
+        nothing is known stays as long as the job does, since what it came to may still be told.
+        """
+        run, old = self._database.execute, number - KEPT_ROWS
+        run("DELETE FROM entries WHERE number <= ? AND number <= (SELECT min(number) FROM snapshots)", (old,))
+        run("DELETE FROM replies WHERE number < ?", (old,))
+        run(
+            "DELETE FROM actions WHERE number < ? AND (outcome != 'open' OR EXISTS (SELECT 1 FROM actions AS later "
+            "WHERE later.job = actions.job AND (later.revision, later.place) > (actions.revision, actions.place)))",
+            (old,),
+        )
+        jobs = run("SELECT DISTINCT job FROM actions WHERE number < ?", (old,)).fetchall()
+        gone = [(job, old) for (job,) in jobs if not has_job(job)]
+        self._database.executemany("DELETE FROM actions WHERE job = ? AND number < ?", gone)
 
     def add_reply(self, key: str, number: int, stored: Stored) -> None:
         """Write the reply under a key."""
@@ -289,7 +306,7 @@ class Journal:
     def _rows_since(self) -> tuple[int, int]:
         last = self._database.execute("SELECT coalesce(max(number), 0) FROM snapshots").fetchone()[0]
         rows, size = self._database.execute(
-            "SELECT count(*), coalesce(sum(length(steps)), 0) FROM entries WHERE number > ?", (last,)
+            "SELECT count(*), coalesce(sum(length(words) + length(steps)), 0) FROM entries WHERE number > ?", (last,)
         ).fetchone()
         return rows, size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.messages import Changed, Outcomes
 from placeopt.service.refused import Refused
-from placeopt.service.steps import Step, Undo
+from placeopt.service.steps import Step, Undo, words_of
 from placeopt.service.told_actions import (
     Settled,
     action_name,
@@ -49,7 +49,7 @@ def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:
             for step in after_failure(engine, one, last=journal.is_last(action_row(one))):
                 cluster.carry_out(step)
                 steps.append(step)
-    words = " and ".join(step.words() for step in steps) or f"outcomes of {len(known)} actions"
+    words = words_of(steps) or f"outcomes of {len(known)} actions"
     undone = dict.fromkeys(step.job for step in steps if isinstance(step, Undo))
     waiting = tuple(job for job in undone if engine.job(job)[1] is None)
     return Change(steps, words, Changed(revision=engine.revision, waiting=waiting), outcomes=tuple(known.values()))

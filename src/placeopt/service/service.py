@@ -50,7 +50,7 @@ from placeopt.service.refused import Refused, refusal
 from placeopt.service.request import NO_TEXT, Request, Text, read_request, whole_number
 from placeopt.service.rounds import Rounds
 from placeopt.service.snapshot_files import SnapshotFiles
-from placeopt.service.steps import Step, Update, commit_of
+from placeopt.service.steps import Step, Update, commit_of, words_of
 from placeopt.service.told_actions import found_by_host, ordered, read_row, starts
 from placeopt.service.writer import Writer
 
@@ -219,9 +219,8 @@ class Service:
             asked: Changes = request.body
             self._cluster.expect(asked.revision)
             waiting = [job for step in asked.steps for job in self._cluster.carry_out(step)]
-            words = "; ".join(step.words() for step in asked.steps[:3]) + "; ..." * (len(asked.steps) > 3)
             reply = Changed(revision=self._cluster.engine.revision, waiting=tuple(waiting))
-            return Change(asked.steps, words, reply)
+            return Change(asked.steps, words_of(asked.steps), reply)
 
         return self._change(request, work)
 

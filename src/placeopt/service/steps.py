@@ -20,7 +20,7 @@ from placeopt.model.base import Id, Milliseconds, Record
 from placeopt.model.job import MAX_PRIORITY
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk
 
-MOST_JOBS_TOLD = 5
+MOST_JOBS_TOLD, MOST_STEPS_TOLD = 5, 3
 JobIds = bool | tuple[Id, ...]
 """All jobs that start (true), none, or some by id."""
 Flag = Literal["movable", "shrinkable", "preemptible"]
@@ -289,6 +289,11 @@ ClientStep = Annotated[
 Step = Annotated[Update | Release | Undo | FailNode | Adopt | SetPolicy | Commit, Field(discriminator="do")]
 """A step of the journal."""
 _STEPS: TypeAdapter[tuple[Step, ...]] = TypeAdapter(tuple[Step, ...])
+
+
+def words_of(steps: Sequence[Step]) -> str:
+    """Return what steps do, for people: the first ones of many, since events are kept by the thousand."""
+    return "; ".join(step.words() for step in steps[:MOST_STEPS_TOLD]) + "; ..." * (len(steps) > MOST_STEPS_TOLD)
 
 
 def write_steps(steps: Sequence[Step]) -> str:

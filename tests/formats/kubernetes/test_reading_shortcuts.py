@@ -57,8 +57,9 @@ def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(text.startswith("{") for text in quick) > 75
     for module in ("pods", "nodes"):
         monkeypatch.setattr(f"placeopt.formats.kubernetes.{module}.content_key", lambda _: None)
-    for module in ("kubernetes.jobs", "observed_round"):
+    for module in ("kubernetes.jobs", "kubernetes.pods", "observed_round"):
         monkeypatch.setattr(f"placeopt.formats.{module}.is_plain", lambda *_: False)
+    for module in ("kubernetes.jobs", "observed_round"):
         monkeypatch.setattr(f"placeopt.formats.{module}.trusted", lambda kind, fields: kind(**fields))
     for document, text in zip(documents, quick, strict=True):
         assert outcome(document) == text

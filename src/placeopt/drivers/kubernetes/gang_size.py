@@ -19,7 +19,13 @@ def gang_without_size(pod: Object, groups: Collection[str]) -> str | None:
     entry = JsonEntry("pod", pod)
     metadata = entry.entry("metadata")
     try:
-        gang = gang_membership(entry.entry("spec"), metadata, metadata.text("namespace", "default"))
+        gang = gang_membership(
+            entry.entry("spec"),
+            metadata,
+            metadata.text("namespace", "default"),
+            metadata.texts("labels"),
+            metadata.texts("annotations"),
+        )
     except BadInput:
         return None  # the reader leaves it out, and says why
     if gang is None or gang.count is not None or gang.pods_min is not None or gang.source in groups:

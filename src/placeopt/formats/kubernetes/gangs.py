@@ -77,8 +77,7 @@ class GangBuilder:
         """Return the drafts in the order of their first pods; gangs that are left out are counted."""
         groups: dict[tuple[str, bool], list[Pod]] = {}
         for pod in pods:
-            rules = self._rules(pod)
-            alone = pod.group is None or not rules.gang
+            alone = pod.group is None or not self._rules(pod).gang
             groups.setdefault((pod.id if pod.group is None or alone else pod.group.id, alone), []).append(pod)
         drafts = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
         names: set[str] = set()
@@ -95,6 +94,8 @@ class GangBuilder:
         return self.rules.get(group.source or "", PodGroupRules()) if group is not None else PodGroupRules()
 
     def _group(self, name: str, alone: bool, members: list[Pod]) -> list[JobDraft]:
+        if len(members) == 1 and members[0].node is not None:
+            return [_draft(name, members, 1)]
         running = [pod for pod in members if pod.node is not None]
         waiting = [pod for pod in members if pod.node is None]
         parts: dict[tuple[object, ...], list[Pod]] = {}

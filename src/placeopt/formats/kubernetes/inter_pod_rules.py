@@ -54,9 +54,9 @@ NO_TERMS = PodAffinity()
 
 def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     """Return the required terms of a pod."""
-    chosen = pod.entry.entry("spec").entry("affinity")
-    if not chosen.names():
+    if not pod.has_affinity:
         return NO_TERMS
+    chosen = pod.entry.entry("spec").entry("affinity")
     near, apart = (
         tuple(
             _term(term, pod.namespace, namespaces)
@@ -119,7 +119,7 @@ class InterPodRules:
     needs another to be there is left out.
 
     ``levels``: Labels of nodes that are levels of the round's domains -> those levels. ``running``: Pods on nodes.
-    ``waiting``: Jobs that wait. ``terms``: Required terms by pod; pods without any may be missing.
+    ``waiting``: Jobs that wait. ``terms``: Required terms by pod, of pods that have any.
     """
 
     def __init__(
@@ -148,9 +148,7 @@ class InterPodRules:
         self._repelling = self._repellers()
         self._values: dict[str, frozenset[str]] = {}
         self._unsure: dict[str, bool] = {}
-        self.bound = {
-            pod.id for pod in self._running if pod.ports or self._terms.get(pod.id, PodAffinity()) != PodAffinity()
-        }
+        self.bound = {pod.id for pod in self._running if pod.ports or pod.id in terms}
         """Running pods that a rule concerns: elsewhere, they would exclude other nodes."""
         self.doubtful = False
         """Whether a node was excluded because of a namespace that is not listed."""
@@ -202,7 +200,7 @@ class InterPodRules:
         return self._levels[key] if all(len(above_value) == 1 for above_value in paths.values()) else None
 
     def _of(self, draft: JobDraft) -> PodAffinity:
-        return self._terms.get(draft.first.id, PodAffinity())
+        return self._terms.get(draft.first.id, NO_TERMS)
 
     def _is_unsure(self, term: PodAffinityTerm) -> bool:
         if term.text not in self._unsure:
@@ -221,7 +219,7 @@ class InterPodRules:
         """Return the anti-affinity terms of running pods, with the label values at which they apply."""
         repellers: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
         for pod in self._running:
-            for term in self._terms.get(pod.id, PodAffinity()).anti_affinity:
+            for term in self._terms.get(pod.id, NO_TERMS).anti_affinity:
                 value = self._nodes[pod.node or ""].labels.get(term.key)
                 if value is not None:
                     repellers.setdefault(term.text, (term, set()))[1].add(value)

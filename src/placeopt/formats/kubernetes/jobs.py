@@ -21,7 +21,7 @@ from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
 from placeopt.model import Demand, Job, JobOrigin, Option
 from placeopt.model.base import MAX_VALUE, trusted
 
-PLAIN = ("pods", "ephemeral-storage")
+PLAIN = frozenset({"pods", "ephemeral-storage"})
 """Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
 PLAIN_JOB = {name: field.get_default(call_default_factory=False) for name, field in Job.model_fields.items()}
 """Defaults of the fields that are not read, in the order of the record."""
@@ -42,6 +42,7 @@ class JobBuilder:
     rule: PriorityRule = DEFAULT_RULE
     _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _tolerated_by_rules: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _selector_by_rules: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
     _nodes_allowed: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
     _options: dict[tuple[object, ...], tuple[Option]] = field(default_factory=dict, init=False)
 
@@ -109,10 +110,10 @@ class JobBuilder:
 
     def _job(self, draft: JobDraft) -> ObservedJob:
         first, runs = draft.first, draft.runs
-        spec = first.entry.entry("spec")
         least = len(draft.pods) if runs else draft.pods_min
         option = self._option(draft, least)
-        selector = {key: value or EMPTY for key, value in spec.texts("nodeSelector").items()}
+        plain = all([pod.plain for pod in draft.pods]) and (first.group is None or is_plain(draft.name, first.group.id))  # noqa: C419
+        selector = self._selector(first)
         fields: dict[str, object] = {
             "id": draft.name,
             "kind": "training" if draft.gpus else "cpu",
@@ -123,9 +124,9 @@ class JobBuilder:
             "node_selector": selector,
             "nodes_allowed": self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
             "tolerations": self._tolerated(first),
-            "origin": _origin(draft),
+            "origin": _origin(draft, plain=plain),
         }
-        if not selector and is_plain(draft.name, first.namespace, first.queue):
+        if not selector and plain:
             job = trusted(Job, {**PLAIN_JOB, **fields})
         else:
             job = make_record(Job, first.entry.where, **fields)
@@ -187,6 +188,13 @@ class JobBuilder:
             self._options[key] = (option,)
         return self._options[key]
 
+    def _selector(self, pod: Pod) -> dict[str, str]:
+        """Return the labels that a pod asks its node to have."""
+        if pod.rules not in self._selector_by_rules:
+            asked = pod.entry.entry("spec").texts("nodeSelector")
+            self._selector_by_rules[pod.rules] = {key: value or EMPTY for key, value in asked.items()}
+        return self._selector_by_rules[pod.rules]
+
     def _tolerated(self, pod: Pod) -> tuple[str, ...]:
         """Return the taints that a pod tolerates."""
         if pod.rules not in self._tolerated_by_rules:
@@ -207,23 +215,23 @@ class JobBuilder:
         Its own only, if the round lacks one of its rules, or if rules of other pods concern it: the nodes excluded for
         waiting jobs follow from its place.
         """
-        own = {pod.node for pod in draft.pods}
-        if any(self._is_bound(pod) for pod in draft.pods):
+        if any([self._is_bound(pod) for pod in draft.pods]):  # noqa: C419 - half the time of a generator
+            own = {pod.node for pod in draft.pods}
             return tuple(name for name in self.nodes if name in own) or None
-        refused = self._refused(draft.first) - own
-        return self._allowed(frozenset(refused))
+        refused = self._refused(draft.first)
+        return self._allowed(refused - {pod.node for pod in draft.pods}) if refused else None
 
     def _is_bound(self, pod: Pod) -> bool:
         odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key
-        return bool(odd) or pod.id in self.rules.bound or any(resource not in PLAIN for resource in pod.other_resources)
+        return bool(odd) or pod.id in self.rules.bound or not pod.other_resources.keys() <= PLAIN
 
 
-def _origin(draft: JobDraft) -> JobOrigin:
-    """Return the name of the pod or of the group, and the pods by rank."""
+def _origin(draft: JobDraft, *, plain: bool) -> JobOrigin:
+    """Return the name of the pod or of the group, and the pods by rank; ``plain``: all names and ids are."""
     first, pods = draft.first, [(pod.id, pod.uid) for pod in draft.pods]
     if first.group is None or len(pods) == 1:
-        return origin_of(first.id, first.uid, pods)
-    return origin_of(first.group.id, None, pods)
+        return origin_of(first.id, first.uid, pods, plain=plain)
+    return origin_of(first.group.id, None, pods, plain=plain)
 
 
 def build_jobs(

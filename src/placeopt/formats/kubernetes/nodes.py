@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor
+from typing import NamedTuple
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
-from placeopt.formats.kubernetes.pods import content_key, unreadable_field
+from placeopt.formats.kubernetes.pods import content_key, picked, unreadable_field
 from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
 from placeopt.model.cluster import RESERVED_LEVELS
@@ -59,14 +60,28 @@ class NodeCapacity:
     uid: str | None = None
 
 
-Known = dict[bytes, dict[str, Fraction]]
+class NodeContent(NamedTuple):
+    """What a node has and says but for its name and labels; one object for all nodes with equal content."""
+
+    cpu: Fraction
+    """Millicores."""
+    memory: Fraction
+    """MiB."""
+    gpus: int
+    taints: tuple[str, ...]
+    drained: bool
+    amounts: Mapping[str, Fraction]
+    """Resource -> allocatable amount."""
+
+
+Known = dict[bytes, NodeContent]
 
 
 def read_node(entry: JsonEntry, resource: str, notes: ImportNotes, known: Known | None = None) -> NodeCapacity:
     """
     Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted.
 
-    ``known``: Allocatable amounts of other nodes, by content; it grows.
+    ``known``: What other nodes have, by content; it grows.
     """
     name = entry.entry("metadata").text("name")
     try:
@@ -88,13 +103,30 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes, known: Known 
 
 def _read_node(entry: JsonEntry, name: str, resource: str, known: Known) -> NodeCapacity:
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
-    stated = "allocatable" if "allocatable" in status else "capacity"
-    room, content = status.entry(stated), content_key(status.raw(stated))
-    counters = None if content is None else known.get(content)
-    if counters is None:
-        counters = {key: quantity(room, key) for key in room.names()}
-        if content is not None:
-            known[content] = counters
+    conditions = picked(status.raw("conditions"), ("type", "status"))  # beside them stand times
+    key = content_key((status.raws(("allocatable", "capacity")), conditions, spec.raws(("taints", "unschedulable"))))
+    content = None if key is None else known.get(key)
+    if content is None:
+        content = _read_content(spec, status, resource)
+        if key is not None:
+            known[key] = content
+    return NodeCapacity(
+        entry,
+        name,
+        metadata.texts("labels"),
+        content.cpu,
+        content.memory,
+        content.gpus,
+        content.taints,
+        content.drained or "deletionTimestamp" in metadata,
+        content.amounts,
+        uid=metadata.text("uid", "") or None,
+    )
+
+
+def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeContent:
+    room = status.entry("allocatable" if "allocatable" in status else "capacity")
+    counters = {key: quantity(room, key) for key in room.names()}
     gpus = counters.get(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise room.bad(resource, "a number of GPUs up to 1024")
@@ -106,17 +138,8 @@ def _read_node(entry: JsonEntry, name: str, resource: str, known: Known) -> Node
     taints = [taint_id(taint) for taint in spec.entries("taints")]
     if cordoned := spec.flag("unschedulable"):
         taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
-    return NodeCapacity(
-        entry,
-        name,
-        metadata.texts("labels"),
-        cpu,
-        memory,
-        int(gpus),
-        tuple(dict.fromkeys(filter(None, taints))),
-        cordoned or ready != "True" or "deletionTimestamp" in metadata,
-        counters,
-        uid=metadata.text("uid", "") or None,
+    return NodeContent(
+        cpu, memory, int(gpus), tuple(dict.fromkeys(filter(None, taints))), cordoned or ready != "True", counters
     )
 
 

@@ -71,13 +71,14 @@ class PodGroupRules:
     """Why its pods are left out."""
 
 
-def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> GangMembership | None:
+def gang_membership(
+    spec: JsonEntry, metadata: JsonEntry, namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> GangMembership | None:
     """
     Return the gang of a pod, None if it is alone.
 
     A PodGroup comes first, of whichever scheduler, then the labels of controllers whose pods work together.
     """
-    labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     if (
         not annotations
         and spec.raws(("schedulingGroup", "workloadRef")) == (None, None)

@@ -17,6 +17,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
 from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, requested_amounts
+from placeopt.formats.observed_round import is_plain
 from placeopt.formats.priority_rule import annotation_marks
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
@@ -24,6 +25,9 @@ KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
 """Scheduling gates that mean waiting for free capacity; a pod behind any other gate is left out."""
 FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
 """Annotations that request a part of a GPU (KAI, run:ai)."""
+DAEMONS = ("DaemonSet", "Node")
+"""Kinds of owners whose pods are daemons."""
+NO_MARKS: Mapping[str, str] = {}
 GPU_GROUP = "runai-gpu-group"
 """Label that a pod with a part of a GPU shares with the pod that reserves the whole of it (KAI, run:ai)."""
 NOT_GPU_DRIVERS = ("compute-domain.nvidia.com", "dra.net")
@@ -85,6 +89,8 @@ class PodRules:
     preempts: bool
     """Whether its preemptionPolicy lets other pods go for it."""
     scheduler: str
+    has_affinity: bool
+    """Whether it names an affinity of any kind."""
 
 
 @dataclass(eq=False, slots=True)
@@ -124,6 +130,9 @@ class Pod:
     queue: str | None
     scheduler: str
     rules: str
+    has_affinity: bool
+    plain: bool
+    """Whether name, UID, namespace and queue are names that every record takes."""
 
 
 class PodReader:
@@ -149,6 +158,8 @@ class PodReader:
             return None
         labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
         namespace, name = metadata.text("namespace", "default"), metadata.text("name")
+        pod_id, uid = f"{namespace}/{name}", metadata.text("uid", "") or None
+        queue = labels.get(QUEUES[0]) or labels.get(QUEUES[1]) or None
         amounts = self._read_amounts(spec, status)
         shares = amounts.shares
         if annotations:
@@ -158,12 +169,12 @@ class PodReader:
             shares += tuple(_device_claims(entry, namespace, node is not None, self._drivers))
         claims, unsupported = _volumes(spec, name)
         unsupported = rules.unsupported or unsupported
-        if unsupported is None and (key := unread_topology(annotations)) is not None:
+        if unsupported is None and annotations and (key := unread_topology(annotations)) is not None:
             unsupported = f"with {key}"
         return Pod(
             entry,
-            f"{namespace}/{name}",
-            metadata.text("uid", "") or None,
+            pod_id,
+            uid,
             namespace,
             labels,
             node,
@@ -172,30 +183,32 @@ class PodReader:
             amounts.other_resources,
             amounts.devices,
             shares,
-            tuple(value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP),
+            tuple([value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP]),
             amounts.ports,
             claims,
-            gang_membership(spec, metadata, namespace),
-            any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
+            gang_membership(spec, metadata, namespace, labels, annotations),
+            any([owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences")]),  # noqa: C419
             rules.scheduling_gates,
             unsupported,
-            next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
+            next((annotations[key] for key in TOGETHER if annotations.get(key)), None) if annotations else None,
             time_ms(metadata, "creationTimestamp"),
             time_ms(status, "startTime"),
             rules.priority,
             rules.priority_class,
             rules.preempts,
-            annotation_marks(annotations or {}),
-            next((labels[key] for key in QUEUES if labels.get(key)), None),
+            annotation_marks(annotations) if annotations else NO_MARKS,
+            queue,
             rules.scheduler,
             rules.text,
+            rules.has_affinity,
+            bool(namespace) and is_plain(f"{pod_id}{uid or ''}{queue or ''}"),
         )
 
     def _read_amounts(self, spec: JsonEntry, status: JsonEntry) -> PodAmounts:
         containers, init, resources, overhead = spec.raws(("containers", "initContainers", "resources", "overhead"))
         held = status.raw("containerStatuses")
-        parts = [(_picked(some, CONTAINER_FIELDS)) for some in (containers, init)]
-        key = content_key((*parts, resources, overhead, _picked(held, STATUS_FIELDS)))
+        parts = [picked(some, CONTAINER_FIELDS) for some in (containers, init)]
+        key = content_key((*parts, resources, overhead, picked(held, STATUS_FIELDS)))
         known = None if key is None else self._amounts.get(key)
         if known is None:
             known = _amounts(spec, status, self._resource)
@@ -216,6 +229,7 @@ class PodReader:
                 spec.text("priorityClassName", ""),
                 spec.text("preemptionPolicy", "") != "Never",
                 spec.text("schedulerName", "default-scheduler"),
+                bool(spec.entry("affinity").names()),
             )
             if key is not None:
                 self._rules[key] = known
@@ -230,7 +244,7 @@ def content_key(parts: Any) -> bytes | None:
         return None
 
 
-def _picked(listed: Any, fields: tuple[str, ...]) -> Any:
+def picked(listed: Any, fields: tuple[str, ...]) -> Any:
     """Return some fields of the objects of a list; what is no list of objects as it is."""
     if not isinstance(listed, list):
         return listed

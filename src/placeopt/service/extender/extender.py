@@ -67,8 +67,6 @@ class Extender(Reservations):
         self._binder = binder
         self._under_way: set[str] = set()
         """UIDs of pods whose Binding is being created."""
-        self._seen: dict[str, dict[str, dict[str, Any]]] = {}
-        """Gang -> UID -> pod, of gangs that wait for more of their pods."""
 
     def filter(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -280,16 +278,13 @@ class Extender(Reservations):
         group = pod.group
         if group is None:
             raise BadInput("body.Pod: no gang")
-        seen = self._seen.setdefault(group.id, {})
-        seen[_uid(pod)] = pod_object
         count = max(group.count or 0, group.pods_min or 0)
         if not count:
             raise Unsupported(
                 f"gang {group.id!r}: how many pods it has is not known; load it with the cluster, or annotate its pods"
             )
-        job = jobs.gang(list(seen.values()), count)
+        job = jobs.gang(pod_object, count)
         self._add(job)
-        del self._seen[group.id]
         self._job_of[job_id(group.id)] = job.id
         return job.id
 

@@ -46,13 +46,12 @@ class PodJobs:
         spec["affinity"] = {"nodeAffinity": affinity["nodeAffinity"]} if affinity.get("nodeAffinity") else None
         return self._reader.job(self._counted({**pod, "spec": spec}))
 
-    def gang(self, pods: list[dict[str, Any]], count: int) -> Job:
-        """Return the job of a gang of ``count`` pods, of which these are known; the others are as the first."""
-        pods = [*pods]
-        for number in range(len(pods), count):
-            metadata = pods[0]["metadata"]
+    def gang(self, pod: dict[str, Any], count: int) -> Job:
+        """Return the job of a gang of ``count`` pods, of which one is known; the others are as it is."""
+        pods, metadata = [pod], pod["metadata"]
+        for number in range(1, count):
             unknown = {**metadata, "name": f"{metadata['name'][:200]}~{number}", "uid": None}
-            pods.append({**pods[0], "metadata": unknown})
+            pods.append({**pod, "metadata": unknown})
         return self._reader.job(*(self._counted(pod) for pod in pods))
 
     def _counted(self, pod: dict[str, Any]) -> dict[str, Any]:
