@@ -29,7 +29,7 @@ LWS = "leaderworkerset.sigs.k8s.io/"
 SIZES = ((1, 1), (1, 2), (1, 4), (2, 2), (3, 4), (4, 8), (8, 1), (1, 8))
 """Pods of a job, and GPUs of each."""
 RUNS_S = 0.4
-MOST_TURNS = 5000
+MOST_TURNS = 2000
 
 
 @dataclass
