@@ -58,7 +58,9 @@ def test_a_pod_that_nobody_binds_in_time_is_evicted_and_placed_anew(
     assert places(api) == {"a.0": "n1"}
 
 
-@pytest.mark.parametrize("refusal", [ConnectionResetError(), Refusal(429, "TooManyRequests", "busy")], ids=["lost", "refused"])
+@pytest.mark.parametrize(
+    "refusal", [ConnectionResetError(), Refusal(429, "TooManyRequests", "busy")], ids=["lost", "refused"]
+)
 def test_the_eviction_of_a_pod_that_cannot_be_bound_is_tried_until_it_is_done(
     api: KubernetesApi, cluster: Cluster, connect: Connect, refusal: Exception
 ) -> None:

@@ -49,7 +49,7 @@ def running(api: KubernetesApi) -> list[Object]:
 def test_a_lifted_pod_without_the_others_is_evicted_also_when_it_runs(
     api: KubernetesApi, cluster: Cluster, connect: Connect, pods: int, eviction: Exception, anew: bool
 ) -> None:
-    """Of a gang of two no pod waits under the old mark: only that the start is not whole tells that g-0 is half of it."""
+    """Of a gang of two no pod waits under the old mark: only that the start is not whole tells of half a gang."""
     api.add("nodes", node("n0"))
     cluster.submit(*gang("g", pods))
     lose_a_pod(api, eviction)
@@ -131,3 +131,42 @@ def test_that_a_gang_was_whole_outlasts_the_driver(
     last.turn()
     assert evicted(api) == []
     assert sizes(api)["g-1.0"] == "1"
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["lost before", "lost after"])
+@pytest.mark.parametrize("number", range(12))
+def test_a_driver_that_ends_at_any_write_while_a_gang_is_taken_back_is_followed_by_another(
+    api: KubernetesApi, cluster: Cluster, connect: Connect, number: int, answered: bool
+) -> None:
+    """A pod goes as its gate is lifted. Marks, lifts, evictions, second start, record: the n-th write breaks."""
+    api.add("nodes", node("n0"))
+    cluster.submit(*gang("g", 3))
+    writes = 0
+
+    def cut(method: str, path: str, body: Any) -> None:
+        nonlocal writes
+        writes += 1
+        if writes == number + 1:
+            raise ConnectionResetError
+
+    def before(method: str, path: str, body: Any) -> None:
+        if path.endswith("g-1") and "spec" in body and api.get("pods", "g-1"):
+            api.remove("pods", "g-1")
+        if not answered:
+            cut(method, path, body)
+
+    api.before = before
+    if answered:
+        api.after = cut
+    driven = connect()
+    for _ in range(8):
+        report = driven.turn()
+        if report.notes and report.notes[0].startswith("the API server"):
+            driven.close()
+            driven = connect()
+        cluster.turn()
+        cluster.turn()
+    assert len(running(api)) == 3
+    assert set(sizes(api).values()) == {"3"}
+    assert all(len(nodes) == 1 for nodes in cluster.bindings.values())
+    assert all("placeopt.io/whole" in found["metadata"]["annotations"] for found in running(api))
