@@ -76,7 +76,7 @@ def evict_incomplete(calls: PodCalls, pods: Sequence[Object]) -> list[str]:
 
 
 def record_whole(calls: PodCalls, pods: Sequence[Object]) -> None:
-    """Write into pods that their gangs are whole; one that is gone needs it no more. Raises `ApiFault`, `Unreachable`."""
+    """Write into pods that their gangs are whole; one that is gone needs none. Raises `ApiFault`, `Unreachable`."""
     for pod in pods:
         try:
             calls.patch(pod, whole_patch(pod))
