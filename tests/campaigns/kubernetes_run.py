@@ -55,7 +55,8 @@ def report(found: dict[int, tuple[Findings, float]], arguments: argparse.Namespa
         f"--nodes {arguments.nodes}`: the API server is that of the tests; no real one was there. Two drivers with a "
         "Lease of 1 s take turns; it is taken away, they end and begin anew. An action starts a pod or a gang; "
         "undone: not all gates of a gang could be lifted, and the pods that were lifted were evicted. Faults: a gate "
-        "lifted twice, a pod bound twice, a gang that stayed half lifted, a pod that never ran to its end. Seconds of "
+        "lifted twice, a pod bound twice, a gang that stayed half lifted, a pod of a gang that started before the gang "
+        "ran as a whole, a pod that never ran to its end. Seconds of "
         "wall time hold the server and everything around it, on a machine that others used.",
         "",
         f"{usable_cores()} cores, Python {platform.python_version()}, placeopt {known['placeopt']}, "

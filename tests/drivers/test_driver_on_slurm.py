@@ -32,7 +32,9 @@ from placeopt.formats.slurm.fields import expand_hosts
 from placeopt.formats.snapshots import read_slurm
 
 pytestmark = pytest.mark.skipif(why_no_lab() is not None, reason=why_no_lab() or "")
-WAIT_S = 20.0
+LOOKS, LOOK_S = 200, 0.1
+ROUNDS, ROUND_S = 50, 0.5
+"""How often a test looks, and how many rounds it allows: counted, since the clock goes on where nothing else does."""
 SHAPES = {
     "whole nodes": ("-N2", "--gres=gpu:a100:8", "--ntasks-per-node=8", "-c4", "--mem=100G"),
     "range": ("-N2-3", "--gres=gpu:a100:4", "-c4", "--mem=20G"),
@@ -59,11 +61,12 @@ def lab(cluster: SlurmLab) -> Iterator[SlurmLab]:
     wait_until(lambda: not cluster.run("squeue", "--noheader").strip())
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = WAIT_S) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it does not come to be"
-        time.sleep(0.1)
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(LOOKS):
+        if holds():
+            return
+        time.sleep(LOOK_S)
+    pytest.fail("it does not come to be")
 
 
 def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: Any) -> SlurmDriver:
@@ -74,8 +77,12 @@ def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: An
 def rounds_until(running: SlurmDriver, holds: Callable[[RoundRecord], bool]) -> list[RoundRecord]:
     """Rounds until one of them is as wanted."""
     records: list[RoundRecord] = []
-    wait_until(lambda: bool(records.append(running.run_round()) or holds(records[-1]) or time.sleep(0.5)))
-    return records
+    for _ in range(ROUNDS):
+        records.append(running.run_round())
+        if holds(records[-1]):
+            return records
+        time.sleep(ROUND_S)
+    pytest.fail("\n".join(record.json() for record in records))
 
 
 def ran_as_noted(lab: SlurmLab, job: str) -> bool:
@@ -162,7 +169,7 @@ def test_a_node_that_dies_gives_its_job_to_another(lab: SlurmLab) -> None:
 
 def command(lab: SlurmLab, *options: str) -> subprocess.Popen[str]:
     line = [sys.executable, "-m", "placeopt.cli", "slurm", "run", "--every", "1s", "--json", *options]
-    return subprocess.Popen(line, env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(line, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None:
@@ -177,7 +184,8 @@ def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None
     process = command(lab)
     wait_until(lambda: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
     process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=WAIT_S)
+    wait_until(lambda: process.poll() is not None)
+    _, told = process.communicate()
     assert process.returncode == 143, told
     assert all(ran_as_noted(lab, job) for job in jobs)
     assert {lab.job(job)["Restarts"] for job in jobs} == {"0"}

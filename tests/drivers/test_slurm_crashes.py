@@ -51,6 +51,55 @@ def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(
     assert len(releases) == len(set(releases)) == 4
 
 
+@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_and_none_stays(
+    number: int, when: str
+) -> None:
+    """Two commands hold each job, two start it; the job that its user holds is left alone."""
+    own = [FakeJob(str(i), held="nobody", comment="") for i in range(1, 4)]
+    slurm = FakeSlurm(3, [*own, FakeJob("4", comment="")])
+    (slurm.answers if when == "before" else slurm.after)[number] = Killed()
+    for _ in range(2):
+        try:
+            with driver(slurm, "partition=gpu") as running:
+                for _ in range(6):
+                    running.run_round()
+                    slurm.now_s += 10
+        except Killed:
+            slurm.now_s += 10
+    slurm.schedule()
+    assert slurm.broken_rules == []
+    assert {job: slurm.starts.get(job, 0) for job in slurm.jobs} == {"1": 1, "2": 1, "3": 1, "4": 0}
+    assert (slurm.jobs["4"].held, slurm.jobs["4"].admin_comment) == ("user", "")
+    assert {job.held for job in own} == {"nobody"}
+
+
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_after_a_crash_at_any_command_of_a_start_that_is_taken_back_the_job_starts_elsewhere(
+    number: int, when: str
+) -> None:
+    """Its first node takes no job: a hold, the job's own nodes, and another start."""
+    slurm = FakeSlurm(2, [FakeJob("1", gpus=4)])
+    (slurm.answers if when == "before" else slurm.after)[number] = Killed()
+    running = driver(slurm)
+    for _ in range(30):
+        try:
+            running.run_round()
+        except Killed:
+            running.close()
+            running = driver(slurm)
+        if slurm.jobs["1"].held == "nobody" and len(slurm.accepts) == 2:
+            slurm.accepts -= set(slurm.jobs["1"].required)
+        slurm.schedule()
+        slurm.now_s += 10
+        assert slurm.broken_rules == []
+    running.close()
+    assert slurm.starts == {"1": 1}
+    assert set(slurm.jobs["1"].on) == slurm.accepts
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(seed: int) -> None:
     """Whatever happens: no rule of Slurm is broken, no job has more than its GPUs, and all jobs end."""

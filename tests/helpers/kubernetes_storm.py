@@ -25,11 +25,12 @@ from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
 from placeopt.drivers.kubernetes.lease import Lease
 from placeopt.drivers.unreachable import Unreachable
 
+Action = tuple[str, str]
 LWS = "leaderworkerset.sigs.k8s.io/"
 SIZES = ((1, 1), (1, 2), (1, 4), (2, 2), (3, 4), (4, 8), (8, 1), (1, 8))
 """Pods of a job, and GPUs of each."""
 RUNS_S = 0.4
-MOST_TURNS = 5000
+MOST_TURNS = 2000
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Storm:
         self.found = Findings()
         self._calm = False
         self._removed: set[str] = set()
+        self._sizes: dict[str, int] = {}
         self._running_since: dict[str, float] = {}
         self._lock = threading.RLock()
         self._holders = 0
@@ -104,6 +106,7 @@ class Storm:
             jobs.append([pod(name, gpus)] if count == 1 else gang(name, count, gpus))
             self.found.pods += count
             self.found.gangs += count > 1
+            self._sizes[name] = count
         return jobs
 
     def _submit(self, pods: list[dict[str, Any]]) -> None:
@@ -233,25 +236,35 @@ class Storm:
         found = self.found
         if found.ended != found.pods:
             found.faults.append(f"{found.ended} of {found.pods} pods ended")
-        lifted: dict[tuple[str, str], list[str]] = defaultdict(list)
-        size: dict[tuple[str, str], int] = {}
+        lifted: dict[Action, list[str]] = defaultdict(list)
+        size: dict[Action, int] = {}
         evicted: set[str] = set()
+        whole: dict[str, Action] = {}
         for _, path, body in self.api.writes:
+            job = path.split("/pods/")[-1].split("/")[0].partition("-")[0]
             if path.endswith("/eviction"):
-                evicted.add(body["deleteOptions"]["preconditions"]["uid"])
+                uid = body["deleteOptions"]["preconditions"]["uid"]
+                evicted.add(uid)
+                if uid in lifted.get(whole.get(job, ("", "")), []):
+                    del whole[job]
             elif "spec" in body and "/pods/" in path:
                 notes = body["metadata"]["annotations"]
                 action = notes["placeopt.io/round"], notes["placeopt.io/job"]
                 lifted[action].append(body["metadata"]["uid"])
                 size[action] = int(notes["placeopt.io/pods"])
+                if size[action] < self._sizes.get(job, 1) and job not in whole:
+                    found.faults.append(f"{action}: {size[action]} pods of {job}, which does not run as a whole")
+                if len(lifted[action]) == self._sizes.get(job):
+                    whole[job] = action
         twice = [uid for uid, count in Counter(u for uids in lifted.values() for u in uids).items() if count > 1]
         found.faults += [f"gate of {uid} lifted twice" for uid in twice]
         found.faults += [f"{uid} bound to {nodes}" for uid, nodes in self.cluster.bindings.items() if len(nodes) > 1]
         found.actions = len(lifted)
+        rejected = {p["metadata"]["uid"] for p in self.api.all("pods") if p["status"]["phase"] == "Failed"}
         for action, uids in lifted.items():
             if len(uids) < size[action]:
                 found.undone += 1
-                left = [uid for uid in uids if uid not in evicted and uid not in self._removed]
+                left = set(uids) - evicted - self._removed - rejected
                 if left:
                     found.faults.append(f"{action}: gates of {len(uids)} of {size[action]} pods lifted, {left} stay")
 

@@ -24,8 +24,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
-START_S = 40.0
-"""Until all nodes of a new lab must be idle."""
+START_LOOKS, LOOK_S = 200, 0.2
+"""After so many looks all nodes of a new lab must be idle."""
 
 GPU_NODES = tuple(f"g{i}" for i in range(1, 9))
 L40S_NODES = tuple(f"l{i}" for i in range(1, 5))
@@ -137,11 +137,11 @@ class SlurmLab:
         self.start_daemon("slurmctld")
         for node in NODES:
             self.start_daemon(node)
-        deadline = time.monotonic() + START_S
-        while (states := self._states()) != dict.fromkeys(NODES, "idle"):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"nodes are not idle after {START_S} s: {states}\n{self._log_end()}")
-            time.sleep(0.2)
+        for _ in range(START_LOOKS):
+            if (states := self._states()) == dict.fromkeys(NODES, "idle"):
+                return
+            time.sleep(LOOK_S)
+        raise TimeoutError(f"nodes are not idle after {START_LOOKS} looks: {states}\n{self._log_end()}")
 
     def start_daemon(self, name: str) -> None:
         """Start ``slurmctld``, or the slurmd of a node."""
@@ -255,11 +255,13 @@ class SlurmLab:
         names = {"socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
         files = [f"--{option}={folder / name}" for option, name in names.items()]
         self.daemons["munged"] = self._popen(["munged", "--foreground", "--force", f"--key-file={key}", *files])
-        deadline = time.monotonic() + START_S
-        while not (folder / "socket").exists():
-            if time.monotonic() > deadline or self.daemons["munged"].poll() is not None:
-                raise TimeoutError(f"munged does not start: {(folder / 'log').read_text()[-500:]}")
-            time.sleep(0.05)
+        for _ in range(START_LOOKS):
+            if (folder / "socket").exists():
+                return
+            if self.daemons["munged"].poll() is not None:
+                break
+            time.sleep(LOOK_S)
+        raise TimeoutError(f"munged does not start: {(folder / 'log').read_text()[-500:]}")
 
     def _popen(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         program = _found(command[0]) or command[0]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from drivers.conftest import Driven
-from helpers.kubernetes_api import KubernetesApi
+from helpers.kubernetes_api import KubernetesApi, Refusal
 from helpers.kubernetes_cluster import Cluster, gang, node, pod
 
 Connect = Callable[..., Driven]
@@ -55,6 +55,33 @@ def test_a_pod_that_nobody_binds_in_time_is_evicted_and_placed_anew(
     for _ in range(3):  # the turn that evicted it may have seen the new one already, or not
         cluster.turn()
         driven.turn()
+    assert places(api) == {"a.0": "n1"}
+
+
+@pytest.mark.parametrize(
+    "refusal", [ConnectionResetError(), Refusal(429, "TooManyRequests", "busy")], ids=["lost", "refused"]
+)
+def test_the_eviction_of_a_pod_that_cannot_be_bound_is_tried_until_it_is_done(
+    api: KubernetesApi, cluster: Cluster, connect: Connect, refusal: Exception
+) -> None:
+    """Its node is gone, and the first eviction is lost or refused: the driver that started it does not forget it."""
+    api.add("nodes", node("n0"))
+    cluster.submit(pod("a"))
+    driven = connect(bind_s=0.0)
+    assert driven.turn().started == 1
+    api.remove("nodes", "n0")
+    api.add("nodes", node("n1"))
+
+    def before(method: str, path: str, body: object) -> None:
+        if path.endswith("eviction"):
+            raise refusal
+
+    api.before = before
+    driven.turn()
+    api.before = lambda method, path, body: None
+    for _ in range(3):
+        driven.turn()
+        cluster.turn()
     assert places(api) == {"a.0": "n1"}
 
 

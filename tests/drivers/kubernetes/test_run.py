@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from drivers.conftest import until
 from helpers.kubernetes_api import KubernetesApi
-from helpers.kubernetes_cluster import Cluster, node, pod
+from helpers.kubernetes_cluster import Cluster, gang, node, pod
 from placeopt.cli.run import run
 from placeopt.drivers.round_line import HEADER, RoundReport
 
@@ -33,6 +34,35 @@ def test_until_a_signal_and_then_the_lease_is_free(api: KubernetesApi, cluster: 
     found = api.get("leases", "placeopt", "placeopt")
     assert found is not None
     assert found["spec"]["holderIdentity"] == ""
+
+
+def test_a_process_that_is_killed_while_it_lifts_a_gang_is_followed_by_another(
+    api: KubernetesApi, cluster: Cluster, config: Path
+) -> None:
+    """SIGKILL at the second of three lifts. The Lease of the dead process has to run out; no gate is lifted twice."""
+    api.add("nodes", node("n0"))
+    cluster.submit(*gang("g", 3))
+    command = [*COMMAND, "--kubeconfig", str(config), "--every", "1s"]
+    lifts: list[str] = []
+
+    def before(method: str, path: str, body: Any) -> None:
+        if method == "PATCH" and "spec" in body:
+            lifts.append(path.rpartition("/")[2])
+            if len(lifts) == 2:
+                first.kill()
+                raise ConnectionResetError
+
+    api.before = before
+    with cluster:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as first:
+            first.wait()
+        assert [bool(found["spec"].get("schedulingGates")) for found in api.all("pods")] == [False, True, True]
+        api.change("leases", "placeopt", lambda found: found["spec"].update(leaseDurationSeconds=1), "placeopt")
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as second:
+            until(lambda: all("placeopt.io/whole" in found["metadata"]["annotations"] for found in api.all("pods")))
+            second.send_signal(signal.SIGTERM)
+    assert lifts == ["g-0", "g-1", "g-1", "g-2"]
+    assert [len(nodes) for nodes in cluster.bindings.values()] == [1, 1, 1]
 
 
 def test_a_dry_run_says_what_it_would_do_and_writes_nothing(api: KubernetesApi, cluster: Cluster, config: Path) -> None:

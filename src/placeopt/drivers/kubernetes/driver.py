@@ -12,12 +12,12 @@ from placeopt.drivers.backoff import Backoff
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
 from placeopt.drivers.kubernetes.apply import Applier
 from placeopt.drivers.kubernetes.cluster_mirror import ClusterMirror
-from placeopt.drivers.kubernetes.gang_size import gang_without_size
+from placeopt.drivers.kubernetes.gang_size import Gang, gang_of
 from placeopt.drivers.kubernetes.lease import Lease
 from placeopt.drivers.kubernetes.observe import Observed, Settling, observe, usable_nodes
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
-from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted
+from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted, record_whole
 from placeopt.drivers.live_engine import LiveEngine, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.unreachable import Unreachable
@@ -144,17 +144,18 @@ class Driver:
         pods, nodes = self.mirror.pods.objects, usable_nodes(self.mirror.nodes.objects)
         report.notes += finish_half_lifted(self._calls, pods, nodes, self._outcomes)
         now = time.monotonic()
-        outcomes, incomplete = self._outcomes.look(self.mirror.pods.objects, now)
-        for outcome in outcomes:
+        seen = self._outcomes.look(self.mirror.pods.objects, now)
+        for outcome in seen.outcomes:
             if outcome.result == "bound":
                 self._nodes.succeed(outcome.node)
-        for outcome in outcomes:
+        for outcome in seen.outcomes:
             if outcome.result in ("refused", "unbound"):
                 seconds = self._nodes.fail(outcome.node, now) - now
                 name = outcome.pod["metadata"]["name"]
                 report.notes.append(f"{outcome.node} closed for {seconds:.0f} s: pod {name}: {outcome.why}")
-        for pods_left in incomplete:
+        for pods_left in seen.incomplete:
             report.notes += evict_incomplete(self._calls, pods_left)
+        record_whole(self._calls, seen.whole)
 
     def _read(self) -> tuple[Observed, Instance]:
         pods = self.mirror.pods.objects
@@ -198,5 +199,5 @@ class Driver:
     def _may_act(self) -> bool:
         return not self._stop.is_set() and (self.lease is None or self.lease.is_held)
 
-    def _gang(self, pod: Object) -> str | None:
-        return gang_without_size(pod, self.mirror.groups)
+    def _gang(self, pod: Object) -> Gang | None:
+        return gang_of(pod, self.mirror.groups)

@@ -1,8 +1,9 @@
-"""Gangs that do not state how many pods they have."""
+"""The gang of a pod, and whether it states how many pods it has."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from placeopt.drivers.kubernetes.api import Object
 from placeopt.errors import BadInput
@@ -10,9 +11,16 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.pod_groups import gang_membership
 
 
-def gang_without_size(pod: Object, groups: Collection[str]) -> str | None:
+class Gang(NamedTuple):
+    """``id``: Namespace and name. ``has_size``: It states how many pods it has, or how many start together."""
+
+    id: str
+    has_size: bool
+
+
+def gang_of(pod: Object, groups: Collection[str]) -> Gang | None:
     """
-    Return the gang of a pod; None if it is alone, or its gang states its size.
+    Return the gang of a pod; None if it is alone.
 
     ``groups``: Namespace and name of the PodGroups that are listed: these state how many pods start together.
     """
@@ -28,6 +36,6 @@ def gang_without_size(pod: Object, groups: Collection[str]) -> str | None:
         )
     except BadInput:
         return None  # the reader leaves it out, and says why
-    if gang is None or gang.count is not None or gang.pods_min is not None or gang.source in groups:
+    if gang is None:
         return None
-    return gang.id
+    return Gang(gang.id, gang.count is not None or gang.pods_min is not None or gang.source in groups)

@@ -11,6 +11,8 @@ GATE = "placeopt.io/gate"
 """Scheduling gate of the pods that placeopt places; their owner sets it when they are created."""
 ROUND, PLAN = "placeopt.io/round", "placeopt.io/plan"
 NODE, JOB, PODS = "placeopt.io/node", "placeopt.io/job", "placeopt.io/pods"
+WHOLE = "placeopt.io/whole"
+"""Kubelets have taken all pods of the action: from then on a pod that is lost does not end the others."""
 HOSTNAME_FIELD = "metadata.name"
 
 
@@ -45,6 +47,12 @@ def mark_of(pod: Object) -> Mark | None:
     if not all(key in notes for key in (ROUND, PLAN, JOB, PODS, NODE)) or not notes[PODS].isdecimal():
         return None
     return Mark(notes[ROUND], notes[PLAN], notes[JOB], int(notes[PODS]), notes[NODE])
+
+
+def is_whole(pod: Object) -> bool:
+    """Return whether it is on record that all pods of this pod's action were taken; one that starts alone is whole."""
+    mark = mark_of(pod)
+    return mark is None or mark.pods == 1 or WHOLE in pod["metadata"]["annotations"]
 
 
 def gates(pod: Object) -> list[str]:

@@ -8,13 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from placeopt.drivers.kubernetes.api import Object
+from placeopt.drivers.kubernetes.gang_size import Gang
 from placeopt.drivers.kubernetes.marks import (
     GATE,
     bound_node,
     gates,
+    has_controller,
     has_ended,
     is_leaving,
     is_lifted,
+    is_whole,
     mark_of,
     waits_for_placeopt,
 )
@@ -108,25 +111,33 @@ class Settling:
     Which pods belong to gangs that may still be in the making.
 
     Controllers create the pods of a gang one by one. Where a gang states how many it has, the reader waits for them;
-    elsewhere its newest pod must have been known for ``settle_s`` seconds.
+    elsewhere its newest pod must have been known for ``settle_s`` seconds. While pods run of a start that is not known
+    to be whole, the others wait: either that start becomes whole, or these are evicted and all start together.
 
-    ``gang_of``: The gang of a pod, None if it is alone or its gang states how many pods it has.
+    ``gang_of``: The gang of a pod, None if it is alone.
     """
 
-    def __init__(self, settle_s: float, gang_of: Callable[[Object], str | None]) -> None:
+    def __init__(self, settle_s: float, gang_of: Callable[[Object], Gang | None]) -> None:
         self._settle_s, self._gang_of = settle_s, gang_of
         self._first_seen: dict[str, float] = {}
 
     def unsettled(self, pods: Iterable[Object], now: float) -> set[str]:
         """Return the UIDs of pods that wait for the rest of their gang; ``now``: seconds of a clock of the caller."""
-        gangs: dict[str, list[str]] = {}
+        waiting: dict[Gang, list[str]] = {}
+        starting: set[str] = set()
         for pod in pods:
-            if waits_for_placeopt(pod) and (gang := self._gang_of(pod)) is not None:
-                gangs.setdefault(gang, []).append(pod["metadata"]["uid"])
-        known = {uid: self._first_seen.get(uid, now) for uids in gangs.values() for uid in uids}
+            waits = waits_for_placeopt(pod)
+            if waits or (is_lifted(pod) and not is_whole(pod) and has_controller(pod)):
+                gang = self._gang_of(pod)
+                if gang is not None and waits:
+                    waiting.setdefault(gang, []).append(pod["metadata"]["uid"])
+                elif gang is not None:
+                    starting.add(gang.id)
+        known = {uid: self._first_seen.get(uid, now) for uids in waiting.values() for uid in uids}
         self._first_seen = known
-        newest = {gang: max(known[uid] for uid in uids) for gang, uids in gangs.items()}
-        return {uid for gang, uids in gangs.items() if now - newest[gang] < self._settle_s for uid in uids}
+        newest = {gang: max(known[uid] for uid in uids) for gang, uids in waiting.items()}
+        new = {gang for gang, at in newest.items() if not gang.has_size and now - at < self._settle_s}
+        return {uid for gang, uids in waiting.items() if gang in new or gang.id in starting for uid in uids}
 
 
 def usable_nodes(nodes: Iterable[Object]) -> set[str]:

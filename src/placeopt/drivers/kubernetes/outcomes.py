@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from placeopt.drivers.kubernetes.api import Object
-from placeopt.drivers.kubernetes.marks import bound_node, by_action, gates, has_ended, is_leaving, is_lifted, mark_of
+from placeopt.drivers.kubernetes.marks import (
+    bound_node,
+    by_action,
+    gates,
+    has_controller,
+    has_ended,
+    is_leaving,
+    is_lifted,
+    is_whole,
+    mark_of,
+)
 
 Key = tuple[str, str]
 
@@ -25,10 +35,28 @@ class Outcome(NamedTuple):
 
 @dataclass
 class _Open:
-    """An action that was started and is not known to have ended well or badly."""
+    """
+    An action that was started, and that is not known to be whole.
+
+    ``done``: UIDs of its pods whose outcome is known. ``lost``: It cannot become whole.
+    """
 
     since: float
     done: set[str] = field(default_factory=set)
+    lost: bool = False
+
+
+class Look(NamedTuple):
+    """
+    What became of actions since the last look.
+
+    ``incomplete``: The pods to evict of each action that cannot become whole, until none is left. ``whole``: Pods of
+    gangs that are whole, which is not on record for these pods.
+    """
+
+    outcomes: list[Outcome]
+    incomplete: list[list[Object]]
+    whole: list[Object]
 
 
 class OutcomeWatch:
@@ -36,51 +64,54 @@ class OutcomeWatch:
     Follows every action from its start until kubelets have taken all of its pods, or one is known not to come.
 
     ``bind_s``: Seconds after which a pod without a node counts as refused. Actions of an earlier run of the driver are
-    found by the marks of their pods, and their time begins when they are found.
+    found by the marks of their pods, and their time begins when they are found. That a gang is whole stands in its
+    pods, so that a driver which begins anew tells one that lost a pod later from one that never was.
     """
 
     def __init__(self, bind_s: float) -> None:
         self._bind_s = bind_s
         self._open: dict[Key, _Open] = {}
-        self._known: set[Key] = set()
 
     def started(self, action: Key, now: float) -> None:
         """Follow an action that was started."""
-        self._known.add(action)
         self._open[action] = _Open(now)
 
     def dropped(self, action: Key) -> None:
         """No longer follow an action, because it was undone."""
         self._open.pop(action, None)
 
-    def look(self, pods: Sequence[Object], now: float) -> tuple[list[Outcome], list[list[Object]]]:
-        """
-        Return the new outcomes, and the pods of each action that cannot be completed, which is not followed any more.
-
-        Actions all of whose pods run are not followed any more either. Half-lifted ones go on.
-        """
+    def look(self, pods: Sequence[Object], now: float) -> Look:
+        """Return what is new of all actions; half-lifted ones go on, those without pods are followed no more."""
+        found = Look([], [], [])
         actions = by_action(pods)
         for action, members in actions.items():
-            waiting = any(is_lifted(pod) and bound_node(pod) is None for pod in members)
-            if action not in self._known and waiting:
+            if action not in self._open and _is_open(members):
                 self.started(action, now)
-        self._known &= actions.keys() | self._open.keys()
-        outcomes: list[Outcome] = []
-        incomplete: list[list[Object]] = []
+        whole = {action for action, members in actions.items() if any(is_whole(pod) for pod in members)}
         for action, state in list(self._open.items()):
             members = actions.get(action, [])
-            if any(gates(pod) for pod in members):
-                continue
+            if not any(gates(pod) for pod in members) and self._is_whole_now(action, state, members, now, found):
+                whole.add(action)
+        lifted = (pod for action in whole for pod in actions.get(action, []) if is_lifted(pod))
+        return found._replace(whole=[pod for pod in lifted if not is_whole(pod)])
+
+    def _is_whole_now(self, action: Key, state: _Open, members: list[Object], now: float, found: Look) -> bool:
+        """Add what is new of an action all of whose gates are lifted; return whether all of its pods are taken."""
+        size = max((mark.pods for pod in members if (mark := mark_of(pod)) is not None), default=0)
+        left = [pod for pod in members if is_lifted(pod) and (size > 1 or bound_node(pod) is None)]
+        if state.lost:
+            left = [pod for pod in left if has_controller(pod)]  # of the others it was said once that they stay
+        else:
             new = [outcome for pod in members if (outcome := self._outcome(pod, state, now)) is not None]
-            outcomes += new
+            found.outcomes.extend(new)
             bad = any(outcome.result in ("refused", "unbound", "gone") for outcome in new)
-            size = max((mark.pods for pod in members if (mark := mark_of(pod)) is not None), default=0)
-            if bad or len(members) < size or not members:
-                incomplete.append(members)
-                del self._open[action]
-            elif len(state.done) >= len(members):
-                del self._open[action]
-        return outcomes, incomplete
+            state.lost = bad or len(members) < size or not members
+        if state.lost and left:
+            found.incomplete.append(left)
+        whole = not state.lost and len(state.done) >= len(members)
+        if whole or (state.lost and not any(is_lifted(pod) for pod in members)):
+            del self._open[action]
+        return whole
 
     def _outcome(self, pod: Object, state: _Open, now: float) -> Outcome | None:
         """Return the outcome of a pod that has a new one."""
@@ -102,6 +133,14 @@ class OutcomeWatch:
             return None
         state.done.add(uid)
         return Outcome(pod, "unbound", mark.node, _scheduler_says(pod))
+
+
+def _is_open(members: Sequence[Object]) -> bool:
+    """Return whether an action that this driver does not know of is to be followed."""
+    lifted = [pod for pod in members if is_lifted(pod)]
+    if any(not is_whole(pod) for pod in lifted):
+        return not any(is_whole(pod) for pod in members)
+    return any(bound_node(pod) is None for pod in lifted)
 
 
 def _scheduler_says(pod: Object) -> str:

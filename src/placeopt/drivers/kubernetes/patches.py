@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placeopt.drivers.kubernetes.api import Object
-from placeopt.drivers.kubernetes.marks import HOSTNAME_FIELD, Mark
+from placeopt.drivers.kubernetes.marks import HOSTNAME_FIELD, WHOLE, Mark
 
 
 def record_patch(pod: Object, mark: Mark) -> Object:
@@ -30,6 +30,11 @@ def lift_patch(pod: Object, mark: Mark) -> Object:
             },
         },
     }
+
+
+def whole_patch(pod: Object) -> Object:
+    """Return the patch that records of a pod, in any version, that all pods of its action were taken."""
+    return {"metadata": {"uid": pod["metadata"]["uid"], "annotations": {WHOLE: "true"}}}
 
 
 def as_submitted(pod: Object, mark: Mark) -> Object:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 
-from placeopt.drivers.kubernetes.api import Object
+from placeopt.drivers.kubernetes.api import ApiFault, Object
 from placeopt.drivers.kubernetes.marks import (
     GATE,
-    bound_node,
     by_action,
     gates,
     has_controller,
-    has_ended,
-    is_leaving,
     is_lifted,
+    is_whole,
     mark_of,
     waits_for_placeopt,
 )
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
+from placeopt.drivers.kubernetes.patches import whole_patch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.starts import lift_all, undo
 
@@ -62,17 +61,25 @@ def evict_incomplete(calls: PodCalls, pods: Sequence[Object]) -> list[str]:
     """
     Evict what is left of an action of which a pod does not run: it begins anew, on other nodes.
 
-    A pod without a node is evicted only if none has been found for it meanwhile. Returns what was done.
+    A single pod without a node is evicted only if none has been found for it meanwhile. Returns what was done.
     """
     notes = []
     for pod in pods:
-        if has_ended(pod) or is_leaving(pod):
-            continue
         name = pod["metadata"]["name"]
         if not has_controller(pod):
             notes.append(f"{name} stays: it has no controller, so nothing makes it anew")
             continue
-        why = calls.evict(pod, this_version=bound_node(pod) is None and len(pods) == 1)
+        why = calls.evict(pod, this_version=is_whole(pod))  # which it is by itself, if alone
         if why is not None:
             notes.append(f"{name} stays: {why}")
     return notes
+
+
+def record_whole(calls: PodCalls, pods: Sequence[Object]) -> None:
+    """Write into pods that their gangs are whole; one that is gone needs none. Raises `ApiFault`, `Unreachable`."""
+    for pod in pods:
+        try:
+            calls.patch(pod, whole_patch(pod))
+        except ApiFault as fault:
+            if fault.status not in (404, 409):
+                raise

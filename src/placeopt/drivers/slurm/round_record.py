@@ -136,6 +136,8 @@ class RoundRecord:
                 why = f": {outcome.why}" if outcome.why else ""
                 planned = ",".join(dict.fromkeys(outcome.nodes))
                 yield f"job {outcome.job} {outcome.kind}, planned on {planned}{got}{why}"
+        for what, count in self.not_done.items():
+            yield f"{count} of the plan's actions are none of this driver's and were left out: {what}"
         if self.closed:
             yield f"nodes left alone for now: {', '.join(self.closed)}"
         if self.postponed:
