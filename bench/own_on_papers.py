@@ -2,8 +2,9 @@
 Ours beside each paper's own system, on the paper's own figures: ``python bench/own_on_papers.py --rows FOLDER``.
 
 The settings are those of ``placeopt bench papers`` (``docs/papers.md``), and the runs are kept as that keeps them: they
-are not played again while scenario and policy are the same. For each figure the means over the seeds and, seed by seed,
-the difference of ours to the paper's own system, with Student's interval of 95 %.
+are not played again while scenario, policy and the code that decides are the same; ``--report`` takes rows of any code,
+and counts those of other code. For each figure the means over the seeds and, seed by seed, the difference of ours to
+the paper's own system, with Student's interval of 95 %.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from statistics import fmean
 
 from placeopt.environment import usable_cores, versions
 from placeopt.metrics import paired_interval
-from placeopt_papers.campaign import run_cases
+from placeopt_papers.campaign import code_of, run_cases
 from placeopt_papers.catalogue import SETTINGS
 from placeopt_papers.journal import read_results
 from placeopt_papers.measures import MEASURES
@@ -152,6 +153,8 @@ def main() -> int:
             else:
                 rows = run_cases(cases, asked.rows, instances=INSTANCES, command="bench/own_on_papers.py")
             lines += ["", *table(match, setting, rows, asked.seeds)]
+            if other := sum(row.code != code_of(row.case) for row in rows):
+                lines += ["", f"{other} of {len(rows)} rows are of other code than today's."]
     text = "\n".join([*lines, ""])
     print(text)
     if asked.out is not None:

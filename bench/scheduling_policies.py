@@ -7,8 +7,9 @@ newtrace samples, a file a seed. For every policy the means over the seeds, and 
 policies for a whole trace, seed by seed, with Student's interval of 95 %: where that holds 0, the two cannot be told
 apart.
 
-Runs are kept as lines of ``ROWS`` and not run again while scenario and policy are the same. A policy that cannot play a
-trace, or takes more CPU time than ``--limit`` for a run, is a row that says so.
+Runs are kept as lines of ``ROWS`` and not run again while scenario, policy and the code that decides are the same.
+``--report`` takes rows of any code and counts those of other code. A policy that cannot play a trace, or takes more CPU
+time than ``--limit`` for a run, is a row that says so.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import named_policy, overcommits_unstated, policy_names, simulate, summarise
+from placeopt_papers.code_digest import code_digest
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
 OWN = ("placeopt", "placeopt-queue", "placeopt-preemptive")
@@ -139,7 +141,7 @@ def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
 
 
 def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit_s: int) -> dict[str, list[Row]]:
-    """Return the rows of each policy, a seed each; what is not in the file is played, unless the limit is 0."""
+    """Return the rows of each policy, a seed each; what the file has not of today's code is played, unless limit 0."""
     known: dict[tuple[str, str], Row] = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -159,9 +161,11 @@ def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit
             if row is None and not limit_s:
                 by_policy[name].append({"why": "not run yet"})
                 break
-            if row is None:
+            code = code_digest(named_policy(name))
+            if row is None or (limit_s and row.get("code") != code):
                 row = played(scenario, name, limit_s)
                 row |= {"kind": kind.name, "seed": seed, "policy": name, "scenario": key[0], "scheduling": key[1]}
+                row["code"] = code
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
             by_policy[name].append(row)
@@ -214,10 +218,20 @@ def compared(by_policy: dict[str, list[Row]]) -> list[str]:
 
     words = []
     for figure, (better, ties) in verdicts.items():
-        told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind nobody")
+        told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind none")
         words.append(told + (f", not to be told apart from {', '.join(ties)}" if ties else ""))
     told = f"Each of ours by itself, beside all others and beyond doubt. {'; '.join(map(standing, ours))}."
     return ["Best of ours, beside which differences stand. " + "; ".join(words) + ".", "", told, "", *lines]
+
+
+def of_other_code(by_policy: dict[str, list[Row]]) -> list[str]:
+    """Return a line that counts the rows of other code than today's, by policy; none where there are none."""
+    stale = {
+        name: sum("scenario" in row and row.get("code") != code_digest(named_policy(name)) for row in rows)
+        for name, rows in by_policy.items()
+    }
+    told = ", ".join(f"{name} {count}" for name, count in stale.items() if count)
+    return ["", f"Rows of other code than today's: {told}."] if told else []
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -262,7 +276,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
         first = sia_first if kind.name == "sia" else asked.first_seed
         seeds = list(range(first, first + asked.seeds))
         by_policy = rows_of(kind, seeds, policies, asked.rows, 0 if asked.report else asked.limit)
-        lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(by_policy)]
+        lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(by_policy), *of_other_code(by_policy)]
     text = "\n".join([*lines, ""])
     print(text)
     if asked.out is not None:
