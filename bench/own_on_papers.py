@@ -137,6 +137,11 @@ MATCHES = (
 )
 
 
+def seeds_of(setting: str, seeds: int) -> Sequence[int]:
+    """Return the seeds of a setting; one for those that the papers' figures have one draw of."""
+    return SETTINGS[setting].seeds or range(1 if SETTINGS[setting].seeds_most == 1 else seeds)
+
+
 def beside(system: str, policy: str, key: str, by: dict[tuple[str, int], PaperRow]) -> str:
     """Return a figure's difference to the paper's own system, over the seeds that both have, and what it means."""
     both = [seed for name, seed in by if name == policy and (system, seed) in by]
@@ -179,7 +184,7 @@ def table(match: Match, setting: str, rows: Sequence[PaperRow], seeds: int) -> l
             cell = f"{fmean(known):,.1f}" if known else "-"
             cells.append(cell + (beside(match.system, policy, key, by) if policy in match.ours else ""))
         name = f"**{policy}**" if policy == match.system else policy
-        fewer = len(mine) < len(SETTINGS[setting].played(policy, range(seeds)))
+        fewer = len(mine) < len(seeds_of(setting, seeds))
         name += f" ({len(mine)} seed{'s' * (len(mine) > 1)} so far)" * fewer
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
@@ -215,7 +220,7 @@ def main() -> int:
             cases = [
                 PaperCase(setting=setting, policy=policy, seed=seed)
                 for policy in (match.system, *match.ours, *match.others)
-                for seed in SETTINGS[setting].played(policy, range(asked.seeds))
+                for seed in seeds_of(setting, asked.seeds)
             ]
             if asked.report:
                 there = read_results(asked.rows)[1]
