@@ -159,10 +159,24 @@ def beside(system: str, policy: str, key: str, by: dict[tuple[str, int], PaperRo
 
 
 def standing(tables: Sequence[str]) -> str:
-    """Return a line on the figures in which ``placeopt`` is better, tied and worse, over all tables."""
-    lines = [line for line in tables if line.startswith("| placeopt |")]
-    better, tied, worse = (sum(line.count(word) for line in lines) for word in (" better)", " tie)", " worse)"))
-    return f"Of {better + tied + worse} figures `placeopt` is better in {better}, tied in {tied}, worse in {worse}."
+    """Return a line on the figures in which ``placeopt`` is better, tied and worse, over all tables; the last named."""
+    count = {"better": 0, "tie": 0, "worse": 0}
+    behind: list[str] = []
+    heads: list[str] = []
+    for line in tables:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] in SETTINGS:
+            heads = cells
+        elif cells[0].startswith("placeopt ") or cells[0] == "placeopt":
+            for head, cell in zip(heads[1:], cells[1:], strict=True):
+                for word in count:
+                    count[word] += cell.endswith(f"{word})")
+                behind += [f"{heads[0]} ({head.strip(', ')})"] * cell.endswith("worse)")
+    total, worse = sum(count.values()), ": " + "; ".join(behind) if behind else ""
+    return (
+        f"Of {total} figures `placeopt` is better in {count['better']}, tied in {count['tie']}, worse in "
+        f"{count['worse']}{worse}."
+    )
 
 
 def table(match: Match, setting: str, rows: Sequence[PaperRow], seeds: int) -> list[str]:
