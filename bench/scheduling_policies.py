@@ -2,13 +2,14 @@
 Scheduling policies side by side, seed by seed: ``python bench/scheduling_policies.py --rows ROWS [--out FILE.md]``.
 
 Scenarios: the jobs of SC'17's ``workloads-100`` drawn anew (with replacement, arrivals by a Poisson process of the
-same rate); with ``--philly CSV`` windows of Philly with profiles drawn by the seed; with ``--sia FOLDER`` Sia's
-newtrace samples, a file a seed. For every policy the means over the seeds, and the difference to the best of our own
-policies for a whole trace, seed by seed, with Student's interval of 95 %: where that holds 0, the two cannot be told
-apart.
+same rate); with ``--philly CSV`` windows of Philly with profiles drawn by the seed, of one day, or of several days and
+one seed; with ``--sia FOLDER`` Sia's newtrace samples, a file a seed. For every policy the means over the draws, and
+the difference to the best of our own policies for a whole trace, draw by draw, with Student's interval of 95 %: where
+that holds 0, the two cannot be told apart.
 
-Runs are kept as lines of ``ROWS`` and not run again while scenario and policy are the same. A policy that cannot play a
-trace, or takes more CPU time than ``--limit`` for a run, is a row that says so.
+Runs are kept as lines of ``ROWS`` and not run again while scenario, policy and the code that decides are the same.
+``--report`` takes rows of any code and counts those of other code. A policy that cannot play a trace, or takes more CPU
+time than ``--limit`` for a run, is a row that says so.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import platform
 import random
 import resource
 import sys
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import named_policy, overcommits_unstated, policy_names, simulate, summarise
+from placeopt_papers.code_digest import code_digest
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
 OWN = ("placeopt", "placeopt-queue", "placeopt-preemptive")
@@ -47,11 +48,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of scenario: a title that tells of the first one, and one for each seed."""
+    """A kind of scenario: a title that tells of the first one, and one for each draw: a seed, a file or a day."""
 
     name: str
     title: Callable[[Scenario], str]
     make: Callable[[int], Scenario]
+    draws: list[int]
 
 
 def drawn_anew(seed: int) -> Scenario:
@@ -70,44 +72,49 @@ def drawn_anew(seed: int) -> Scenario:
 def kinds(arguments: argparse.Namespace) -> list[Kind]:
     """Return what was asked for."""
     chosen = []
+    seeds = list(range(arguments.first_seed, arguments.first_seed + arguments.seeds))
     if arguments.drawn:
-        chosen.append(Kind("drawn", lambda _: "Jobs of SC'17's workloads-100, drawn anew", drawn_anew))
+        chosen.append(Kind("drawn", lambda _: "Jobs of SC'17's workloads-100, drawn anew", drawn_anew, seeds))
     if arguments.philly is not None:
         jobs = read_philly(arguments.philly)
-        window = {"from_day": arguments.from_day, "days": arguments.days, "load": arguments.load}
+        days = [int(day) for day in arguments.from_day.split(",")]
 
-        def philly(seed: int) -> Scenario:
-            return philly_scenario(jobs, seed=seed, **window)
+        def philly(draw: int) -> Scenario:
+            day, seed = (days[0], draw) if len(days) == 1 else (draw, arguments.first_seed)
+            return philly_scenario(jobs, seed=seed, from_day=day, days=arguments.days, load=arguments.load)
+
+        def title(scenario: Scenario) -> str:
+            cluster = f"{len(scenario.arrivals):,} jobs on {len(scenario.cluster.nodes)} nodes of 8 GPUs"
+            told = (
+                f"day {days[0]}: {cluster}" if len(days) == 1 else f"days {arguments.from_day}; the first has {cluster}"
+            )
+            return f"Philly, {told}, load {arguments.load:g}"
+
+        chosen.append(Kind("philly", title, philly, seeds if len(days) == 1 else days))
+    if arguments.sia is not None:
+        files = [int(number) for number in arguments.sia_files.split(",")] if arguments.sia_files else seeds
+
+        def sia(number: int) -> Scenario:
+            return sia_scenario(read_sia(arguments.sia / f"workload-{number}.csv"), name=f"sia-newtrace-{number}")
 
         chosen.append(
             Kind(
-                "philly",
-                lambda scenario: (
-                    f"Philly, day {arguments.from_day}: {len(scenario.arrivals):,} jobs on "
-                    f"{len(scenario.cluster.nodes)} nodes of 8 GPUs, load {arguments.load:g}"
-                ),
-                philly,
+                "sia",
+                lambda scenario: f"Sia's newtrace samples: {len(scenario.arrivals):,} jobs on 64 GPUs",
+                sia,
+                files,
             )
-        )
-    if arguments.sia is not None:
-
-        def sia(seed: int) -> Scenario:
-            return sia_scenario(read_sia(arguments.sia / f"workload-{seed}.csv"), name=f"sia-newtrace-{seed}")
-
-        chosen.append(
-            Kind("sia", lambda scenario: f"Sia's newtrace samples: {len(scenario.arrivals):,} jobs on 64 GPUs", sia)
         )
     return chosen
 
 
 def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
-    """Play one in a process of its own, which ends with its CPU time."""
+    """Play one in a process of its own; the row has the CPU time of it and of its solvers."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
 
     def play() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
-        started = time.process_time()
         try:
             summary = summarise(simulate(scenario, named_policy(policy)))
         except PlaceoptError as error:
@@ -122,11 +129,12 @@ def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
             float(summary.stops),
             summary.last_end_s or 0.0,
         )
-        row: Row = {"figures": dict(zip(FIGURES, values, strict=True)), "cpu_s": time.process_time() - started}
+        row: Row = {"figures": dict(zip(FIGURES, values, strict=True))}
         if summary.stranded:
             row["why"] = f"{summary.stranded} jobs never end"
         there.send(row)
 
+    before = _children_cpu_s()
     process = context.Process(target=play)
     process.start()
     there.close()
@@ -135,11 +143,17 @@ def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
     except EOFError:
         row = {"why": f"more than {limit_s} s of CPU time"}
     process.join()
-    return row
+    return row | {"cpu_s": _children_cpu_s() - before}
 
 
-def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit_s: int) -> dict[str, list[Row]]:
-    """Return the rows of each policy, a seed each; what is not in the file is played, unless the limit is 0."""
+def _children_cpu_s() -> float:
+    """Return the CPU time of all processes that were started and have ended, theirs included: solvers too."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def rows_of(kind: Kind, policies: list[str], path: Path, limit_s: int) -> dict[str, list[Row]]:
+    """Return the rows of each policy, a draw each; what the file has not of today's code is played, unless limit 0."""
     known: dict[tuple[str, str], Row] = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -147,10 +161,9 @@ def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit
             if "figures" not in row or row["figures"].keys() >= set(FIGURES):
                 known[row["scenario"], row["scheduling"]] = row
     by_policy: dict[str, list[Row]] = {name: [] for name in policies}
-    scenarios = {seed: kind.make(seed) for seed in seeds}
+    scenarios = {draw: kind.make(draw) for draw in kind.draws}
     for name in policies:
-        for seed in seeds:
-            scenario = scenarios[seed]
+        for draw, scenario in scenarios.items():
             key = scenario.digest, named_policy(name).digest
             row = known.get(key)
             if overcommits_unstated(scenario, named_policy(name)):
@@ -159,9 +172,11 @@ def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit
             if row is None and not limit_s:
                 by_policy[name].append({"why": "not run yet"})
                 break
-            if row is None:
+            code = code_digest(named_policy(name))
+            if row is None or (limit_s and row.get("code") != code):
                 row = played(scenario, name, limit_s)
-                row |= {"kind": kind.name, "seed": seed, "policy": name, "scenario": key[0], "scheduling": key[1]}
+                row |= {"kind": kind.name, "draw": draw, "policy": name, "scenario": key[0], "scheduling": key[1]}
+                row["code"] = code
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
             by_policy[name].append(row)
@@ -214,10 +229,20 @@ def compared(by_policy: dict[str, list[Row]]) -> list[str]:
 
     words = []
     for figure, (better, ties) in verdicts.items():
-        told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind nobody")
+        told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind none")
         words.append(told + (f", not to be told apart from {', '.join(ties)}" if ties else ""))
     told = f"Each of ours by itself, beside all others and beyond doubt. {'; '.join(map(standing, ours))}."
     return ["Best of ours, beside which differences stand. " + "; ".join(words) + ".", "", told, "", *lines]
+
+
+def of_other_code(by_policy: dict[str, list[Row]]) -> list[str]:
+    """Return a line that counts the rows of other code than today's, by policy; none where there are none."""
+    stale = {
+        name: sum("scenario" in row and row.get("code") != code_digest(named_policy(name)) for row in rows)
+        for name, rows in by_policy.items()
+    }
+    told = ", ".join(f"{name} {count}" for name, count in stale.items() if count)
+    return ["", f"Rows of other code than today's: {told}."] if told else []
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -230,11 +255,11 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--policies", default="all", help="names, or all that there are")
     parser.add_argument("--drawn", action="store_true", help="jobs of workloads-100 drawn anew")
     parser.add_argument("--philly", type=Path, help="the trace, as Sia's simulator keeps it")
-    parser.add_argument("--from-day", type=int, default=40)
+    parser.add_argument("--from-day", default="40", help="a day, or several by commas, of one seed then")
     parser.add_argument("--days", type=int, default=1)
     parser.add_argument("--load", type=float, default=0.9)
     parser.add_argument("--sia", type=Path, help="folder of Sia's workload-1.csv, workload-2.csv, ...")
-    parser.add_argument("--sia-first", type=int, help="the first of these files; --first-seed if left out")
+    parser.add_argument("--sia-files", default="", help="numbers of these files, by commas; the seeds if left out")
     parser.add_argument("--limit", type=int, default=600, help="seconds of CPU time of a run")
     parser.add_argument("--report", action="store_true", help="run nothing, report what there is")
     asked = parser.parse_args(None if arguments is None else list(arguments))
@@ -245,24 +270,21 @@ def main(arguments: Iterable[str] | None = None) -> int:
     command += f" --policies {asked.policies} --limit {asked.limit}" + " --drawn" * asked.drawn
     if asked.philly is not None:
         command += f" --philly CSV --from-day {asked.from_day} --days {asked.days} --load {asked.load:g}"
-    sia_first = asked.first_seed if asked.sia_first is None else asked.sia_first
     if asked.sia is not None:
-        command += f" --sia FOLDER --sia-first {sia_first}"
+        command += " --sia FOLDER" + f" --sia-files {asked.sia_files}" * bool(asked.sia_files)
     lines = [
         "# Scheduling policies side by side",
         "",
         f"`{command}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
-        f"Means over {asked.seeds} seeds; in brackets the difference to the better of {' and '.join(OWN)} in that "
-        "figure, seed by seed, with its interval of 95 %. slowed: jobs that were in their places, restarts included, "
-        "more than 10 % longer than they take alone and well placed; delayed: those that took so much longer from "
-        "first start to end, what they waited after stops (stopped) included. CPU: of a run, this process alone.",
+        f"Means over draws (seeds, days or samples); in brackets the difference to the best of {', '.join(OWN)} in "
+        "that figure, draw by draw, with its interval of 95 %. slowed: jobs that were in their places, restarts "
+        "included, more than 10 % longer than they take alone and well placed; delayed: those that took so much "
+        "longer from first start to end, what they waited after stops (stopped) included. CPU: with solvers.",
     ]
     for kind in kinds(asked):
-        first = sia_first if kind.name == "sia" else asked.first_seed
-        seeds = list(range(first, first + asked.seeds))
-        by_policy = rows_of(kind, seeds, policies, asked.rows, 0 if asked.report else asked.limit)
-        lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(by_policy)]
+        by_policy = rows_of(kind, policies, asked.rows, 0 if asked.report else asked.limit)
+        lines += ["", f"## {kind.title(kind.make(kind.draws[0]))}", "", *compared(by_policy), *of_other_code(by_policy)]
     text = "\n".join([*lines, ""])
     print(text)
     if asked.out is not None:

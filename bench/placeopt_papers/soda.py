@@ -86,7 +86,7 @@ SETTINGS = (
         WHOLE,
         "SODA VI on all 80 nodes for the whole month",
         _whole,
-        ("coda",),
+        ("coda", "placeopt"),
         (),
         seeds_most=1,
     ),
@@ -129,7 +129,7 @@ CORES = (
 )
 ALL_NODES = (
     "As above, on the paper's 80 nodes for 4 days of its month, one seed: more nodes leave more room to choose from. "
-    "Of the whole month there is CODA (below) and, by an earlier version, SODA (bench/soda_month.md)."
+    "Of the whole month there is CODA (below), and in bench/soda_month.md placeopt and, by an earlier version, SODA."
 )
 WHOLE_MONTH = "The paper's 80 nodes, 30 days and 100,000 jobs, drawn here; one seed, 559 s of CPU time."
 HELD = (
