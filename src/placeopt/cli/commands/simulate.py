@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,6 +99,7 @@ def simulate(
     check_target(round_, (scenario, policy))
     from placeopt.simulation import simulate as play
     from placeopt.simulation import summarise, with_actual_estimates, with_scaled_errors
+    from placeopt.simulation.journal import log_name
 
     with Ticker(started, quiet=quiet) as ticker:
         policies = [read_scheduling(name) for name in policy.split(",")]
@@ -175,11 +175,6 @@ def _write_round(history: History, at_s: float | None, path: str) -> None:
     at_ms = longest_queue_ms(history) if at_s is None else round(1000 * min(at_s, history.now_ms / 1000))
     name = f"{history.scenario.name}-{history.scheduling.name}-{at_ms / 1000:g}s"
     write_document(path, dumps(round_at(history, at_ms, name=name)))
-
-
-def log_name(scenario: str, policy: str, seed: int) -> str:
-    """Name the log of a simulation; what file systems may not take becomes a dash."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{scenario}.{policy}.s{seed}')}.jsonl"
 
 
 def _refuse_twins(policies: list[Scheduling]) -> None:
