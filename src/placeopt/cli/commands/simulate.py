@@ -11,8 +11,8 @@ import typer
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
 from placeopt.cli.options import check_seed, check_time_limit, expect
 from placeopt.cli.output import ExitCode, UsageError, show, write_error
-from placeopt.cli.progress import Interruption, Ticker
-from placeopt.readable import duration
+from placeopt.cli.progress import Interruption, Ticker, time_left
+from placeopt.readable import duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,12 +115,15 @@ def simulate(
         folder = _folder(out)
         summaries: list[Summary] = []
         with Interruption("the results so far") as interruption:
-            for scheduling in policies:
+            for nth, scheduling in enumerate(policies, start=1):
+                name = scheduling.name + (f" ({nth} of {len(policies)})" if len(policies) > 1 else "")
 
-                def on_progress(news: Tick, name: str = scheduling.name) -> None:
+                def on_progress(news: Tick, name: str = name, since: float = time.monotonic()) -> None:  # noqa: B008
+                    left = time_left(news.ended, news.jobs, time.monotonic() - since)
                     ticker.doing(
-                        f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
-                        f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
+                        f"{name}: {percent(news.ended / news.jobs)} of {news.jobs:,} jobs ended"
+                        f"{left and f', {left}'}; {news.running:,} run, {news.waiting:,} wait, "
+                        f"{duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
 
                 ticker.doing(f"{scheduling.name}: compiling")

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from placeopt.errors import BadInput
 from placeopt.readable import percent, plural
 from placeopt.report.html.result_table import Cell, Column, ResultTable, named, shown
@@ -129,20 +131,6 @@ def read_results(page: str, source: str) -> list[ResultTable]:
     if link is None:
         raise BadInput(f"{source}: no results in it; expected a page that 'placeopt report' wrote")
     try:
-        return [_restored(record) for record in json.loads(base64.b64decode(link[1], validate=True))]
-    except (binascii.Error, ValueError, KeyError, TypeError) as error:
+        return TypeAdapter(list[ResultTable]).validate_json(base64.b64decode(link[1], validate=True))
+    except (binascii.Error, ValidationError, ValueError) as error:
         raise BadInput(f"{source}: its {RESULTS} does not hold results ({type(error).__name__}: {error})") from None
-
-
-def _restored(record: dict[str, object]) -> ResultTable:
-    table = ResultTable(**record)
-    columns = tuple(Column(*map(str, column)) for column in table.columns)
-    rows = [tuple(row) for row in table.rows]
-    if any(len(row) != len(columns) for row in rows) or not 1 <= table.keys <= len(columns):
-        raise ValueError(f"table {table.name!r} has rows of another length than its {plural(len(columns), 'column')}")
-    if any(not isinstance(cell, str | int | float | None) for row in rows for cell in row):
-        raise ValueError(f"table {table.name!r} has a cell that is neither text nor a number")
-    return ResultTable(
-        str(table.name), str(table.title), str(table.caption), columns, rows, table.keys, frozenset(table.partial),
-        {str(name): str(colour) for name, colour in table.colours.items()},
-    )  # fmt: skip

@@ -46,7 +46,6 @@ def page(
     headings = [*((table.name, table.title) for table in tables), ("inputs", "Inputs")]
     headings += [(figure.name, figure.title) for figure in figures]
     contents = "".join(f'<li><a href="#{name}">{html.escape(words)}</a></li>' for name, words in headings)
-    about = ResultTable("inputs", "Inputs", "", (), [(fact.name, fact.value) for fact in facts])
     link = f"<p>All results, for comparison with other reports: {results_link(results)}</p>" if results else ""
     parts = [
         "<!doctype html>",
@@ -58,7 +57,7 @@ def page(
         f"<p><code>{html.escape(command)}</code></p></header>",
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav><main>',
         *map(_table_section, tables),
-        f'<section aria-labelledby="inputs"><h2 id="inputs">Inputs</h2>{_facts(about)}{link}</section>',
+        f'<section><h2 id="inputs">Inputs</h2>{_facts(facts)}{link}</section>',
         *map(_figure_section, figures),
         "</main></body></html>",
     ]
@@ -70,10 +69,9 @@ def _scroll(label: str, inside: str) -> str:
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{html.escape(label)}">{inside}</div>'
 
 
-def _facts(about: ResultTable) -> str:
+def _facts(facts: Sequence[Fact]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(str(name))}</th><td>{html.escape(str(value))}</td></tr>'
-        for name, value in about.rows
+        f'<tr><th scope="row">{html.escape(fact.name)}</th><td>{html.escape(fact.value)}</td></tr>' for fact in facts
     )
     return f'<table class="facts">{rows}</table>'
 
@@ -81,7 +79,7 @@ def _facts(about: ResultTable) -> str:
 def _table_section(table: ResultTable) -> str:
     name = html.escape(table.name)
     return (
-        f'<section aria-labelledby="{name}"><h2 id="{name}">{html.escape(table.title)}</h2>'
+        f'<section><h2 id="{name}">{html.escape(table.title)}</h2>'
         f"<p>{html.escape(table.caption)}</p>{_scroll(table.title, _table(table))}</section>"
     )
 
@@ -136,9 +134,9 @@ def _figure_section(figure: Figure) -> str:
     numbers = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     more = f"<p>{len(figure.rows) - MOST_ROWS:,} more in the CSV.</p>" if len(figure.rows) > MOST_ROWS else ""
     drawn = "".join(f'<div class="panel">{inline_svg(panel)}</div>' for panel in panels)
-    box = f'<div class="panels">{drawn}</div>' if len(panels) > 1 else _scroll(f"Figure: {figure.title}", drawn)
+    box = _scroll(f"Figure: {figure.title}", f'<div class="panels">{drawn}</div>' if len(panels) > 1 else drawn)
     return (
-        f'<section aria-labelledby="{figure.name}"><h2 id="{figure.name}">{title}</h2>\n'
+        f'<section><h2 id="{figure.name}">{title}</h2>\n'
         f'<figure aria-labelledby="{figure.name}">{box}'
         f"<figcaption>{html.escape(figure.caption)}</figcaption></figure>\n"
         f"<details><summary>Numbers: {title}</summary>"

@@ -14,12 +14,15 @@ Unit = Literal["", "s", "share", "decision_s"]
 """Of a column: a number or text, a time, a part of a whole, or a time that is always in seconds."""
 
 
+Better = Literal["less", "more", ""]
+
+
 class Column(NamedTuple):
     """A column of results; ``better``: which values are."""
 
     name: str
     unit: Unit = ""
-    better: Literal["less", "more", ""] = ""
+    better: Better = ""
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,15 @@ class ResultTable:
     partial: frozenset[str] = frozenset()
     colours: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse rows of another length than the columns, and keys beyond them."""
+        if any(len(row) != len(self.columns) for row in self.rows) or not 1 <= self.keys <= max(1, len(self.columns)):
+            raise ValueError(f"table {self.name!r} has rows of another length than its {len(self.columns)} columns")
+
     def time_unit(self) -> tuple[float, str]:
         """Return the one unit of its times: that which suits the middle one of its columns."""
         longest = [
-            max([abs(float(row[i])) for row in self.rows if isinstance(row[i], int | float)], default=0.0)
+            max([abs(cell) for row in self.rows for cell in [row[i]] if isinstance(cell, int | float)], default=0.0)
             for i, column in enumerate(self.columns)
             if column.unit == "s"
         ]

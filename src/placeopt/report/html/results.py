@@ -10,7 +10,7 @@ from placeopt.metrics import distribution_of, occupancy
 from placeopt.model import Plan
 from placeopt.model.scenario import Scenario
 from placeopt.readable import plural
-from placeopt.report.html.result_table import Cell, Column, ResultTable
+from placeopt.report.html.result_table import Better, Cell, Column, ResultTable
 from placeopt.report.html.simulation import policy_colours, slowdowns_with_wait
 from placeopt.report.html.simulation_log import SimulationLog, labels_of
 from placeopt.simulation.journal import log_name
@@ -33,7 +33,7 @@ ABOUT = (
     "over the run time alone and well placed. Makespan: from the first arrival to the last end. GPU use: part of the "
     "GPUs' time that jobs held. Bold: the best of its column."
 )
-BETTER = {
+BETTER: dict[str, Better] = {
     "gpus_placed": "more", "jobs_placed": "more", "jobs_waiting": "less", "gpus_waiting": "less", "lost": "less",
     "lost_gpus": "less", "displaced": "less", "price_per_hour": "less", "workers": "more", "slots": "more",
     "moves": "less", "value": "more", "stranded": "less",
@@ -54,10 +54,12 @@ def policy_table(
     of_log = {log_name(s["scenario"], s["policy"], s["seed"]).removesuffix(".jsonl"): s for s in summaries}
     rows: list[tuple[Cell, ...]] = []
     partial, jobs = set(), set()
-    found = [(labels[log.name], of_log.pop(log.name, None), log) for log in logs]
-    found += [(summary["policy"], summary, None) for summary in of_log.values()]
-    for label, summary, log in found:
-        row, all_jobs = _of_log(log, scenario) if summary is None else _of_summary(summary)
+    found = []
+    for log in logs:
+        summary = of_log.pop(log.name, None)
+        found.append((labels[log.name], _of_log(log, scenario) if summary is None else _of_summary(summary)))
+    found += [(summary["policy"], _of_summary(summary)) for summary in of_log.values()]
+    for label, (row, all_jobs) in found:
         rows.append((label, *row))
         jobs.add(all_jobs)
         partial |= {label} if row[0] != all_jobs else set()
@@ -162,4 +164,5 @@ def plan_table(plans: Sequence[Plan]) -> ResultTable:
 def answer_table(figure: Figure, name: str) -> ResultTable:
     """Return the numbers of an answer's figure."""
     columns = tuple(Column(head.replace("_", " "), better=BETTER.get(head, "")) for head in figure.header)
-    return ResultTable(name, figure.title, figure.caption, columns, figure.rows, keys=figure.keys)
+    rows = [[cell if isinstance(cell, int | float | None) else str(cell) for cell in row] for row in figure.rows]
+    return ResultTable(name, figure.title, figure.caption, columns, rows, keys=figure.keys)
