@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from placeopt.cli.output import ExitCode, write_error
-from placeopt.readable import duration, number, percent
+from placeopt.readable import number, percent, time_unit
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -103,7 +103,9 @@ def time_left(done: int, whole: int, spent_s: float) -> str:
     """Return about how long the rest takes at the pace so far; empty as long as too little is done to tell."""
     if done <= 0 or done >= whole or spent_s < QUIET_S:
         return ""
-    return f"about {duration(float(f'{spent_s * (whole - done) / done:.2g}'))} left"
+    left_s = spent_s * (whole - done) / done
+    seconds, unit = time_unit(left_s)
+    return f"about {left_s / seconds:,.0f} {unit} left"
 
 
 _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}

@@ -117,11 +117,12 @@ def simulate(
         with Interruption("the results so far") as interruption:
             for nth, scheduling in enumerate(policies, start=1):
                 name = scheduling.name + (f" ({nth} of {len(policies)})" if len(policies) > 1 else "")
+                since = time.monotonic()
 
-                def on_progress(news: Tick, name: str = name, since: float = time.monotonic()) -> None:  # noqa: B008
+                def on_progress(news: Tick, name: str = name, since: float = since) -> None:
                     left = time_left(news.ended, news.jobs, time.monotonic() - since)
                     ticker.doing(
-                        f"{name}: {percent(news.ended / news.jobs)} of {news.jobs:,} jobs ended"
+                        f"{name}: {percent(news.ended / max(1, news.jobs))} of {news.jobs:,} jobs ended"
                         f"{left and f', {left}'}; {news.running:,} run, {news.waiting:,} wait, "
                         f"{duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
