@@ -93,8 +93,8 @@ def _of_summary(summary: Mapping[str, Any]) -> tuple[tuple[Cell, ...], int]:
 
 def _of_log(log: SimulationLog, scenario: Scenario | None) -> tuple[tuple[Cell, ...], int]:
     """Return the same from a log."""
-    services = {a.job.id for a in scenario.arrivals if a.service} if scenario is not None else set()
-    arrivals = {job: at for job, at in log.arrivals.items() if job not in services}
+    endless = {a.job.id for a in scenario.arrivals if a.service} if scenario is not None else set()
+    arrivals = {job: at for job, at in log.arrivals.items() if job not in endless}
     done = [job for job in log.ends if job in arrivals and job in log.starts]
     waits = distribution_of([(log.starts[job] - arrivals[job]) / 1000 for job in done])
     times = distribution_of([(log.ends[job] - arrivals[job]) / 1000 for job in done])
@@ -106,7 +106,7 @@ def _of_log(log: SimulationLog, scenario: Scenario | None) -> tuple[tuple[Cell, 
         used = occupancy(log.stays(), gpus_by_node(scenario.cluster), first, until).allocation
     cells = (
         len(done),
-        len(set(log.stranded) - services),
+        len(set(log.stranded) - endless),
         None if waits is None else waits.mean,
         None if waits is None else waits.p95,
         None if times is None else times.mean,
