@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.report.html.simulation import step_figure
+from placeopt.report.html.curves import step_figure
 from placeopt_papers.records import PaperRow, PaperSetting, ReportedFigure
 from placeopt_papers.tables import CampaignRows
 

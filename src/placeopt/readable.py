@@ -52,6 +52,12 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / DAY_S:,.2f} d" if size < 100 * DAY_S else f"{seconds / DAY_S:,.1f} d"
 
 
+def time_unit(longest_s: float) -> tuple[float, str]:
+    """Return the unit for times up to this long, for figures with one unit: its seconds and its name."""
+    units = ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "hours"), (120.0, 60.0, "minutes"))
+    return next(((seconds, name) for least, seconds, name in units if longest_s >= least), (1.0, "seconds"))
+
+
 def number(value: int | None) -> str:
     """Return an integer with separators; a dash for unknown."""
     return "-" if value is None else f"{value:,}"

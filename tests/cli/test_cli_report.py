@@ -49,6 +49,28 @@ def test_jobs_of_a_log_that_never_end_are_reported_first(cli: Cli, tmp_path: Pat
     assert cli("report", tmp_path / "w.json", log, "--out", out, "--figures", figures).code == 0
     page = out.read_text(encoding="utf-8")
     assert "1 of 2 jobs ended, 1 never end (huge), 1 started" in page
-    label = "made.best-fit.s0 (1 never end)"
+    label = "best-fit (1 never end)"
     assert f"{label},0.0,0.5" in (figures / "waits.csv").read_text()
     assert f"{label},1.0,1.0" in (figures / "slowdowns.csv").read_text()
+
+
+def test_two_reports_compare_as_their_results_do(cli: Cli, tmp_path: Path) -> None:
+    """The pages alone, and the folders, give one table of changes; curves from before are drawn behind."""
+    runs, other = tmp_path / "runs", tmp_path / "other"
+    jobs = [timed(name, at, 60_000, gpus=gpus) for name, at, gpus in (("a", 0, 3), ("b", 1000, 4), ("c", 2000, 1))]
+    for folder, arrivals in ((runs, jobs), (other, jobs[:2])):
+        write_scenario(tmp_path / "w.json", scenario(arrivals))
+        done = cli("simulate", tmp_path / "w.json", "--policy", "fcfs,best-fit", "--out", folder, "--quiet")
+        assert done.code == 0, done
+    for folder, name in ((runs, "old.html"), (other, "new.html")):
+        assert cli("report", folder, "--out", tmp_path / name, "--quiet").code == 0
+    for before, after in (("old.html", "new.html"), (runs, other)):
+        out = tmp_path / "both.html"
+        done = cli("report", tmp_path / after, "--before", tmp_path / before, "--out", out, "--quiet")
+        assert done.code == 0, done
+        text = out.read_text(encoding="utf-8")
+        assert text.index("Before and after: Policies") < text.index('id="policies"')
+        assert "▼ worse" in text  # fewer jobs ended
+    assert "Grey: before." in text
+    done = cli("report", other, "--before", tmp_path / "none.html", "--out", tmp_path / "x.html")
+    said(done, 3, "none.html")

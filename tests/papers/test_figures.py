@@ -38,7 +38,7 @@ def test_bars_have_the_papers_value_and_ours() -> None:
 
 
 def test_curves_of_a_setting() -> None:
-    """Waits as a distribution, slowdowns from the worst on, what is held from the beginning; by policy."""
+    """Waits as a distribution, slowdowns from the worst on, what is held from the beginning, in minutes; by policy."""
     waits, slow, held = setting_figures(SETTINGS["horus-w-large"], RUNS)
     assert [one for one in waits.rows if one[0] == "horus"] == [
         ("horus", 0.0, 0.0),
@@ -48,8 +48,8 @@ def test_curves_of_a_setting() -> None:
     assert [one[2] for one in slow.rows if one[0] == "fcfs"] == [3.0, 2.0, 1.0]
     assert [one for one in held.rows if one[0] == "fcfs"] == [
         ("fcfs", 0.0, 1.0),
-        ("fcfs", 0.5, 1.0),
-        ("fcfs", 1.0, 0.25),
+        ("fcfs", 30.0, 1.0),
+        ("fcfs", 60.0, 0.25),
     ]
     assert "seed 4" in waits.caption
     nobody = CampaignRows([row("fcfs", (0.0, 0.0))])

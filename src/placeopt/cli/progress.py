@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from placeopt.cli.output import ExitCode, write_error
-from placeopt.readable import number, percent
+from placeopt.readable import number, percent, time_unit
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -62,7 +62,7 @@ class Ticker:
         self._news = progress
 
     def line(self) -> str:
-        """Return the progress on one line."""
+        """Return the progress on one line; what a narrow terminal cuts off stands last."""
         elapsed, news = time.monotonic() - self._started, self._news
         if news is None:
             return f"{elapsed:6.1f} s  {self._doing}"
@@ -70,7 +70,7 @@ class Ticker:
         if best is not None and best == bound and news.cost is not None:
             name, best, bound = "cost", news.cost, news.cost_bound
         return (
-            f"{elapsed:6.1f} s  {news.stage:<14}  {name} {number(best)}  bound {number(bound)}  gap {percent(news.gap)}"
+            f"{elapsed:6.1f} s  {news.stage:<14}  gap {percent(news.gap)}  {name} {number(best)}  bound {number(bound)}"
         )
 
     def _show(self) -> None:
@@ -97,6 +97,15 @@ class Ticker:
 
         mark = "|/-\\"[int(8 * (time.monotonic() - self._started)) % 4]
         return Text(f"{mark} {self.line()}", no_wrap=True, overflow="ellipsis")
+
+
+def time_left(done: int, whole: int, spent_s: float) -> str:
+    """Return about how long the rest takes at the pace so far; empty as long as too little is done to tell."""
+    if done <= 0 or done >= whole or spent_s < QUIET_S:
+        return ""
+    left_s = spent_s * (whole - done) / done
+    seconds, unit = time_unit(left_s)
+    return f"about {left_s / seconds:,.0f} {unit} left"
 
 
 _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}

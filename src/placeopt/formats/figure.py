@@ -6,7 +6,7 @@ import html
 import importlib.util
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import Unsupported
@@ -15,6 +15,8 @@ from placeopt.formats.csv_table import csv_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ACROSS = 3
+"""Small multiples in a row of a file."""
 FORMATS = ("svg", "png", "pdf")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
@@ -38,23 +40,40 @@ Tips = Mapping[str, str]
 """Text shown when the pointer rests on an element, by the element's gid."""
 
 
+Draw = Callable[["Axes"], Tips]
+"""Draws into the axes and returns the tips of its elements, by their gid."""
+DARK, LIGHT = "#111111", "#FEFEFE"
+"""Text on coloured areas."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """
     A picture and its numbers.
 
     ``name``: Name of its files without the ending: letters, digits and dashes. ``title``, ``caption``: Heading and
-    explanation. ``inches``: Width and height. ``draw``: Draws into the axes and returns the tips of its elements, by
-    their ``gid``; a gid begins with ``name``. ``header``, ``rows``: The numbers, as columns and rows.
+    explanation. ``inches``: Width and height, of each panel. ``draw``: The drawing; a gid begins with ``name``. Several
+    drawings by their label are small multiples. ``header``, ``rows``: The numbers, as columns and rows; the first
+    ``keys`` columns identify a row.
     """
 
     name: str
     title: str
     caption: str
     inches: tuple[float, float]
-    draw: Callable[[Axes], Tips]
+    draw: Draw | Mapping[str, Draw]
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
+    keys: int = 1
+
+    def panels(self) -> list[Figure]:
+        """Return the panels as figures of their own; a single drawing is its own panel."""
+        if callable(self.draw):
+            return [self]
+        return [
+            replace(self, name=f"{self.name}-{i}", title=f"{self.title}: {label}", draw=draw)
+            for i, (label, draw) in enumerate(self.draw.items())
+        ]
 
     def csv(self) -> str:
         """Return the numbers as CSV."""
@@ -64,6 +83,20 @@ class Figure:
         """Return the figure's files by name: a picture in each of the formats, then the numbers as CSV."""
         pictures = {f"{self.name}.{form}": render(self, form) for form in formats}
         return {**pictures, f"{self.name}.csv": self.csv().encode()}
+
+
+def ink_on(colour: str) -> str:
+    """Return the colour of text, dark or light, that has the higher contrast on an area of this colour (#RRGGBB)."""
+    lightness = luminance(colour)
+    light, dark = (luminance(ink) for ink in (LIGHT, DARK))
+    return DARK if (lightness + 0.05) / (dark + 0.05) > (light + 0.05) / (lightness + 0.05) else LIGHT
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour (#RRGGBB), from 0 to 1, as WCAG 2.2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def can_draw() -> bool:
@@ -81,10 +114,15 @@ def render(figure: Figure, form: str) -> bytes:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
 
+    draws = [figure.draw] if callable(figure.draw) else list(figure.draw.values())
+    across = max(1, min(len(draws), ACROSS))
+    down = -(-len(draws) // across)
     canvases = {"svg": FigureCanvasSVG, "png": FigureCanvasAgg, "pdf": FigureCanvasPdf}
     with mpl.rc_context({**STYLE, "svg.hashsalt": figure.name}):
-        canvas = Canvas(figsize=figure.inches, layout="constrained")
-        tips = figure.draw(canvas.add_subplot())
+        canvas = Canvas(figsize=(across * figure.inches[0], down * figure.inches[1]), layout="constrained")
+        tips: dict[str, str] = {}
+        for i, draw in enumerate(draws, start=1):
+            tips |= draw(canvas.add_subplot(down, across, i))
         canvases[form](canvas)
         out = io.BytesIO()
         canvas.savefig(out, format=form, dpi=150, metadata=METADATA[form])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
@@ -18,6 +19,18 @@ from placeopt.errors import BadInput
 from placeopt.simulation.scheduling.decision import Line
 
 ANEW = "start anew without resuming (--no-resume), or name another folder"
+
+
+def log_name(scenario: str, policy: str, seed: int) -> str:
+    """Name the log of a simulation; what file systems may not take becomes a dash."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{scenario}.{policy}.s{seed}')}.jsonl"
+
+
+def logged_policy(log: str, scenario: str, seed: int) -> str:
+    """Return the policy in a log's file name, as `log_name` wrote it; the whole name if another program chose it."""
+    before, after = log_name(scenario, "", seed).removesuffix(f".s{seed}.jsonl"), f".s{seed}.jsonl"
+    made = log.startswith(before) and log.endswith(after)
+    return log[len(before) : len(log) - len(after)] if made else log.removesuffix(".jsonl")
 
 
 class EventLog:

@@ -13,6 +13,7 @@ from placeopt.formats.figure import FORMATS, Figure, render
 from placeopt.model import Domain, Job
 from placeopt.report.html import (
     Fact,
+    ResultTable,
     WhatIfAnswer,
     answer_figures,
     answer_type,
@@ -22,6 +23,7 @@ from placeopt.report.html import (
     read_log,
     simulation_figures,
 )
+from placeopt.report.html.result_table import Column
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
 from placeopt.whatif.answers import (
     Binding,
@@ -123,11 +125,12 @@ class TestSimulations:
 
     def test_figures_by_hand(self, log: Path) -> None:
         """One GPU held from 1 to 5 s, half a one from 5 to 9; waits of 0 and 3 s."""
-        bars, held, waits = simulation_figures([read_log(log)])
+        held, waits, bars = simulation_figures([read_log(log)])
         assert bars.rows == [("n0", 0, "a", 1.0, 5.0, 1000), ("n0", 1, "b", 5.0, 9.0, 500)]
-        assert [(round(x * 3600), y) for x, y in points(held)] == [(1, 1.0), (5, 0.5), (9, 0.0)]
+        assert points(held) == [(1, 1.0), (5, 0.5), (9, 0.0)]
+        assert held.header == ("log", "seconds", "GPUs")
         assert points(waits) == [(0.0, 0.5), (3.0, 1.0)]
-        assert "<title>b on n0 GPU 1: 5.0 to 9.0 s, 500/1000</title>" in render(bars, "svg").decode()
+        assert "<title>b on n0 GPU 1: 5 to 9 seconds, 500/1000</title>" in render(bars, "svg").decode()
 
     def test_bars_of_jobs_that_were_changed(self, tmp_path: Path) -> None:
         """Moved at 3 s, stopped at 5 s, again from 7 s on; another one fails, and leaves while it waits."""
@@ -167,7 +170,7 @@ class TestSimulations:
         assert alone.held == {("n0", 1): [(5000, 9000, "a", 1000)]}
         assert told.held == {("n0", 0): [(0, 2000, "a", 1000)], **alone.held}
         assert told.starts == {"a": 0}
-        assert simulation_figures([told])[-1].rows == []
+        assert simulation_figures([told])[1].rows == []
 
     def test_what_idle_gpus_are_good_for(self, log: Path) -> None:
         """
@@ -180,8 +183,7 @@ class TestSimulations:
         scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
         figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
         for name, first, meanwhile in (("fragments", 0, 3), ("idle-slots-2", 4, 3), ("idle-slots-4", 2, 1)):
-            seconds = [(round(x * 3600), y) for x, y in points(figures[name])]
-            assert seconds == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
+            assert points(figures[name]) == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
 
     def test_slowdowns_by_hand(self, tmp_path: Path) -> None:
         """
@@ -417,10 +419,13 @@ def test_racks_stand_side_by_side() -> None:
     assert all(f">{rack.id}<" in drawn for rack in racks)
 
 
+TABLE = ResultTable("t", "T", "", (Column("policy"), Column("wait", "s", "less")), [("fcfs", 7200.0), ("las", 9000.0)])
+
+
 def test_the_page_is_self_contained() -> None:
     """Figures inside, numbers behind a link, names escaped, no address of another host to be loaded."""
     figure = gpu_map(instance(2, []))
-    text = page("A <title>", "placeopt report x", [Fact("seed", "0 & more")], [figure])
+    text = page("A <title>", "placeopt report x", [Fact("seed", "0 & more")], [figure], [TABLE], [TABLE])
     assert "A &lt;title&gt;" in text
     assert "0 &amp; more" in text
     assert text.count("<svg") == 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +20,11 @@ if TYPE_CHECKING:
     from placeopt.formats.figure import Figure
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
-    from placeopt.report.html import Fact, SimulationLog, WhatIfAnswer
+    from placeopt.report.html import Fact, ResultTable, SimulationLog, WhatIfAnswer
 
-LOG = ".jsonl"
+LOG, SUMMARIES = ".jsonl", "summaries.json"
+NEEDED = {"scenario", "policy", "seed", "jobs", "ended", "stranded", "finished", "never_ends", "wait_s", "makespan_s"}
+"""Keys by which summaries are recognised."""
 SHOWN = 5
 """Jobs named that never end."""
 
@@ -30,10 +35,18 @@ def report(
         typer.Argument(
             metavar="FILE",
             help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
-            "whatif and audit with --json; recognised by content.",
+            "whatif and audit with --json, earlier reports; recognised by content.",
         ),
     ],
     out: Annotated[str, typer.Option(metavar="HTML", help="File to write; its name ends in .html.")],
+    before: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Results before a change, of the same kinds, or a report of them; the page begins with what changed. "
+            "May be repeated.",
+        ),
+    ] = None,
     figures: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Also write each figure there: SVG, PNG, PDF and CSV.")
     ] = None,
@@ -43,10 +56,12 @@ def report(
     """
     Draw the results of other commands as one HTML file: plans, simulations, and answers of whatif and audit.
 
-    The file opens without a network. The command needs matplotlib (the extra 'plot').
+    The file opens without a network. With --before it compares two sets of results, or two earlier reports. The command
+    needs matplotlib (the extra 'plot').
     """
-    check_sources({path: path for path in inputs})
-    check_target(out, inputs)
+    older = before or []
+    check_sources({path: path for path in [*inputs, *older]})
+    check_target(out, [*inputs, *older])
     if out != STREAM and not out.lower().endswith((".html", ".htm")):
         raise UsageError(
             f"--out: {out}, expected a name that ends in .html; --figures FOLDER writes each figure as PDF"
@@ -54,15 +69,16 @@ def report(
     if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
         raise UsageError(f"--figures: {figures!r}, expected a folder")
     from placeopt.formats.figure import FORMATS
-    from placeopt.report.html import page
+    from placeopt.report.html import comparisons, page
 
-    inputs_by_kind = _Inputs()
-    for path in inputs:
-        inputs_by_kind.read(path)
-    inputs_by_kind.read_logs()
-    drawn, facts = inputs_by_kind.figures(), inputs_by_kind.facts()
-    command = shlex.join(["placeopt", "report", *inputs, "--out", out])
-    write_document(out, page(title, command, facts, drawn).encode())
+    now, earlier = _Inputs(inputs), _Inputs(older)
+    drawn, tables = now.figures(earlier), now.tables()
+    if older:
+        tables = [*comparisons(earlier.results(), now.results()), *tables]
+    command = shlex.join(
+        ["placeopt", "report", *inputs, *(word for path in older for word in ("--before", path)), "--out", out]
+    )
+    write_document(out, page(title, command, now.facts(), drawn, tables, now.results()).encode())
     if figures is not None:
         from placeopt.formats.files import make_folder
 
@@ -76,40 +92,63 @@ def report(
     return ExitCode.DONE
 
 
+def read_summaries(data: bytes, source: str) -> list[Mapping[str, Any]]:
+    """Return the summaries that ``simulate --out`` or ``--json`` wrote."""
+    summaries = json.loads(data)
+    if not isinstance(summaries, list) or not all(
+        isinstance(s, dict) and keys >= NEEDED for s in summaries for keys in [s.keys()]
+    ):
+        raise BadInput(f"{source}: expected the summaries of simulations, as 'placeopt simulate --json' prints them")
+    return summaries
+
+
 class _Inputs:
     """What was read, by kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, paths: Sequence[str]) -> None:
         self.instances: list[Instance] = []
         self.plans: list[tuple[str, Plan]] = []
         self.scenarios: list[Scenario] = []
-        self.logs: list[SimulationLog] = []
-        self._log_files: list[Path] = []
+        self.summaries: list[Mapping[str, Any]] = []
+        self.stored: list[ResultTable] = []
         self.answers: list[tuple[str, WhatIfAnswer]] = []
+        self._log_files: list[Path] = []
+        for path in paths:
+            self._read(path)
+        self.logs = self._read_logs()
 
-    def read(self, path: str) -> None:
-        """Read a file, or find the logs of a folder."""
+    def _read(self, path: str) -> None:
+        """Read a file, or find the logs and summaries of a folder."""
         if path != STREAM and Path(path).is_dir():
             logs = sorted(Path(path).glob(f"*{LOG}"))
             if not logs:
                 raise BadInput(f"{path}: no logs of simulations in it (*{LOG})")
             self._log_files += logs
+            if (Path(path) / SUMMARIES).exists():
+                self._read_document(str(Path(path) / SUMMARIES))
         elif path.endswith(LOG):
             self._log_files.append(Path(path))
+        elif path.lower().endswith((".html", ".htm")):
+            from placeopt.formats.files import read_bytes
+            from placeopt.report.html import read_results
+
+            self.stored += read_results(read_bytes(path).decode("utf-8", "replace"), path)
         else:
             self._read_document(path)
 
     @property
-    def _scenario(self) -> Scenario | None:
+    def scenario(self) -> Scenario | None:
         """The one that the logs are of, if it is clear which."""
         return self.scenarios[0] if len(self.scenarios) == 1 else None
 
-    def read_logs(self) -> None:
-        """Read the logs; the scenario, if there is one, states the jobs that run from the beginning."""
+    def _read_logs(self) -> list[SimulationLog]:
+        """Read the logs, in the order of the summaries; the scenario states the jobs that run from the beginning."""
         from placeopt.report.html import read_log
 
-        running = () if self._scenario is None else self._scenario.running
-        self.logs = [read_log(log, running) for log in self._log_files]
+        running = () if self.scenario is None else self.scenario.running
+        order = {summary["policy"]: i for i, summary in enumerate(self.summaries)}
+        logs = [read_log(log, running) for log in self._log_files]
+        return sorted(logs, key=lambda log: order.get(log.policy, len(order)))
 
     def _read_document(self, path: str) -> None:
         from placeopt.formats.documents import loads
@@ -119,7 +158,9 @@ class _Inputs:
 
         data, source, top = peek(path)
         keys = set(top or ())
-        if "cluster" in keys and keys & {"arrivals", "physics"}:
+        if Path(path).name == SUMMARIES or data.lstrip().startswith(b"["):
+            self.summaries += read_summaries(data, source)
+        elif "cluster" in keys and keys & {"arrivals", "physics"}:
             self.scenarios.append(loads(Scenario, data, source=source))
         elif "cluster" in keys:
             self.instances.append(loads(Instance, data, source=source))
@@ -130,12 +171,38 @@ class _Inputs:
         else:
             held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is not a JSON object"
             raise BadInput(
-                f"{source}: {held}; expected an instance, a plan, a scenario, a log, or an answer of whatif or audit "
-                "with --json"
+                f"{source}: {held}; expected an instance, a plan, a scenario, a log, summaries of simulations, or an "
+                "answer of whatif or audit with --json"
             )
 
-    def figures(self) -> list[Figure]:
-        """Return the figures of everything that was read."""
+    def tables(self) -> list[ResultTable]:
+        """Return the tables at the top of the page: policies, jobs that never end, and results of earlier reports."""
+        from placeopt.report.html import never_ending_table, policy_table
+
+        tables = []
+        if self.logs or self.summaries:
+            tables.append(policy_table(self.summaries, self.logs, self.scenario))
+            stuck = never_ending_table(self.summaries, self.logs)
+            tables += [] if stuck is None else [stuck]
+        return [*tables, *self.stored]
+
+    def results(self) -> list[ResultTable]:
+        """Return all results as tables, by which two reports are compared."""
+        from placeopt.report.html import answer_figures, answer_table, plan_table
+
+        tables = self.tables()
+        if self.plans:
+            tables.append(plan_table([plan for _, plan in self.plans]))
+        count = Counter[str]()
+        for number, (_, answer) in enumerate(self.answers):
+            for figure in answer_figures(answer, number):
+                kind = figure.name.rpartition("-")[0]
+                tables.append(answer_table(figure, f"answer-{kind}-{count[kind]}"))
+                count[kind] += 1
+        return tables
+
+    def figures(self, before: _Inputs) -> list[Figure]:
+        """Return the figures of everything that was read; logs from before are drawn behind the others."""
         from placeopt.report.html import answer_figures, gpu_map, simulation_figures
 
         drawn = []
@@ -149,7 +216,7 @@ class _Inputs:
         left = [instance for digest, instance in told.items() if digest not in planned]
         drawn += [gpu_map(instance, name=f"round-{number}") for number, instance in enumerate(left)]
         if self.logs:
-            drawn += simulation_figures(self.logs, self._scenario)
+            drawn += simulation_figures(self.logs, self.scenario, before.logs, before.scenario)
         for number, (_, answer) in enumerate(self.answers):
             drawn += answer_figures(answer, number)
         return drawn

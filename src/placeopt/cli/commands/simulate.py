@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,8 @@ import typer
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
 from placeopt.cli.options import check_seed, check_time_limit, expect
 from placeopt.cli.output import ExitCode, UsageError, show, write_error
-from placeopt.cli.progress import Interruption, Ticker
-from placeopt.readable import duration
+from placeopt.cli.progress import Interruption, Ticker, time_left
+from placeopt.readable import duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,6 +99,7 @@ def simulate(
     check_target(round_, (scenario, policy))
     from placeopt.simulation import simulate as play
     from placeopt.simulation import summarise, with_actual_estimates, with_scaled_errors
+    from placeopt.simulation.journal import log_name
 
     with Ticker(started, quiet=quiet) as ticker:
         policies = [read_scheduling(name) for name in policy.split(",")]
@@ -115,12 +115,16 @@ def simulate(
         folder = _folder(out)
         summaries: list[Summary] = []
         with Interruption("the results so far") as interruption:
-            for scheduling in policies:
+            for nth, scheduling in enumerate(policies, start=1):
+                name = scheduling.name + (f" ({nth} of {len(policies)})" if len(policies) > 1 else "")
+                since = time.monotonic()
 
-                def on_progress(news: Tick, name: str = scheduling.name) -> None:
+                def on_progress(news: Tick, name: str = name, since: float = since) -> None:
+                    left = time_left(news.ended, news.jobs, time.monotonic() - since)
                     ticker.doing(
-                        f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
-                        f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
+                        f"{name}: {percent(news.ended / max(1, news.jobs))} of {news.jobs:,} jobs ended"
+                        f"{left and f', {left}'}; {news.running:,} run, {news.waiting:,} wait, "
+                        f"{duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
 
                 ticker.doing(f"{scheduling.name}: compiling")
@@ -175,11 +179,6 @@ def _write_round(history: History, at_s: float | None, path: str) -> None:
     at_ms = longest_queue_ms(history) if at_s is None else round(1000 * min(at_s, history.now_ms / 1000))
     name = f"{history.scenario.name}-{history.scheduling.name}-{at_ms / 1000:g}s"
     write_document(path, dumps(round_at(history, at_ms, name=name)))
-
-
-def log_name(scenario: str, policy: str, seed: int) -> str:
-    """Name the log of a simulation; what file systems may not take becomes a dash."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{scenario}.{policy}.s{seed}')}.jsonl"
 
 
 def _refuse_twins(policies: list[Scheduling]) -> None:

@@ -11,6 +11,9 @@ from placeopt.report.html.cluster_layout import STATES, ClusterLayout, GpuRow, c
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SMALL = 40
+"""Squares in a line up to which the legend has two columns."""
+
 
 def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus") -> Figure:
     """
@@ -20,7 +23,7 @@ def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus")
     """
     layout = cluster_layout(instance, plan)
     beside = 2.2 if layout.by_node else 1.0  # width of the colour bar
-    inches = (min(16.0, max(7.0, 0.16 * layout.width + beside)), min(30.0, max(3.0, 0.16 * layout.height + 1.5)))
+    inches = (min(16.0, max(3.8, 0.16 * layout.width + beside)), min(30.0, max(3.0, 0.16 * layout.height + 1.5)))
     return Figure(
         name=name,
         title=f"GPUs of {instance.name}",
@@ -46,12 +49,12 @@ def _draw(axes: Axes, name: str, layout: ClusterLayout) -> Tips:
         tips[gid] = words
     for x, y, text, upright in layout.names:
         if upright:
-            axes.text(x, y, text, fontsize=6, rotation=90, va="bottom")
+            axes.text(x, y, text, fontsize=7, rotation=90, va="bottom")
         else:
-            axes.text(x, y, text, fontsize=6, clip_on=True)
+            axes.text(x, y, text, fontsize=7, clip_on=True)
     axes.set_xlim(-0.5, layout.width)
     axes.set_ylim(layout.height, -1)
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="W")
     axes.axis("off")
     if layout.by_node:
         axes.figure.colorbar(ScalarMappable(cmap="viridis"), ax=axes, label="part of the node's GPUs held", shrink=0.5)
@@ -60,7 +63,7 @@ def _draw(axes: Axes, name: str, layout: ClusterLayout) -> Tips:
             handles=[Patch(facecolor=STATES[state], edgecolor="#999999", label=state) for state in layout.states],
             loc="upper left",
             bbox_to_anchor=(0, 0),
-            ncols=len(layout.states),
+            ncols=len(layout.states) if layout.width > SMALL else 2,
             frameon=False,
         )
     return tips

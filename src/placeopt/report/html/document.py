@@ -4,63 +4,144 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import NamedTuple
 
-from placeopt.formats.figure import Figure, render
+from placeopt.formats.figure import Figure
 from placeopt.readable import amount
+from placeopt.report.html.comparison import results_link
+from placeopt.report.html.inline_svg import inline_svg
+from placeopt.report.html.result_table import Cell, ResultTable, named, shown
 
 MOST_ROWS = 200
 """Rows of numbers shown on the page; the linked CSV has all."""
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #222; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-figure { margin: 0; overflow-x: auto; } figure svg { max-width: 100%; height: auto; }
-figcaption { color: #555; } table { border-collapse: collapse; font-size: 0.85em; }
-th, td { text-align: left; padding: 0.15em 0.8em 0.15em 0; border-bottom: 1px solid #ddd; vertical-align: top; }
-code { background: #f4f4f4; padding: 0.1em 0.3em; }
-"""
+STYLE = files("placeopt.report.html").joinpath("page.css").read_text(encoding="utf-8")
+COLOUR = re.compile("#[0-9A-Fa-f]{6}")
+VERDICTS = {"better": "▲ better", "worse": "▼ worse"}
 
 
 class Fact(NamedTuple):
-    """A line of the table at the top of the page: seeds, limits, assumptions, results."""
+    """A line of the table of inputs: seeds, limits, assumptions, results."""
 
     name: str
     value: str
 
 
-def page(title: str, command: str, facts: Sequence[Fact], figures: Sequence[Figure]) -> str:
-    """Return the file's text; each figure is SVG with its first ``MOST_ROWS`` rows and a link to all of them as CSV."""
+def page(
+    title: str,
+    command: str,
+    facts: Sequence[Fact],
+    figures: Sequence[Figure],
+    tables: Sequence[ResultTable] = (),
+    results: Sequence[ResultTable] = (),
+) -> str:
+    """
+    Return the file's text.
+
+    Tables come first, then the facts, then the figures, each as SVG with its first ``MOST_ROWS`` rows and a link to all
+    of them as CSV. ``results``: Stored in the page, for comparisons with other pages.
+    """
+    headings = [*((table.name, table.title) for table in tables), ("inputs", "Inputs")]
+    headings += [(figure.name, figure.title) for figure in figures]
+    contents = "".join(f'<li><a href="#{name}">{html.escape(words)}</a></li>' for name, words in headings)
+    link = f"<p>All results, for comparison with other reports: {results_link(results)}</p>" if results else ""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
         f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
-        f"<h1>{html.escape(title)}</h1>",
-        f"<p><code>{html.escape(command)}</code></p>",
-        "<table>",
-        *(f"<tr><th>{html.escape(fact.name)}</th><td>{html.escape(fact.value)}</td></tr>" for fact in facts),
-        "</table>",
-        *(_section(figure) for figure in figures),
-        "</body></html>",
+        f"<header><h1>{html.escape(title)}</h1>",
+        f"<p><code>{html.escape(command)}</code></p></header>",
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav><main>',
+        *map(_table_section, tables),
+        f'<section><h2 id="inputs">Inputs</h2>{_facts(facts)}{link}</section>',
+        *map(_figure_section, figures),
+        "</main></body></html>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _section(figure: Figure) -> str:
-    svg = render(figure, "svg").decode()
-    svg = svg[svg.index("<svg") :]
+def _scroll(label: str, inside: str) -> str:
+    """Return a box that scrolls sideways by itself, also by the keyboard."""
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{html.escape(label)}">{inside}</div>'
+
+
+def _facts(facts: Sequence[Fact]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(fact.name)}</th><td>{html.escape(fact.value)}</td></tr>' for fact in facts
+    )
+    return f'<table class="facts">{rows}</table>'
+
+
+def _table_section(table: ResultTable) -> str:
+    name = html.escape(table.name)
+    return (
+        f'<section><h2 id="{name}">{html.escape(table.title)}</h2>'
+        f"<p>{html.escape(table.caption)}</p>{_scroll(table.title, _table(table))}</section>"
+    )
+
+
+def _table(table: ResultTable) -> str:
+    """Return a table of results, one unit of time in it, the best of each column in bold."""
+    unit = table.time_unit()
+    best = [table.best(i) for i in range(len(table.columns))]
+    numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
+    head = "".join(
+        f'<th scope="col"{_number(numeric[i])}>{html.escape(named(column, unit))}</th>'
+        for i, column in enumerate(table.columns)
+    )
+    rows = []
+    for row in table.rows:
+        partial = str(row[0]) in table.partial
+        cells = [_row_head(table, row[i]) for i in range(min(1, table.keys))]
+        for i, (cell, column) in enumerate(zip(row, table.columns, strict=True)):
+            if i == 0:
+                continue
+            words = html.escape(shown(cell, column, unit))
+            if partial and isinstance(cell, float):
+                words += "*"
+            if best[i] is not None and cell == best[i] and not partial:
+                words = f"<strong>{words}</strong>"
+            verdict = f' class="{cell}"' if cell in VERDICTS else ""
+            words = VERDICTS.get(str(cell), words)
+            cells.append(f"<td{verdict or _number(numeric[i])}>{words}</td>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    star = "<p>* Not all jobs ended: these are figures of a part of the jobs.</p>" if table.partial else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{star}"
+
+
+def _row_head(table: ResultTable, cell: Cell) -> str:
+    colour = table.colours.get(str(cell), "")
+    chip = f'<span class="chip" style="background:{colour}"></span>' if COLOUR.fullmatch(colour) else ""
+    return f'<th scope="row">{chip}{html.escape(str(cell))}</th>'
+
+
+def _number(numeric: bool) -> str:
+    return ' class="number"' if numeric else ""
+
+
+def _figure_section(figure: Figure) -> str:
     data = base64.b64encode(figure.csv().encode()).decode()
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in figure.header)
+    title, panels = html.escape(figure.title), figure.panels()
+    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in figure.header)
     rows = "".join(
         "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>"
         for row in figure.rows[:MOST_ROWS]
     )
+    numbers = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     more = f"<p>{len(figure.rows) - MOST_ROWS:,} more in the CSV.</p>" if len(figure.rows) > MOST_ROWS else ""
+    drawn = "".join(f'<div class="panel">{inline_svg(panel)}</div>' for panel in panels)
+    box = _scroll(f"Figure: {figure.title}", f'<div class="panels">{drawn}</div>' if len(panels) > 1 else drawn)
     return (
-        f"<h2>{html.escape(figure.title)}</h2>\n<figure>{svg}<figcaption>{html.escape(figure.caption)}</figcaption></figure>\n"
-        f'<details><summary>Numbers</summary><p><a download="{figure.name}.csv" '
-        f'href="data:text/csv;base64,{data}">{figure.name}.csv</a></p><table><tr>{head}</tr>{rows}</table>{more}</details>'
+        f'<section><h2 id="{figure.name}">{title}</h2>\n'
+        f'<figure aria-labelledby="{figure.name}">{box}'
+        f"<figcaption>{html.escape(figure.caption)}</figcaption></figure>\n"
+        f"<details><summary>Numbers: {title}</summary>"
+        f'<p><a download="{figure.name}.csv" href="data:text/csv;base64,{data}">{figure.name}.csv</a></p>'
+        f"{_scroll(f'Numbers: {figure.title}', numbers)}{more}</details></section>"
     )
 
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placeopt.formats.figure import Figure, Tips
+from placeopt.formats.figure import Figure, Tips, ink_on
 from placeopt.whatif.answers import Failure, Failures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = {"survives": "#009E73", "loses jobs": "#D55E00", "open": "#F0E442"}
-INK = {"survives": "white", "loses jobs": "white", "open": "black"}
 ANSWERS = {
     "yes": "all jobs that run there find another place",
     "no": "some failure costs jobs their place",
@@ -85,13 +84,13 @@ def _squares(name: str, rows: list[FailureRow]) -> Drawing:
                     ha="center",
                     va="center",
                     fontsize=7,
-                    color=INK[row[5]],
+                    color=ink_on(COLOURS[row[5]]),
                 )
         _frame(axes, rows, across, deep)
         axes.axis("off")
         return tips
 
-    inches = (1.15 * across + 1.2, 0.42 * deep + 0.6) if named else (8.0, 8.0 * deep / across + 0.6)
+    inches = (1.15 * across + 0.2, 0.42 * deep + 0.9) if named else (8.0, 8.0 * deep / across + 0.9)
     return draw, (max(4.0, inches[0]), max(1.2, inches[1]))
 
 
@@ -110,17 +109,17 @@ def _matrix(answer: Failures, name: str, rows: list[FailureRow], names: list[str
             tips[gid] = _tip(row)
             if side <= 2 * ACROSS:
                 text = _count(row).replace(", ", "\n")
-                axes.text(x + 0.47, y + 0.47, text, ha="center", va="center", fontsize=6, color=INK[row[5]])
+                axes.text(x + 0.47, y + 0.47, text, ha="center", va="center", fontsize=7, color=ink_on(COLOURS[row[5]]))
         _frame(axes, rows, side, side)
         axes.set_aspect("equal")
         if side <= 5 * ACROSS:
-            axes.set_xticks([i + 0.47 for i in range(side)], names, rotation=90, fontsize=6)
-            axes.set_yticks([i + 0.47 for i in range(side)], names, fontsize=6)
+            axes.set_xticks([i + 0.47 for i in range(side)], names, rotation=90, fontsize=7)
+            axes.set_yticks([i + 0.47 for i in range(side)], names, fontsize=7)
         else:
             axes.axis("off")
         return tips
 
-    return draw, (min(12.0, 0.42 * side + 2.5), min(11.0, 0.42 * side + 1.2))
+    return draw, (min(12.0, 0.42 * side + 1.5), min(11.0, 0.42 * side + 1.5))
 
 
 def _frame(axes: Axes, rows: list[FailureRow], across: int, deep: int) -> None:
@@ -132,7 +131,8 @@ def _frame(axes: Axes, rows: list[FailureRow], across: int, deep: int) -> None:
     seen = [word for word in COLOURS if any(row[5] == word for row in rows)]
     axes.legend(
         handles=[Patch(facecolor=COLOURS[word], label=word) for word in seen],
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1),
+        ncols=len(COLOURS),
         frameon=False,
     )

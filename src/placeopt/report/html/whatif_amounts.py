@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.formats.figure import COLOURS, Figure, Tips
+from placeopt.formats.figure import COLOURS, LIGHT, Figure, Tips
 from placeopt.readable import amount, plural
 from placeopt.whatif.answers import Cheapest, Fit, NodesNeeded, Prices, Review, Slots, Swap
 
@@ -15,8 +15,17 @@ FITS = {True: COLOURS[2], False: COLOURS[1], None: COLOURS[4]}
 WORDS = {True: "all jobs fit", False: "not all fit, proven", None: "not found to fit"}
 
 
+WIDE = 5.0
+"""Width in inches at which text of 9 points stays legible on a telephone."""
+
+
 def _bars_high(count: int) -> float:
     return max(1.6, 0.35 * count + 0.9)
+
+
+def _legend(axes: Axes) -> None:
+    """Add a legend above the axes, where it takes no width."""
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(-0.02, 1), ncols=2, columnspacing=1)
 
 
 def fit_figure(answer: Fit, name: str) -> Figure:
@@ -27,7 +36,7 @@ def fit_figure(answer: Fit, name: str) -> Figure:
 
     def draw(axes: Axes) -> Tips:
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=COLOURS[0], height=0.6)
-        axes.bar_label(bars, [plural(row[1], "worker") for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [plural(row[1], "worker") for row in rows], padding=3)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         axes.set_xlabel("GPUs of the largest gang in one domain")
@@ -38,7 +47,7 @@ def fit_figure(answer: Fit, name: str) -> Figure:
         f"Fit: {more} more of the job",
         "The largest gang of such workers in one domain of each level, proven."
         + (f" One more fails for: {binds}." if binds else ""),
-        (7.0, _bars_high(len(rows))),
+        (WIDE, _bars_high(len(rows))),
         draw,
         ("level", "workers", "gpus"),
         rows,
@@ -60,7 +69,7 @@ def slots_figure(answer: Slots, name: str) -> Figure:
                 count = at[level, size].slots
                 part = min(1.0, count * size / max(1, answer.free_gpus))
                 axes.add_patch(Rectangle((x, y), 0.94, 0.9, facecolor=COLOURS[0], alpha=0.08 + 0.8 * part, linewidth=0))
-                ink = "white" if part > 0.6 else "black"
+                ink = LIGHT if part > 0.6 else "black"
                 axes.text(x + 0.47, y + 0.45, f"{count:,}", ha="center", va="center", fontsize=9, color=ink)
         axes.set_xlim(0, len(sizes))
         axes.set_ylim(len(levels), 0)
@@ -78,10 +87,11 @@ def slots_figure(answer: Slots, name: str) -> Figure:
         f"Slots: {answer.free_gpus:,} of {answer.gpus:,} GPUs{model} free",
         "Number of disjoint slots of that many free GPUs in the domains of each level; a darker cell holds more of the "
         "free GPUs.",
-        (max(5.0, 0.9 * len(sizes) + 1.5), max(1.6, 0.45 * len(levels) + 0.9)),
+        (max(3.6, 0.5 * len(sizes) + 1.2), max(1.6, 0.4 * len(levels) + 0.7)),
         draw,
         ("level", "size", "slots", "most_free_in_one"),
         rows,
+        keys=2,
     )
 
 
@@ -115,14 +125,14 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
         axes.set_xlabel(f"nodes of {answer.node_type} added")
         axes.set_ylabel("GPUs that wait")
         axes.set_ylim(bottom=0)
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        _legend(axes)
         return tips
 
     return Figure(
         name,
         f"Add {answer.node_type}: {_how_many(answer)}{', proven' if answer.proven else ''}",
         "GPU demand that the best plan found leaves waiting, for each number tried.",
-        (7.5, 3.2),
+        (WIDE, 3.4),
         draw,
         ("nodes", "jobs_waiting", "gpus_waiting", "verdict"),
         rows,
@@ -145,12 +155,12 @@ def cheapest_figure(answer: Cheapest, name: str) -> Figure:
     def draw(axes: Axes) -> Tips:
         colours = [COLOURS[5] if i < len(alone) else COLOURS[0] for i in range(len(rows))]
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=colours, height=0.6)
-        axes.bar_label(bars, [plural(row[1], "node") for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [plural(row[1], "node") for row in rows], padding=3)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         if least is not None:
             axes.axvline(least / 1000, color=COLOURS[6], linestyle=":", label="no mixture for less, proven")
-            axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+            _legend(axes)
         axes.set_xlabel("price an hour")
         return {}
 
@@ -158,7 +168,7 @@ def cheapest_figure(answer: Cheapest, name: str) -> Figure:
         name,
         "Add nodes of several types: the cheapest alone, and mixed",
         "What each type costs with which all jobs are placed, and the cheapest mixture found.",
-        (8.0, _bars_high(len(rows))),
+        (WIDE, 0.3 + _bars_high(len(rows))),
         draw,
         ("nodes_of", "nodes", "price_per_hour"),
         rows,
@@ -189,13 +199,13 @@ def swap_figure(answer: Swap, name: str) -> Figure:
                     i, high - low, left=low, height=0.5, color=COLOURS[5], alpha=0.5, label="_" if i else "to the bound"
                 )
             words, end = f"{row[3]:,} jobs placed, {row[4]:,} wait", (high or low, i)
-            axes.annotate(words, end, (5, 0), textcoords="offset points", va="center", fontsize=8)
+            axes.annotate(words, end, (5, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(rows)), [row[0] for row in rows])
         axes.invert_yaxis()
         axes.margins(x=0.35)
         axes.set_xlim(left=min(0, *(row[1] for row in rows)))
         axes.set_xlabel("net value")
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        _legend(axes)
         return {}
 
     high = "unknown" if answer.gain_high is None else f"{answer.gain_high:+,}"
@@ -204,7 +214,7 @@ def swap_figure(answer: Swap, name: str) -> Figure:
         name,
         f"Exchange of {answer.exchanged:,} nodes: {answer.answer}, gain {gain}",
         "The round before and after; the gain of the best plans lies in the interval, proven.",
-        (8.0, 2.2),
+        (WIDE, 2.4),
         draw,
         ("round", "value", "bound", "jobs_placed", "jobs_waiting", "gpus_placed"),
         rows,
@@ -226,11 +236,11 @@ def prices_figure(answer: Prices, name: str) -> Figure:
                 axes.plot([duals], [i], "D", color=COLOURS[1], markersize=5)
         axes.plot([], [], "|-", color=COLOURS[0], linewidth=5, alpha=0.7, label="by solving again")
         axes.plot([], [], "D", color=COLOURS[1], markersize=5, label="by duals")
-        axes.set_yticks(range(len(rows)), [f"{row[1]} ({row[0]})" for row in rows], fontsize=8)
+        axes.set_yticks(range(len(rows)), [f"{row[1]} ({row[0]})" for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.axvline(0, color="#BBBBBB", linewidth=0.8)
         axes.set_xlabel("worth to the round: gain of net value")
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        _legend(axes)
         return tips
 
     return Figure(
@@ -238,10 +248,11 @@ def prices_figure(answer: Prices, name: str) -> Figure:
         "Prices: what one more is worth",
         f"Beside a value of {answer.value:,}. The gain of the best plan lies in the interval; duals price fractions of "
         "jobs, so they may lie outside.",
-        (8.0, _bars_high(len(rows))),
+        (WIDE, 0.3 + _bars_high(len(rows))),
         draw,
         ("of", "name", "low", "high", "by_duals"),
         rows,
+        keys=2,
     )
 
 
@@ -259,12 +270,12 @@ def review_figure(answer: Review, name: str) -> Figure:
             bars = axes.barh(
                 [i + shift for i in range(len(rows))], share, height=0.36, color=COLOURS[shift > 0], label=word
             )
-            axes.bar_label(bars, [f"{row[column]:,} {row[1]}" for row in rows], padding=3, fontsize=7)
+            axes.bar_label(bars, [f"{row[column]:,} {row[1]}" for row in rows], padding=3)
         axes.set_yticks(range(len(rows)), [row[0] for row in rows])
         axes.invert_yaxis()
         axes.margins(x=0.3)
         axes.set_xlabel("% of the larger of the two")
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        _legend(axes)
         return {}
 
     return Figure(
@@ -272,7 +283,7 @@ def review_figure(answer: Review, name: str) -> Figure:
         "Audit: " + (_standing(answer) if answer.valid else f"{answer.count:,} rules broken"),
         "Costs of the placement and of the best plan found for the same jobs; they compare only where both are worth "
         "the same.",
-        (8.5, max(1.6, 0.6 * len(rows) + 1.0)),
+        (WIDE, max(1.9, 0.6 * len(rows) + 1.3)),
         draw,
         ("term", "unit", "weight", "this", "best", "weighted_difference"),
         rows,

@@ -1,0 +1,72 @@
+"""axe-core in headless Chromium: what it finds on a page, and whether the page scrolls sideways."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+AXE = os.environ.get("PLACEOPT_AXE", "")
+"""The file ``axe.min.js``; ``npm pack axe-core`` brings it."""
+MISSING = (
+    "Chromium is not installed"
+    if CHROMIUM is None
+    else None
+    if os.path.isfile(AXE)
+    else "PLACEOPT_AXE names no axe.min.js (npm pack axe-core, unpack)"
+)
+"""Why pages cannot be checked; None if they can."""
+RUN = """
+<script>%s</script><script>addEventListener("load", async () => {
+  const root = document.documentElement, out = document.createElement("pre");
+  const small = [...document.querySelectorAll("svg text")].filter(text => text.textContent.trim()).map(text => {
+    const box = text.ownerSVGElement;
+    return parseFloat(getComputedStyle(text).fontSize) * box.getBoundingClientRect().width / box.viewBox.baseVal.width;
+  });
+  const found = {width: root.clientWidth, scrolls: root.scrollWidth > root.clientWidth, text_px: Math.min(99, ...small),
+    dark: matchMedia("(prefers-color-scheme: dark)").matches};
+  document.querySelectorAll("details").forEach(part => part.open = true);
+  const result = await axe.run(document, {resultTypes: ["violations", "incomplete"]});
+  for (const kind of ["violations", "incomplete"]) found[kind] = result[kind].map(rule =>
+    ({rule: rule.id, impact: rule.impact, nodes: rule.nodes.length, first: rule.nodes[0].html.slice(0, 200)}));
+  found.rules = result.passes.length;
+  out.id = "axe-found"; out.textContent = JSON.stringify(found); parent.document.body.append(out);
+});</script>
+"""
+FOUND = re.compile(r'<pre id="axe-found">(.*?)</pre>', re.DOTALL)
+
+
+def checked(page: str, *, width: int = 1280, dark: bool = False) -> dict[str, Any]:
+    """
+    Return what axe finds on a page.
+
+    ``violations``, ``incomplete``: Rules with their impact; ``scrolls``: whether the page itself scrolls sideways;
+    ``text_px``: the smallest text in a figure; ``dark``: whether the page was drawn in its dark style.
+    """
+    assert CHROMIUM is not None
+    with tempfile.TemporaryDirectory() as folder:
+        script = RUN.replace("%s", Path(AXE).read_text(encoding="utf-8"))
+        inner = html.escape(page.replace("</body>", f"{script}</body>"))
+        style = f"border:0;width:{width}px;height:900px"  # a window itself is never narrower than 500 px
+        file = Path(folder, "page.html")
+        file.write_text(f'<body style="margin:0"><iframe style="{style}" srcdoc="{inner}"></iframe>', encoding="utf-8")
+        scheme = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []
+        command = [
+            CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
+            "--window-size=1400,1000", "--hide-scrollbars",
+            "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=60000",
+            *scheme, "--dump-dom", file.as_uri(),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    found = FOUND.search(done.stdout)
+    assert found is not None, done.stderr[-2000:]
+    answer: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert answer["width"] == width
+    return answer
