@@ -77,7 +77,7 @@ def kinds(arguments: argparse.Namespace) -> list[Kind]:
         window = {"from_day": arguments.from_day, "days": arguments.days, "load": arguments.load}
 
         def philly(seed: int) -> Scenario:
-            return philly_scenario(jobs, seed=seed, **window)
+            return philly_scenario(jobs, seed=seed, interference="sc17", **window)
 
         chosen.append(
             Kind(

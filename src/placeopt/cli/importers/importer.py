@@ -15,6 +15,7 @@ from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
+    from placeopt.model.base import Record
     from placeopt.model.scenario import Scenario
 
 INPUT = "input file"
@@ -33,7 +34,7 @@ class Imported:
     The document that a reader returns, one line about it, and lines for standard error: what was left out or assumed.
     """
 
-    data: bytes
+    document: Record | bytes
     summary: str
     notes: str | None = None
 
@@ -86,7 +87,10 @@ class Importer:
             check_target(out, sources.values())
             check_sources(sources)
             imported = self.read(**options)
-            write_document(out, imported.data)
+            from placeopt.formats.documents import dumps
+
+            document = imported.document
+            write_document(out, document if isinstance(document, bytes) else dumps(document))
             say(imported.summary, out)
             if imported.notes is not None:
                 write_error(imported.notes)
@@ -114,11 +118,9 @@ def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
     Returns
     -------
     Imported
-        The round as a document, and a summary of one line.
+        The round, and a summary of one line.
     """
-    from placeopt.formats.documents import dumps
-
-    return Imported(dumps(round_), summary(round_), notes)
+    return Imported(round_, summary(round_), notes)
 
 
 def imported_snapshot(round_: Instance) -> Imported:
@@ -128,6 +130,4 @@ def imported_snapshot(round_: Instance) -> Imported:
 
 def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:
     """Return a scenario with its summary."""
-    from placeopt.formats.documents import dumps
-
-    return Imported(dumps(scenario), summary(scenario, unit), notes)
+    return Imported(scenario, summary(scenario, unit), notes)
