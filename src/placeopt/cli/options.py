@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from placeopt.whatif.steps import Patch
 
 
+Document = TypeVar("Document")
 MAX_JOBS = 4096
 """Largest number of parallel processes."""
 
@@ -147,6 +149,12 @@ KeptRows = Annotated[
         "--rows", metavar="FILE", help="Append every answer to this file; answers already in it are not computed again."
     ),
 ]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price", metavar="TYPE=AMOUNT", help="Price of a node of this machine type an hour, as 3.2; repeatable."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
 KEEPS = "the answers so far"
@@ -181,7 +189,12 @@ class Question:
     def answering(self) -> Iterator[Answering]:
         """Read the instance; show progress and handle Ctrl-C until the block ends."""
         with Ticker(time.monotonic(), quiet=self.quiet) as ticker, Interruption(KEEPS) as interruption:
-            yield Answering(read_base(self.instance, self.plan, self.patch, ticker), ticker, interruption)
+            base = read_base(self.instance, self.plan, self.patch, ticker)
+            yield Answering(self.edited(base), ticker, interruption)
+
+    def edited(self, base: Document) -> Document:
+        """Return the instance, or the scenario, that the question is about, after what its options change."""
+        return base
 
     def deliver(
         self, answer: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
@@ -231,6 +244,48 @@ class ParallelQuestion(SolverQuestion):
             "cancel": answering.interruption.event,
             "on_news": lambda done, total: answering.ticker.doing(f"{done:,} of {total:,} {unit}"),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedQuestion(SolverQuestion):
+    """With prices."""
+
+    price: Prices = None
+
+    def edited(self, base: Document) -> Document:
+        """Return the instance, or the scenario, with the prices; raises `UsageError` where a type is unknown."""
+        return with_prices(base, self.price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelPricedQuestion(PricedQuestion, ParallelQuestion):
+    """With prices and the options of many rounds."""
+
+
+def with_prices(document: Document, texts: list[str] | None) -> Document:
+    """Return an instance, a scenario or a cluster with prices by machine type, each ``TYPE=AMOUNT``."""
+    prices: dict[str, int] = {}
+    for text in texts or ():
+        name, _, value = text.rpartition("=")
+        match = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", value)
+        valid = bool(name and match) and name not in prices
+        expect(valid, "--price", text, "TYPE=AMOUNT with each type once, such as dgx=3.2")
+        prices[name] = round(1000 * float(value))
+    if not prices:
+        return document
+    from placeopt.model import Cluster, Instance
+    from placeopt.model.scenario import Scenario
+
+    try:
+        if isinstance(document, Cluster):
+            return document.with_prices(prices)
+        if isinstance(document, Instance):
+            return document.model_copy(update={"cluster": document.cluster.with_prices(prices)})
+        if isinstance(document, Scenario):
+            return document.model_copy(update={"cluster": document.cluster.with_prices(prices)})
+    except ValueError as error:
+        raise UsageError(f"--price: {error}") from None
+    raise UsageError("--price: needs a cluster of machine types and nodes")
 
 
 def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker: Ticker | None) -> Instance:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from placeopt.cli.files import check_sources, check_target, say, summary, write_document
-from placeopt.cli.options import with_signature
+from placeopt.cli.options import Prices, with_prices, with_signature
 from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
-    from placeopt.model.base import Record
     from placeopt.model.scenario import Scenario
 
 INPUT = "input file"
@@ -34,9 +33,11 @@ class Imported:
     The document that a reader returns, one line about it, and lines for standard error: what was left out or assumed.
     """
 
-    document: Record | bytes
+    document: Any
     summary: str
     notes: str | None = None
+    write: Callable[[Any], bytes] | None = None
+    """Returns the document as bytes; None: as records are written."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Importer:
             parameter.name for parameter in parameters if INPUT in getattr(parameter.annotation, "__metadata__", ())
         ]
 
-        def run(out: str, **options: Any) -> int:
+        def run(out: str, price: list[str] | None, **options: Any) -> int:
             sources: dict[str, str | None] = {}
             for name in inputs:
                 given = options[name]
@@ -89,8 +90,8 @@ class Importer:
             imported = self.read(**options)
             from placeopt.formats.documents import dumps
 
-            document = imported.document
-            write_document(out, document if isinstance(document, bytes) else dumps(document))
+            document = with_prices(imported.document, price)
+            write_document(out, (imported.write or dumps)(document))
             say(imported.summary, out)
             if imported.notes is not None:
                 write_error(imported.notes)
@@ -99,6 +100,7 @@ class Importer:
         metavar, text = OUTPUTS[self.output]
         option = Annotated[str, typer.Option(metavar=metavar, help=text)]
         target = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=option)
+        parameters.append(inspect.Parameter("price", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Prices))
         num_required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
         with_signature(run, self.read, [*parameters[:num_required], target, *parameters[num_required:]])
         return run
