@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -17,8 +18,10 @@ from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.files import STREAM, check_sources
 from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import KEY, asked_about, provenance, provenance_lines
 from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
+from placeopt.readable import plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -189,8 +192,9 @@ class Question:
     def answering(self) -> Iterator[Answering]:
         """Read the instance; show progress and handle Ctrl-C until the block ends."""
         with Ticker(time.monotonic(), quiet=self.quiet) as ticker, Interruption(KEEPS) as interruption:
-            base = read_base(self.instance, self.plan, self.patch, ticker)
-            yield Answering(self.edited(base), ticker, interruption)
+            base = self.edited(read_base(self.instance, self.plan, self.patch, ticker))
+            asked_about(base)
+            yield Answering(base, ticker, interruption)
 
     def edited(self, base: Document) -> Document:
         """Return the instance, or the scenario, that the question is about, after what its options change."""
@@ -341,11 +345,20 @@ def rows_path(rows: str | None) -> Path | None:
 
 
 def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
-    """Print an answer as JSON or as a page."""
+    """Print an answer as JSON or as a page, with its provenance."""
+    facts = json.loads(answer.model_dump_json())
+    told = provenance(facts)
     if as_json:
-        write_out(answer.model_dump_json(indent=2) + "\n")
+        write_out(json.dumps({**facts, KEY: told}, indent=2, ensure_ascii=False) + "\n")
     else:
-        show(*page())
+        show(*page(), *provenance_page(told))
+
+
+def provenance_page(facts: Mapping[str, Any]) -> list[RenderableType]:
+    """Return a provenance as dim lines below an answer."""
+    from rich.text import Text
+
+    return [Text(""), *(Text(plain(line), style="dim") for line in provenance_lines(facts))]
 
 
 def with_signature(run: Callable[..., int], like: Callable[..., object], parameters: list[Parameter]) -> None:

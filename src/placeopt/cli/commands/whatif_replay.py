@@ -16,6 +16,7 @@ from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, wri
 from placeopt.cli.options import KEEPS, ParallelPricedQuestion, check_jobs, limits_of, read_patch, rows_path
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import asked_about
 from placeopt.parallel import workers
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
         patches = [read_patch(path) for path in replay.question.patch or ()]
         world, scheduling = patch_scenario(read_scenario(replay.question.instance), scheduling, *patches)
         world = replay.question.edited(world)
+        asked_about(world)
         ticker.doing("playing")
 
         def news(row: MeasuredRun) -> None:
