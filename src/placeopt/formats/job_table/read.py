@@ -13,8 +13,8 @@ from typing import Any
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.job_table.column_choice import Column, parse_columns
 from placeopt.formats.job_table.forms import amount, models, moment_ms, span_ms
-from placeopt.formats.job_table.mapping import Column, parse_columns
 from placeopt.formats.job_table.rows import Rows, Values, read_rows
 from placeopt.model.base import MAX_JOBS, MAX_MS, one_line
 from placeopt.model.job import MAX_PRIORITY, MAX_WORKERS
