@@ -133,7 +133,7 @@ def main() -> int:
     ]
     jobs = read_philly(asked.philly)
     for day in map(int, asked.days.split(",")):
-        scenario = philly_scenario(jobs, seed=1, from_day=day, days=1, load=1.2)
+        scenario = philly_scenario(jobs, seed=1, from_day=day, days=1, load=1.2, interference="sc17")
         lines.append(row(f"Philly, day {day}, load 1.2", scenario, asked.every, asked.most))
         print(lines[-1], flush=True)
     for sample in asked.samples.split(","):

@@ -179,7 +179,7 @@ def real(trace: Path) -> list[Instance]:
     """
     jobs = read_philly(trace)
     scenarios = {
-        f"philly-day{day}{suffix}": philly_scenario(jobs, from_day=day, days=1, load=load)
+        f"philly-day{day}{suffix}": philly_scenario(jobs, from_day=day, days=1, load=load, interference="sc17")
         for day, suffix, load in ((30, "", 0.9), (30, "-load110", 1.1), (40, "", 0.9), (80, "", 0.9))
     }
     scenarios["sc17-100"] = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")

@@ -81,7 +81,8 @@ def kinds(arguments: argparse.Namespace) -> list[Kind]:
 
         def philly(draw: int) -> Scenario:
             day, seed = (days[0], draw) if len(days) == 1 else (draw, arguments.first_seed)
-            return philly_scenario(jobs, seed=seed, from_day=day, days=arguments.days, load=arguments.load)
+            window = {"from_day": day, "days": arguments.days, "load": arguments.load}
+            return philly_scenario(jobs, seed=seed, interference="sc17", **window)
 
         def title(scenario: Scenario) -> str:
             cluster = f"{len(scenario.arrivals):,} jobs on {len(scenario.cluster.nodes)} nodes of 8 GPUs"

@@ -31,7 +31,12 @@ def _sia(kind: str, seed: int, folder: Path, whole: bool, factors: Factors = UNC
 def _philly(seed: int, folder: Path, whole: bool, factors: Factors = UNCHANGED) -> Scenario:
     del whole, factors
     return philly_scenario(
-        read_philly(folder / "traces" / "philly.csv.gz"), from_day=PHILLY_FROM, days=PHILLY_DAYS, load=0.9, seed=seed
+        read_philly(folder / "traces" / "philly.csv.gz"),
+        from_day=PHILLY_FROM,
+        days=PHILLY_DAYS,
+        load=0.9,
+        seed=seed,
+        interference="sc17",
     )
 
 

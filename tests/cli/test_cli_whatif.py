@@ -73,7 +73,7 @@ def test_slots_by_level(cli: Cli, round_: Path) -> None:
     """A row a level."""
     outcome = cli("whatif", "slots", round_ / "round.json", "--sizes", "1,4", "--quiet")
     assert outcome.code == 0
-    assert [line.split()[0] for line in outcome.out.splitlines()[3:]] == ["socket", "node", "rack", "cluster"]
+    assert [line.split()[0] for line in outcome.out.splitlines()[3:7]] == ["socket", "node", "rack", "cluster"]
 
 
 def test_fail_answers_yes_or_no(cli: Cli, round_: Path) -> None:
@@ -194,7 +194,7 @@ def test_traces_are_played(cli: Cli, tmp_path: Path) -> None:
     asked = ("whatif", "add", SC17, "--node-type", "minsky", "--policy", "fcfs", "--rows", rows, "--quiet")
     text = cli(*asked, "--until", "max_wait<=1m", "--jobs", "2")
     assert text.code == 0, text
-    assert "simulated, not proven" in text.out
+    assert "simulated, not proven" in " ".join(text.out.split())
     found = json.loads(cli(*asked, "--until", "max_wait<=1m", "--json").out)
     assert found["kept"] >= len(found["spots"])
     assert cli(*asked, "--until", "max_completion<=1s").code == 1

@@ -91,10 +91,10 @@ def test_workers_of_half_a_gpu_hold_half_a_gpu() -> None:
 )
 def test_an_open_interval_agrees_with_nothing(low: int | None, high: int, duals: int | None, word: str) -> None:
     """Issue 16, C6: "agree yes" stood beside an interval of 0 to +16,347."""
-    price = Price(of="node", name="m", low=low, high=high, by_duals=duals, price_milli_per_hour=1_213_000)
+    price = Price(of="node", name="m", low=low, high=high, by_duals=duals, price_milli_per_hour=1_213_000, gpus=8)
     text = page(prices_page(Prices(value=1, value_bound=2, prices=(price,), left=0, seconds=0.0)))
     line = next(line for line in text.splitlines() if line.split()[:2] == ["node", "m"])
-    assert line.split()[-2:] == [word, "1,213"]
+    assert line.split()[-3:] == [word, "1,213", "8"]
     assert ("neither confirms nor refutes" in text) == (word == "inside")
 
 

@@ -17,6 +17,7 @@ import typer
 
 from placeopt import __version__
 from placeopt.cli.output import ExitCode, write_out
+from placeopt.cli.provenance import recorded
 
 if TYPE_CHECKING:
     from placeopt.cli.importers.importer import Importer
@@ -214,7 +215,7 @@ def _add(group: typer.Typer, name: str, command: Callable[..., int], example: st
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     register = group.command(name=name.replace("_", "-"), help=text, epilog=f"Example: {example}")
-    register(_listed if bare else with_shared_options(command))
+    register(_listed if bare else recorded(with_shared_options(command)))
 
 
 def _listed() -> int:

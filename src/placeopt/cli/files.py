@@ -13,7 +13,7 @@ from placeopt.errors import BadInput
 from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
-    from placeopt.model import Instance, Machine, Plan, Policy
+    from placeopt.model import Cluster, Instance, Machine, Plan, Policy
     from placeopt.model.scenario import Scenario
     from placeopt.model.scheduling import Scheduling
 
@@ -123,6 +123,20 @@ def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:
 
     data, source = read_bytes(path), label(path)
     return data, source, top_keys(data, source)
+
+
+def read_cluster(path: str) -> Cluster:
+    """Return the cluster of an instance or of a scenario, or one that stands alone, as ``import topo`` writes it."""
+    from placeopt.formats.documents import loads
+    from placeopt.model import Cluster, Machine, Plan
+
+    data, source, keys = peek(path)
+    if keys is not None and {"machines", "nodes"} <= keys:
+        return loads(Cluster, data, source=source)
+    document = read_any(path)
+    if isinstance(document, Machine | Plan):
+        raise BadInput(f"{source}: has no nodes, expected an instance, a scenario, or a cluster of machines and nodes")
+    return document.cluster
 
 
 def read_any(path: str) -> Instance | Plan | Machine | Scenario:

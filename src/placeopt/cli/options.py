@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -16,8 +18,10 @@ from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.files import STREAM, check_sources
 from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import KEY, asked_about, provenance, provenance_lines
 from placeopt.errors import BadInput
 from placeopt.parallel import HERE, workers
+from placeopt.readable import plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from placeopt.whatif.steps import Patch
 
 
+Document = TypeVar("Document")
 MAX_JOBS = 4096
 """Largest number of parallel processes."""
 
@@ -147,6 +152,12 @@ KeptRows = Annotated[
         "--rows", metavar="FILE", help="Append every answer to this file; answers already in it are not computed again."
     ),
 ]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price", metavar="TYPE=AMOUNT", help="Price of a node of this machine type an hour, as 3.2; repeatable."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
 KEEPS = "the answers so far"
@@ -181,7 +192,13 @@ class Question:
     def answering(self) -> Iterator[Answering]:
         """Read the instance; show progress and handle Ctrl-C until the block ends."""
         with Ticker(time.monotonic(), quiet=self.quiet) as ticker, Interruption(KEEPS) as interruption:
-            yield Answering(read_base(self.instance, self.plan, self.patch, ticker), ticker, interruption)
+            base = self.edited(read_base(self.instance, self.plan, self.patch, ticker))
+            asked_about(base)
+            yield Answering(base, ticker, interruption)
+
+    def edited(self, base: Document) -> Document:
+        """Return the instance, or the scenario, that the question is about, after what its options change."""
+        return base
 
     def deliver(
         self, answer: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
@@ -231,6 +248,48 @@ class ParallelQuestion(SolverQuestion):
             "cancel": answering.interruption.event,
             "on_news": lambda done, total: answering.ticker.doing(f"{done:,} of {total:,} {unit}"),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedQuestion(SolverQuestion):
+    """With prices."""
+
+    price: Prices = None
+
+    def edited(self, base: Document) -> Document:
+        """Return the instance, or the scenario, with the prices; raises `UsageError` where a type is unknown."""
+        return with_prices(base, self.price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelPricedQuestion(PricedQuestion, ParallelQuestion):
+    """With prices and the options of many rounds."""
+
+
+def with_prices(document: Document, texts: list[str] | None) -> Document:
+    """Return an instance, a scenario or a cluster with prices by machine type, each ``TYPE=AMOUNT``."""
+    prices: dict[str, int] = {}
+    for text in texts or ():
+        name, _, value = text.rpartition("=")
+        match = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", value)
+        valid = bool(name and match) and name not in prices
+        expect(valid, "--price", text, "TYPE=AMOUNT with each type once, such as dgx=3.2")
+        prices[name] = round(1000 * float(value))
+    if not prices:
+        return document
+    from placeopt.model import Cluster, Instance
+    from placeopt.model.scenario import Scenario
+
+    try:
+        if isinstance(document, Cluster):
+            return document.with_prices(prices)
+        if isinstance(document, Instance):
+            return document.model_copy(update={"cluster": document.cluster.with_prices(prices)})
+        if isinstance(document, Scenario):
+            return document.model_copy(update={"cluster": document.cluster.with_prices(prices)})
+    except ValueError as error:
+        raise UsageError(f"--price: {error}") from None
+    raise UsageError("--price: needs a cluster of machine types and nodes")
 
 
 def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker: Ticker | None) -> Instance:
@@ -286,11 +345,20 @@ def rows_path(rows: str | None) -> Path | None:
 
 
 def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
-    """Print an answer as JSON or as a page."""
+    """Print an answer as JSON or as a page, with its provenance."""
+    facts = json.loads(answer.model_dump_json())
+    told = provenance(facts)
     if as_json:
-        write_out(answer.model_dump_json(indent=2) + "\n")
+        write_out(json.dumps({**facts, KEY: told}, indent=2, ensure_ascii=False) + "\n")
     else:
-        show(*page())
+        show(*page(), *provenance_page(told))
+
+
+def provenance_page(facts: Mapping[str, Any]) -> list[RenderableType]:
+    """Return a provenance as dim lines below an answer."""
+    from rich.text import Text
+
+    return [Text(""), *(Text(plain(line), style="dim") for line in provenance_lines(facts))]
 
 
 def with_signature(run: Callable[..., int], like: Callable[..., object], parameters: list[Parameter]) -> None:

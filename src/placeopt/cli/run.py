@@ -14,6 +14,7 @@ import typer
 from placeopt import __version__
 from placeopt.cli.app import GROUPS, build_app, first_words
 from placeopt.cli.output import ExitCode, UsageError, write_error
+from placeopt.cli.provenance import begin
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def run(arguments: Sequence[str], *, started: float | None = None) -> int:
     int
         Exit code, as in ``placeopt --help``.
     """
+    begin(arguments)
     try:
         return _invoke(list(arguments), time.monotonic() if started is None else started)
     except (UsageError, BadArgument, _ParserError) as error:

@@ -99,7 +99,7 @@ def read_csv_table(
         fewer fields than the header, a quote that is not closed on its line, or a repeated name.
     """
     source = label(str(path))
-    lines = _lines(read_bytes(path), source)
+    lines = csv_lines(read_bytes(path), source)
     header = next(lines)[1]
     columns = {column: position for position, column in enumerate(header) if column in (*needed, *optional)}
     missing = [column for column in needed if column not in columns]
@@ -127,7 +127,7 @@ def read_csv_table(
         raise BadInput(f"{source}: no row under the header, expected at least one")
 
 
-def _lines(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+def csv_lines(data: bytes, source: str, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Yield line number and fields. Each line is parsed alone: an open quote ends there and swallows no other row."""
     try:
         text = data.decode("utf-8-sig")
@@ -141,16 +141,16 @@ def _lines(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
         raise BadInput(f"{source}: empty, expected a CSV file with a header")
     for number, line in enumerate(lines, start=1):
         if any(sign in line for sign in '"\r\x00'):
-            yield number, _parse_quoted(source, number, line)
+            yield number, _parse_quoted(source, number, line, separator)
         else:
-            yield number, line.split(",")
+            yield number, line.split(separator)
 
 
-def _parse_quoted(source: str, number: int, line: str) -> list[str]:
+def _parse_quoted(source: str, number: int, line: str, separator: str) -> list[str]:
     if "\r" in line or "\x00" in line:
         raise BadInput(f"{source}:{number}: {line[:80]!r}, expected no control characters")
     try:
-        return next(csv.reader([line], strict=True))
+        return next(csv.reader([line], delimiter=separator, strict=True))
     except csv.Error as error:
         raise BadInput(
             f"{source}:{number}: {line[:80]!r}: {error}, expected every quote to be closed on its line"

@@ -10,26 +10,16 @@ import numpy as np
 
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.traces import PhillyJob
-from placeopt.generators.job_kinds import PROFILES, WEIGHTS, slowdowns
+from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
+from placeopt.generators.job_kinds import PROFILES
 from placeopt.generators.shared import equal_nodes
 from placeopt.generators.sia_scenario import RESTART_MS, VALUE_PER_GPU
-from placeopt.model import Communication, Demand, Job, Option, Slowdown
+from placeopt.model import Demand, Job, Option
 from placeopt.model.base import MAX_MS, MAX_NODES
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
 
-SPREAD_THOUSANDTHS = {"alexnet-tiny": 249, "alexnet-small": 230, "alexnet-medium": 19, "alexnet-big": 9}
-"""
-Two GPUs across sockets against two in one, measured by SC'17's artifact (batch 1, 4, 64, 128): what a job of several
-GPUs loses where they are as far apart as a machine allows.
-"""
-SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
 MAX_DAYS = 100_000
-DIVIDED = 1000
-"""
-Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs request
-whole GPUs, and one that is shared is divided in time.
-"""
 
 
 def philly_scenario(
@@ -41,16 +31,17 @@ def philly_scenario(
     node_gpus: int = 8,
     seed: int = 0,
     prediction_error: float = 0.0,
+    interference: Assumed = "none",
 ) -> Scenario:
     """
     Return a scenario of the jobs submitted in a window of days, on as many nodes as give the load.
 
     ``from_day`` and ``days`` count from the first submission; None: all that follow. ``load``: GPU time that the jobs
     request / GPU time of the cluster between the first and the last submission; the number of nodes is rounded up, and
-    is at least what the largest job needs. A node has two sockets and PCIe switches. ``seed`` draws the profiles, which
-    the trace does not have (each job is one of six kinds of SC'17, all as likely, with their slowdowns by neighbours
-    and by distance), and the errors of prediction: ``prediction_error`` is the standard deviation of the logarithm of
-    predicted / actual run time; 0: predictions are exact.
+    is at least what the largest job needs. A node has two sockets and PCIe switches. ``interference``: what the trace
+    does not state; with ``sc17`` each job is one of six kinds of SC'17, all as likely, with their slowdowns by
+    neighbours and by distance. ``seed`` draws these, and the errors of prediction: ``prediction_error`` is the standard
+    deviation of the logarithm of predicted / actual run time; 0: predictions are exact.
 
     Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs. Users are
     virtual clusters.
@@ -96,6 +87,7 @@ def philly_scenario(
     arrivals = []
     for job, kind, factor in zip(chosen, kinds.tolist(), factors.tolist(), strict=True):
         actual = max(1, job.duration_ms)
+        profile, communication = assumed_kind(interference, kind, job.gpus)
         arrivals.append(
             Arrival(
                 job=Job(
@@ -103,40 +95,28 @@ def philly_scenario(
                     user=job.virtual_cluster,
                     arrival_ms=_ms(job.submitted - first),
                     options=(_option(job.gpus, node_gpus, max(1, round(actual * factor)), options),),
-                    communication=Communication(
-                        weight=WEIGHTS[kind] if job.gpus > 1 else 0,
-                        spread_slowdown_thousandths=SPREAD_THOUSANDTHS[PROFILES[kind]] if job.gpus > 1 else None,
-                    ),
-                    profile=PROFILES[kind],
+                    profile=profile,
+                    communication=communication,
                 ),
                 actual_run_time_ms=actual,
             )
         )
+    drawn = f"Profiles drawn by seed {seed} from the kinds of SC'17. "
+    profiles = drawn if interference == "sc17" else "No job slows another. "
+    physics = Physics(restart_ms=RESTART_MS)
+    if interference == "none":
+        physics = physics.model_copy(update={"spread_slowdown_thousandths": 0})
     return Scenario(
         name=f"philly-{from_day}+{'all' if days is None else days}-x{nodes}-s{seed}",
         note=(
             f"Philly (msr-fiddle/philly-traces, CC-BY-4.0), jobs submitted from day {from_day} on"
-            f"{'' if days is None else f' for {days} days'}, on nodes of ours for a load of {load:g}. Profiles drawn "
-            f"by seed {seed} from the kinds of SC'17. Prediction error {prediction_error:g}. A shared GPU is divided "
-            "in time, and a restart takes 30 s."
+            f"{'' if days is None else f' for {days} days'}, on nodes of ours for a load of {load:g}. {profiles}"
+            f"Prediction error {prediction_error:g}. A shared GPU is divided in time, and a restart takes 30 s."
         ),
         cluster=equal_nodes(machine, nodes),
-        physics=Physics(restart_ms=RESTART_MS),
-        slowdowns=_divided(),
+        physics=physics,
+        slowdowns=assumed_slowdowns(interference),
         arrivals=tuple(arrivals),
-    )
-
-
-def _divided() -> tuple[Slowdown, ...]:
-    """Return the slowdowns of SC'17's kinds, with a GPU that is shared divided in time."""
-    stated = {(slowdown.profile, slowdown.beside): slowdown for slowdown in slowdowns()}
-    every = (
-        stated.get((profile, beside)) or Slowdown(profile=profile, beside=beside)
-        for profile in PROFILES
-        for beside in PROFILES
-    )
-    return tuple(
-        slowdown.model_copy(update={"gpu_thousandths": DIVIDED + slowdown.gpu_thousandths}) for slowdown in every
     )
 
 

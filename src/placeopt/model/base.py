@@ -180,6 +180,9 @@ Mib = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Mbps = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """Bandwidth in megabytes (10^6 bytes) per second."""
 
+PriceMilli = Annotated[int, Field(ge=0, le=1_000_000_000)]
+"""Price in thousandths of a currency unit an hour."""
+
 Revision = Annotated[int, Field(ge=0, le=2**53)]
 """Number of a state of a cluster: one more with every change."""
 

@@ -1,12 +1,17 @@
 """The cluster: nodes of known machine types under a tree of network domains."""
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, Record, Weight, refuse_repeats
+from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, PriceMilli, Record, Weight, refuse_repeats
 from placeopt.model.machine import Machine
 from placeopt.model.origin import Origin
+
+DEFAULT_PRICE = 1000
+"""Of a node, in thousandths an hour, where neither it nor its machine type states another."""
 
 
 class Domain(Record):
@@ -39,8 +44,11 @@ class Node(Record):
     """A job is kept off unless it tolerates all of them."""
     drained: bool = False
     """Takes no new work; what runs there may stay."""
-    price_milli_per_hour: Annotated[int, Field(ge=0, le=1_000_000_000)] = 1000
-    """Price of the node, in thousandths of a currency unit an hour; ``whatif add`` minimises it."""
+    price_milli_per_hour: PriceMilli = DEFAULT_PRICE
+    """
+    Price of the node, in thousandths of a currency unit an hour, which ``whatif add`` minimises; 1000, the default:
+    that of its machine type, where that states one.
+    """
     origin: Origin | None = None
     """The node in the system that it comes from."""
 
@@ -54,6 +62,31 @@ class Cluster(Record):
     """Network domains, parents before children."""
     nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=MAX_NODES)]
     """Nodes, each of one machine type."""
+
+    def price_of(self, node: Node) -> int:
+        """Return the price of a node, in thousandths an hour: its own, else that of its machine type, else 1000."""
+        price = node.price_milli_per_hour
+        return self._price_of_type[node.machine] if price == DEFAULT_PRICE else price
+
+    @cached_property
+    def _price_of_type(self) -> dict[str, int]:
+        prices = {machine.id: machine.price_milli_per_hour for machine in self.machines}
+        return {name: DEFAULT_PRICE if price is None else price for name, price in prices.items()}
+
+    def with_prices(self, prices: Mapping[str, int]) -> Self:
+        """Return the cluster with prices by machine type, in thousandths an hour, for all nodes of these types."""
+        known = {machine.id for machine in self.machines}
+        if unknown := sorted(prices.keys() - known):
+            raise ValueError(f"no machine type {unknown[0]!r}; known: {', '.join(sorted(known)[:20])}")
+        machines = tuple(
+            machine.model_copy(update={"price_milli_per_hour": prices[machine.id]}) if machine.id in prices else machine
+            for machine in self.machines
+        )
+        nodes = tuple(
+            node.model_copy(update={"price_milli_per_hour": DEFAULT_PRICE}) if node.machine in prices else node
+            for node in self.nodes
+        )
+        return self.model_copy(update={"machines": machines, "nodes": nodes})
 
     @model_validator(mode="after")
     def _references(self) -> Self:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import GpuIndex, Id, Mbps, Mib, Millicores, Name, Record, Weight
+from placeopt.model.base import GpuIndex, Id, Mbps, Mib, Millicores, Name, PriceMilli, Record, Weight
 
 PartLevel = Literal["socket", "numa", "switch"]
 LinkKind = Literal["nvlink", "xgmi", "pcie"]
@@ -90,6 +90,8 @@ class Machine(Record):
     """Distances between all GPUs, which replace shortest paths; null: shortest paths count."""
     uplink_weight: Weight | None = None
     """Path weight of the edge from the machine to its domain, or to the network."""
+    price_milli_per_hour: PriceMilli | None = None
+    """Price of a node of this type that states none, in thousandths of a currency unit an hour; null: 1000."""
     source: Name | None = None
     """Where the description comes from: a builder's name or the files it was read from."""
 

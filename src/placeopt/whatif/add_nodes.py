@@ -13,6 +13,7 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
+from placeopt.model.cluster import DEFAULT_PRICE
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.answers import NodesNeeded, NodeTrial
 from placeopt.whatif.domain_levels import free_prefix
@@ -116,7 +117,7 @@ class _NodeSearch:
 
     def __init__(self, trials: NodeTrials, template: Node, on_news: Callable[[NodeTrial], None] | None) -> None:
         self._trials, self._on_news = trials, on_news
-        self._price = template.price_milli_per_hour
+        self._price = trials.instance.cluster.price_of(template)
         machine = next(m for m in trials.instance.cluster.machines if m.id == template.machine)
         self._node_milli = 1000 * len(machine.gpus)
         self._milli = {job.id: requested_gpu_milli(job) for job in trials.instance.jobs}
@@ -143,6 +144,7 @@ class _NodeSearch:
             at_least=None if none else self.refuted + 1,
             found=None if none or self.found > self._most else self.found,
             price_milli_per_hour=self._price,
+            gpus=self._node_milli // 1000,
             impossible=none,
             never=never[:NAMED],
             tried=tuple(sorted(self._tried.values(), key=lambda trial: trial.nodes)),
@@ -253,6 +255,6 @@ def template_node(instance: Instance, node_type: str) -> Node:
         raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
     of_type = [node for node in nodes if node.machine == node_type]
     domains = {node.domain for node in of_type}
-    price = min((node.price_milli_per_hour for node in of_type), default=1000)
+    price = min((instance.cluster.price_of(node) for node in of_type), default=DEFAULT_PRICE)
     domain = domains.pop() if len(domains) == 1 else None
     return Node(id="added", machine=node_type, domain=domain, price_milli_per_hour=price)

@@ -149,6 +149,8 @@ class NodesNeeded(Record):
     found: int | None
     price_milli_per_hour: int
     """Of one such node."""
+    gpus: int = 0
+    """Of one such node: GPU hours an hour."""
     impossible: bool = False
     never: tuple[Id, ...] = ()
     """The first hundred of them."""
@@ -223,6 +225,8 @@ class Price(Record):
     high: int | None
     by_duals: int | None
     price_milli_per_hour: int | None = None
+    gpus: int | None = None
+    """Of the nodes added: GPU hours an hour; None where none are."""
 
     @property
     def agreement(self) -> Literal["equal", "inside", "outside"] | None:

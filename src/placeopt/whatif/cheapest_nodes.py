@@ -117,7 +117,7 @@ class MixtureSearch:
         on_news: Callable[[MixtureTrial], None] | None,
     ) -> None:
         self._trials, self._on_news, self._choices = trials, on_news, choices
-        self._prices = np.array([template.price_milli_per_hour for template in templates], dtype=np.int64)
+        self._prices = np.array([trials.instance.cluster.price_of(template) for template in templates], dtype=np.int64)
         if not self._prices.all():
             free = templates[int(np.argmin(self._prices))].machine
             raise BadInput(f"node type {free!r}: price_milli_per_hour is 0; the cheapest mixture needs prices")

@@ -17,7 +17,7 @@ from placeopt.errors import BadArgument, BadInput
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Cluster, Instance
+from placeopt.model import Cluster, Instance, Node
 from placeopt.problem import compile_problem, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
@@ -39,7 +39,7 @@ class Addition(NamedTuple):
     of: Kind
     name: str
     instance: Instance
-    price_milli_per_hour: int | None
+    added: tuple[Node, ...] = ()
 
 
 class Duals(NamedTuple):
@@ -133,13 +133,16 @@ def _price(
 ) -> Price:
     after = outcome_of(engine, addition.instance, limits, cancel)
     low, high = gain(before, after)
+    cluster = addition.instance.cluster
+    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     return Price(
         of=addition.of,
         name=addition.name,
         low=None if low is None else max(low, 0),  # an addition never lowers the value: the placed jobs still fit
         high=high,
         by_duals=price_by_duals(duals, addition.instance),
-        price_milli_per_hour=addition.price_milli_per_hour,
+        price_milli_per_hour=sum(map(cluster.price_of, addition.added)) if addition.added else None,
+        gpus=sum(sizes[node.machine] for node in addition.added) if addition.added else None,
     )
 
 
@@ -177,7 +180,7 @@ def _nodes(base: Instance) -> Iterator[Addition]:
             seen.add(node.machine)
             copied = node.model_copy(update={"id": f"{node.id}+"})
             more = with_nodes(base, (*base.cluster.nodes, copied))
-            yield Addition("node", node.machine, more, node.price_milli_per_hour)
+            yield Addition("node", node.machine, more, (copied,))
 
 
 def _domains(base: Instance, level: str) -> Iterator[Addition]:
@@ -199,9 +202,7 @@ def _domains(base: Instance, level: str) -> Iterator[Addition]:
             domains=(*base.cluster.domains, copy),
             nodes=(*base.cluster.nodes, *copied),
         )
-        yield Addition(
-            "domain", name, edit_instance(base, cluster=cluster), sum(node.price_milli_per_hour for node in copied)
-        )
+        yield Addition("domain", name, edit_instance(base, cluster=cluster), tuple(copied))
 
 
 def _quotas(base: Instance) -> Iterator[Addition]:
@@ -213,8 +214,6 @@ def _quotas(base: Instance) -> Iterator[Addition]:
             queues = tuple(
                 known.model_copy(update={"quota": quota}) if known.id == queue.id else known for known in policy.queues
             )
-            yield Addition(
-                "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None
-            )
+            yield Addition("quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})))
     if not any_quota:
         raise BadInput("quota: no queue of the policy has a quota of GPUs")

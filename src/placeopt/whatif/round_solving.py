@@ -139,7 +139,7 @@ def outcome_of(
         gpu_milli_bound=plan.facts["gpu_milli_bound"],
         gpu_milli_capacity=plan.facts["gpu_milli_capacity"],
         nodes=len(instance.cluster.nodes),
-        price_milli_per_hour=sum(node.price_milli_per_hour for node in instance.cluster.nodes),
+        price_milli_per_hour=sum(map(instance.cluster.price_of, instance.cluster.nodes)),
         displaced=displaced,
     )
 

@@ -13,6 +13,7 @@ import typer
 
 from placeopt.cli.files import STREAM, check_sources, check_target, peek, say, write_document
 from placeopt.cli.output import ExitCode, UsageError
+from placeopt.cli.provenance import provenance_lines, split_provenance
 from placeopt.errors import BadInput
 from placeopt.readable import duration, plural
 
@@ -113,6 +114,8 @@ class _Inputs:
         self.stored: list[ResultTable] = []
         self.answers: list[tuple[str, WhatIfAnswer]] = []
         self._log_files: list[Path] = []
+        self.provenance: dict[str, dict[str, Any] | None] = {}
+        """Of answers, by file; None of those that state none."""
         for path in paths:
             self._read(path)
         self.logs = self._read_logs()
@@ -167,7 +170,9 @@ class _Inputs:
         elif "placements" in keys:
             self.plans.append((source, loads(Plan, data, source=source)))
         elif kind := answer_type(keys):
-            self.answers.append((source, loads(kind, data, source=source)))
+            answer, told = split_provenance(data)
+            self.answers.append((source, loads(kind, answer, source=source)))
+            self.provenance[source] = told
         else:
             held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is not a JSON object"
             raise BadInput(
@@ -262,4 +267,7 @@ class _Inputs:
             took = getattr(answer, "seconds", None)
             title = "; ".join(figure.title for figure in answer_figures(answer, number))
             facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
+            told = self.provenance[source]
+            if told is not None:
+                facts += [Fact("from", line) for line in provenance_lines(told)]
         return facts

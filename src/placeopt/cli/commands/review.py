@@ -25,6 +25,7 @@ from placeopt.cli.options import (
 from placeopt.cli.output import ExitCode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import asked_about
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
@@ -130,6 +131,7 @@ def audit(
             round_, placed = running_as_plan(round_)
         else:
             placed = _read(plan, round_)
+        asked_about(round_)
         ticker.doing("solving the round for comparison")
         result = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
     deliver(result, lambda: review_page(result), as_json)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
-from placeopt.cli.options import check_seed, check_time_limit, expect
+from placeopt.cli.options import check_seed, check_time_limit, expect, provenance_page
 from placeopt.cli.output import ExitCode, UsageError, show, write_error
 from placeopt.cli.progress import Interruption, Ticker, time_left
+from placeopt.cli.provenance import KEY, asked_about, provenance
 from placeopt.readable import duration, percent
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def simulate(
             world = with_actual_estimates(world)
         elif factor is not None:
             world = with_scaled_errors(world, factor)
+        asked_about(world)
         warn_of_estimates(
             [(world, scheduling) for scheduling in policies], "state run_time_ms, or take --estimates actual"
         )
@@ -213,10 +215,12 @@ def _folder(out: str | None) -> Path | None:
 def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:
     from placeopt.report.text.scenario import simulation_facts, simulation_table
 
-    data = (json.dumps(simulation_facts(summaries), indent=2) + "\n").encode()
+    facts = simulation_facts(summaries)
+    told = provenance(facts)
+    data = (json.dumps([{**summary, KEY: told} for summary in facts], indent=2) + "\n").encode()
     if folder is not None:
         write_document(str(folder / SUMMARIES), data)
     if as_json:
         write_document(STREAM, data)
     elif not quiet:
-        show(*simulation_table(summaries))
+        show(*simulation_table(summaries), *provenance_page(told))

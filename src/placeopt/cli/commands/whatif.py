@@ -17,6 +17,7 @@ from placeopt.cli.commands.whatif_replay import (
 from placeopt.cli.files import check_target, write_made
 from placeopt.cli.options import (
     InstanceFile,
+    ParallelPricedQuestion,
     ParallelQuestion,
     PatchFiles,
     PlanFile,
@@ -135,7 +136,7 @@ def fail(
 
 
 def add(
-    question: ParallelQuestion,
+    question: ParallelPricedQuestion,
     node_type: Annotated[
         str,
         typer.Option(

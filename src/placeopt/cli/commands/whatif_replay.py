@@ -13,9 +13,10 @@ import typer
 from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.commands.simulate import warn_of_estimates
 from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, write_document, write_made
-from placeopt.cli.options import KEEPS, ParallelQuestion, check_jobs, limits_of, read_patch, rows_path
+from placeopt.cli.options import KEEPS, ParallelPricedQuestion, check_jobs, limits_of, read_patch, rows_path
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import asked_about
 from placeopt.parallel import workers
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ DEFAULT_MEASURE = "p95_wait"
 class Replay:
     """The options of a question about a scenario."""
 
-    question: ParallelQuestion
+    question: ParallelPricedQuestion
     policy: str | None
     draws: str | None
     time_limit_s: float
@@ -135,6 +136,8 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
         scheduling = read_scheduling(replay.policy or DEFAULT_POLICY)
         patches = [read_patch(path) for path in replay.question.patch or ()]
         world, scheduling = patch_scenario(read_scenario(replay.question.instance), scheduling, *patches)
+        world = replay.question.edited(world)
+        asked_about(world)
         ticker.doing("playing")
 
         def news(row: MeasuredRun) -> None:

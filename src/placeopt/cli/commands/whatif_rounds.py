@@ -8,7 +8,7 @@ import typer
 
 from placeopt.cli.commands.whatif_replay import Draws, Replay, ReplayPolicy, is_scenario, sweep_by_replay
 from placeopt.cli.files import check_target, write_document
-from placeopt.cli.options import ParallelQuestion, SolverQuestion, expect
+from placeopt.cli.options import ParallelPricedQuestion, PricedQuestion, SolverQuestion, expect
 from placeopt.cli.output import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Ti
 
 
 def sweep(
-    question: ParallelQuestion,
+    question: ParallelPricedQuestion,
     vary: Annotated[
         str,
         typer.Option(
@@ -69,7 +69,7 @@ def sweep(
 
 
 def swap(
-    question: SolverQuestion,
+    question: PricedQuestion,
     by: Annotated[str, typer.Option(metavar="TYPE", help="The new machine type.")],
     of: Annotated[str | None, typer.Option(metavar="TYPE", help="All nodes of this machine type.")] = None,
     nodes: Annotated[str | None, typer.Option(metavar="ID,...", help="These nodes.")] = None,
@@ -94,7 +94,7 @@ def swap(
 
 
 def price(
-    question: ParallelQuestion,
+    question: ParallelPricedQuestion,
     of: Annotated[str, typer.Option(metavar="WHAT,...", help="node, quota, or a level such as rack.")] = "node",
     time_limit: RoundLimit = 10.0,
 ) -> int:

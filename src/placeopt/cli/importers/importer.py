@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from placeopt.cli.files import check_sources, check_target, say, summary, write_document
-from placeopt.cli.options import with_signature
+from placeopt.cli.options import Prices, with_prices, with_signature
 from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ class Imported:
     The document that a reader returns, one line about it, and lines for standard error: what was left out or assumed.
     """
 
-    data: bytes
+    document: Any
     summary: str
     notes: str | None = None
+    write: Callable[[Any], bytes] | None = None
+    """Returns the document as bytes; None: as records are written."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Importer:
             parameter.name for parameter in parameters if INPUT in getattr(parameter.annotation, "__metadata__", ())
         ]
 
-        def run(out: str, **options: Any) -> int:
+        def run(out: str, price: list[str] | None, **options: Any) -> int:
             sources: dict[str, str | None] = {}
             for name in inputs:
                 given = options[name]
@@ -86,7 +88,10 @@ class Importer:
             check_target(out, sources.values())
             check_sources(sources)
             imported = self.read(**options)
-            write_document(out, imported.data)
+            from placeopt.formats.documents import dumps
+
+            document = with_prices(imported.document, price)
+            write_document(out, (imported.write or dumps)(document))
             say(imported.summary, out)
             if imported.notes is not None:
                 write_error(imported.notes)
@@ -95,6 +100,7 @@ class Importer:
         metavar, text = OUTPUTS[self.output]
         option = Annotated[str, typer.Option(metavar=metavar, help=text)]
         target = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=option)
+        parameters.append(inspect.Parameter("price", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Prices))
         num_required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)
         with_signature(run, self.read, [*parameters[:num_required], target, *parameters[num_required:]])
         return run
@@ -114,11 +120,9 @@ def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
     Returns
     -------
     Imported
-        The round as a document, and a summary of one line.
+        The round, and a summary of one line.
     """
-    from placeopt.formats.documents import dumps
-
-    return Imported(dumps(round_), summary(round_), notes)
+    return Imported(round_, summary(round_), notes)
 
 
 def imported_snapshot(round_: Instance) -> Imported:
@@ -128,6 +132,4 @@ def imported_snapshot(round_: Instance) -> Imported:
 
 def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:
     """Return a scenario with its summary."""
-    from placeopt.formats.documents import dumps
-
-    return Imported(dumps(scenario), summary(scenario, unit), notes)
+    return Imported(scenario, summary(scenario, unit), notes)

@@ -56,7 +56,7 @@ def topo(
         )
     else:
         hardware = _read(files)
-    return Imported(hardware_document(hardware), hardware_summary(hardware))
+    return Imported(hardware, hardware_summary(hardware), write=hardware_document)
 
 
 def _read(files: list[str]) -> Machine | Fabric | Inventory | Cluster:

@@ -68,18 +68,34 @@ def philly(
         float,
         typer.Option(metavar="F", help="Requested GPU time / GPU time of the cluster; sets the number of nodes."),
     ] = 0.9,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the job profiles, which the trace lacks.")] = 0,
+    interference: Annotated[
+        str,
+        typer.Option(
+            metavar="none|sc17",
+            help="How jobs slow each other, which the trace lacks: not at all, or each is one of six kinds of SC'17.",
+        ),
+    ] = "none",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the job profiles and of errors.")] = 0,
     prediction_error: Annotated[
         float, typer.Option(metavar="F", help="Standard deviation of log(predicted / actual run time).")
     ] = 0.0,
 ) -> Imported:
     """Read Microsoft's Philly trace as a scenario on nodes of 8 GPUs, as many as give the load --load."""
+    if interference not in ("none", "sc17"):
+        raise UsageError(f"--interference: {interference!r}, expected none or sc17")
     from placeopt.formats.traces import read_philly
     from placeopt.generators.philly_scenario import philly_scenario
 
-    jobs = read_philly(trace)
     return imported_scenario(
-        philly_scenario(jobs, from_day=from_day, days=days, load=load, seed=seed, prediction_error=prediction_error)
+        philly_scenario(
+            read_philly(trace),
+            from_day=from_day,
+            days=days,
+            load=load,
+            seed=seed,
+            prediction_error=prediction_error,
+            interference="sc17" if interference == "sc17" else "none",
+        )
     )
 
 

@@ -130,9 +130,14 @@ def added_page(answer: NodesNeeded) -> list[RenderableType]:
         )
     else:
         title = Text(_enough(answer.at_least, answer.found, kind), style="bold")
-        price = answer.found * answer.price_milli_per_hour / 1000
-        title.append(f"  {_proof(answer.proven)}; price {amount(price)} an hour", style="not bold dim")
+        cost = per_hour(answer.price_milli_per_hour, answer.gpus, answer.found)
+        title.append(f"  {_proof(answer.proven)}; {cost}", style="not bold dim")
     return [title, Text(""), heading("Tried"), _tried(answer.tried), took(answer.seconds)]
+
+
+def per_hour(price_milli: int, gpus: int, nodes: int) -> str:
+    """Return what so many nodes cost an hour, in money and in GPU hours."""
+    return f"price {amount(nodes * price_milli / 1000)} an hour, {nodes * gpus:,} GPU hours"
 
 
 def cheapest_page(answer: Cheapest) -> list[RenderableType]:
@@ -142,8 +147,9 @@ def cheapest_page(answer: Cheapest) -> list[RenderableType]:
         span = "none is enough" if choice.impossible else f"at least {number(choice.at_least)}"
         if choice.found is not None and choice.at_least is not None:
             span = _span(choice.at_least, choice.found)
-        price = "-" if choice.found is None else amount(choice.found * choice.price_milli_per_hour / 1000)
-        rows.append([choice.node_type, span, price])
+        found = choice.found
+        cost = None if found is None else found * choice.price_milli_per_hour / 1000
+        rows.append([choice.node_type, span, amount(cost), number(None if found is None else found * choice.gpus)])
     if answer.mixture is None or answer.price_milli_per_hour is None:
         title = Text("neither one of these types nor a mixture was found to place all jobs", style="bold")
     else:
@@ -158,7 +164,7 @@ def cheapest_page(answer: Cheapest) -> list[RenderableType]:
         remark = "" if least is None or answer.proven else f"; at least {amount(least / 1000)}, proven"
         title.append(f"  {_proof(answer.proven)}{remark}", style="not bold dim")
     parts: list[RenderableType] = [title, Text(""), heading("Each type alone")]
-    parts.append(TextTable(["type", ">nodes", ">an hour"], rows, wrap="type"))
+    parts.append(TextTable(["type", ">nodes", ">price an hour", ">GPU hours"], rows, wrap="type"))
     if answer.tried:
         parts.append(Text(f"  {plural(len(answer.tried), 'mixture')} tried", style="dim"))
     return [*parts, took(answer.seconds)]

@@ -10,6 +10,7 @@ from placeopt.formats.csv_table import csv_text
 from placeopt.readable import amount, duration, gpus, number, percent, plain, plural
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text_table import TextTable, heading, listed, took
+from placeopt.report.text.whatif import per_hour
 from placeopt.whatif.answers import RoundOutcome
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 ANSWER = {"better": GOOD, "worse": BAD, "equal": SO_SO, "unknown": SO_SO}
-COLUMNS = (">value", ">bound", ">gap", ">placed", ">waiting", ">GPUs", ">of", ">price")
+COLUMNS = (">value", ">bound", ">gap", ">placed", ">waiting", ">GPUs", ">of", ">price", ">a GPU hour")
 UNITS = {"demand": "% demand", "quota": "GPUs of quota", "nodes": "nodes more"}
 
 
@@ -65,12 +66,13 @@ def prices_page(answer: Prices) -> list[RenderableType]:
             _signed(price.by_duals),
             price.agreement or "-",
             "-" if price.price_milli_per_hour is None else amount(price.price_milli_per_hour / 1000),
+            number(price.gpus),
         ]
         for price in answer.prices
     ]
     title = Text(f"Worth of one more, at a value of {number(answer.value)}", style="bold")
     title.append(f"  bound {number(answer.value_bound)}", style="not bold dim")
-    columns = ["of", "like", ">solved again", ">by duals", "duals are", ">an hour"]
+    columns = ["of", "like", ">solved again", ">by duals", "duals are", ">price an hour", ">GPU hours"]
     parts: list[RenderableType] = [title, TextTable(columns, rows, wrap="like")]
     if any(price.agreement == "inside" for price in answer.prices):
         parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
@@ -91,6 +93,7 @@ def _cells(outcome: RoundOutcome) -> list[str]:
         gpus(outcome.gpu_milli_placed),
         gpus(outcome.gpu_milli_capacity),
         amount(outcome.price_milli_per_hour / 1000),
+        amount(outcome.price_milli_per_hour / outcome.gpu_milli_placed) if outcome.gpu_milli_placed else "-",
     ]
 
 
@@ -110,7 +113,7 @@ def curve_page(answer: ReplaySeries) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if answer.question == "add":
         parts += [_answer(answer), Text("")]
-    columns = [f">{_what(answer)}", ">nodes", ">never end", f">{plain(answer.measure)}"]
+    columns = [f">{_what(answer)}", ">nodes", ">price", ">GPUs", ">never end", f">{plain(answer.measure)}"]
     if answer.draws:
         columns += [">from", ">to"]
     if answer.goal is not None:
@@ -155,13 +158,15 @@ def _answer(answer: ReplaySeries) -> Text:
     remark = "met with every number tried" if answer.missed is None else f"not with {number(answer.missed)}"
     if answer.found == 0:
         remark = "no node needed"
-    price = (answer.price_milli_per_hour or 0) * answer.found / 1000
-    title.append(f"  {remark}; price {amount(price)} an hour; simulated, not proven", style="not bold dim")
+    cost = per_hour(answer.price_milli_per_hour or 0, answer.gpus or 0, answer.found)
+    title.append(f"  {remark}; {cost}; simulated, not proven", style="not bold dim")
     return title
 
 
 def _row(answer: ReplaySeries, spot: ReplayPoint) -> list[str]:
-    cells = [spot.setting, number(spot.nodes), number(spot.stranded), _value(spot.mean, answer.unit)]
+    price = None if spot.price_milli_per_hour is None else spot.price_milli_per_hour / 1000
+    cells = [spot.setting, number(spot.nodes), amount(price), number(spot.gpus), number(spot.stranded)]
+    cells.append(_value(spot.mean, answer.unit))
     if answer.draws:
         cells += [_value(spot.low, answer.unit), _value(spot.high, answer.unit)]
     if answer.goal is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from placeopt import __version__
 from placeopt.metrics import t_interval
+from placeopt.model.cluster import Cluster
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import event_of, mark_of, run_parallel
@@ -129,7 +130,7 @@ def _play_apart(setup: RunSetup, mark: Path | None) -> MeasuredRun | None:
 
 
 def point_of(
-    setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None
+    setting: str, cluster: Cluster, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None
 ) -> tuple[ReplayPoint, float] | None:
     """Return a setting over all draws, and the longest wait of any job; None if a run of it was interrupted."""
     whole = [row for row in rows if row is not None]
@@ -144,6 +145,7 @@ def point_of(
     if goal is not None and goal.meets(low) == goal.meets(high):
         met = goal.meets(low)
     waits = [row.measures["max_wait"] for row in whole]
+    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     point = ReplayPoint(
         setting=setting,
         nodes=whole[0].nodes,
@@ -154,5 +156,7 @@ def point_of(
         stranded=max(row.stranded for row in whole),
         met=met,
         cut=sum(row.cut for row in whole),
+        price_milli_per_hour=sum(map(cluster.price_of, cluster.nodes)),
+        gpus=sum(sizes[node.machine] for node in cluster.nodes),
     )
     return point, max((float("inf") if wait is None else wait for wait in waits), default=0.0)

@@ -85,7 +85,8 @@ def add(
     refuse_unmeasured(scenario, goal.measure)
     workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
     most = min(MOST_NODES, workers) if most is None else most
-    price = with_added_nodes(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
+    larger = with_added_nodes(scenario, node_type, 1).cluster
+    sizes = {machine.id: len(machine.gpus) for machine in larger.machines}
 
     def added(nodes: int) -> ReplayVariant:
         return ReplayVariant(str(nodes), with_added_nodes(scenario, node_type, nodes), scheduling)
@@ -106,7 +107,8 @@ def add(
             found=found,
             missed=max(below, default=None),
             monotone=_monotone(points, goal),
-            price_milli_per_hour=price,
+            price_milli_per_hour=larger.price_of(larger.nodes[-1]),
+            gpus=sizes[larger.nodes[-1].machine],
             left=int(runs.over),
         )
 
@@ -127,7 +129,10 @@ class _Replays:
             RunSetup(variant.scenario, variant.scheduling, draw, self._params) for variant in variants for draw in draws
         ]
         rows = iter(runs.rows_of(setups))
-        return [point_of(variant.name, [next(rows) for _ in draws], self._measure, self._goal) for variant in variants]
+        return [
+            point_of(variant.name, variant.scenario.cluster, [next(rows) for _ in draws], self._measure, self._goal)
+            for variant in variants
+        ]
 
     def series(self, runs: RunCampaign, points: Sequence[ReplayPoint], **fields: object) -> ReplaySeries:
         """Return the answer; ``fields`` beside measure, goal and points."""

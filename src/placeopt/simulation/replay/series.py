@@ -45,6 +45,10 @@ class ReplayPoint(Record):
     True: the whole interval meets the goal; False: none of it does; None: the draws do not decide, or no goal.
     """
     cut: int
+    price_milli_per_hour: int | None = None
+    """Of the whole cluster."""
+    gpus: int | None = None
+    """Of the whole cluster: GPU hours an hour."""
 
 
 class ReplaySeries(Record):
@@ -69,6 +73,8 @@ class ReplaySeries(Record):
     """Whether more nodes never made the measure worse; if not, halving may have missed a smaller sufficient number."""
     price_milli_per_hour: int | None = None
     """Of one added node."""
+    gpus: int | None = None
+    """Of one added node: GPU hours an hour."""
     kept: int = 0
     """Runs that were already in the file of rows before."""
     left: int = 0

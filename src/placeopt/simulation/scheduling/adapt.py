@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations_with_replacement
 from typing import Literal
 
+from placeopt.model.instance import Slowdown
 from placeopt.model.policy import ShareMode
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Elastic, Preempts, Scheduling
@@ -37,7 +38,7 @@ def adapted(scheduling: Scheduling, scenario: Scenario) -> Scheduling:
     kept = {name: getattr(scheduling, name) for name in Scheduling.model_fields}
     if "rounds" not in fixed:
         looks_ahead = (
-            bool(scenario.slowdowns)
+            any(_slows_without_sharing(slowdown) for slowdown in scenario.slowdowns)
             and (share_mode, preempts, elastic) == ("exclusive", "never", "asked")
             and _num_gpus(scenario) <= LOOKAHEAD_GPUS
         )
@@ -91,6 +92,11 @@ def _pairs_gain(scenario: Scenario) -> bool:
         if all(slower) and sum(1000 / (1000 + each) for each in slower) >= LEAST_THROUGHPUT:
             return True
     return False
+
+
+def _slows_without_sharing(slowdown: Slowdown) -> bool:
+    """Return whether a neighbour counts that has GPUs of its own; without such, no place is worth waiting for."""
+    return any((slowdown.switch_thousandths, slowdown.socket_thousandths, slowdown.node_thousandths))
 
 
 def _num_gpus(scenario: Scenario) -> int:

@@ -1,0 +1,88 @@
+"""Prices by machine type: at imports and at questions; answers in money and in GPU hours."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from helpers.command_line import GANGS, INSTANCES, Cli, said
+from placeopt import read_instance, read_scenario
+
+UNIFORM = INSTANCES / "generated" / "uniform-20x4x4-s0.json.gz"
+JOBS = Path(__file__).resolve().parents[1] / "data" / "jobs"
+SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
+TRACE = INSTANCES / "papers" / "sc17-workloads-5.json"
+
+
+def test_prices_at_an_import_hold_for_all_nodes_of_the_type(cli: Cli, tmp_path: Path) -> None:
+    """In the file; unknown types, wrong amounts and files without a cluster are refused."""
+    out = tmp_path / "p.json"
+    command = ("import", "jobs", JOBS / "itp.csv", "--columns", "itp", "--nodes", "2x8xA100,1x4xT4", "--out", out)
+    assert cli(*command, "--price", "8xA100=25.6", "--price", "4xT4=2").code == 0
+    cluster = read_scenario(out).cluster
+    assert [cluster.price_of(node) for node in cluster.nodes] == [25_600, 25_600, 2000]
+    said(cli(*command, "--price", "dgx=1"), 2, "--price", "'dgx'", "4xT4, 8xA100")
+    for wrong in ("8xA100", "8xA100=", "=3", "8xA100=-1", "8xA100=1.2345", "8xA100=1e3"):
+        said(cli(*command, "--price", wrong), 2, "--price", "TYPE=AMOUNT")
+    said(cli(*command, "--price", "4xT4=1", "--price", "4xT4=2"), 2, "each type once")
+    slurm = ("--nodes", SNAPSHOTS / "slurm_nodes.json", "--jobs", SNAPSHOTS / "slurm_jobs.json", "--out", out)
+    assert cli("import", "slurm", *slurm).code == 0
+    kind = read_instance(out).cluster.machines[0].id
+    assert cli("import", "slurm", *slurm, "--price", f"{kind}=7.5").code == 0
+    cluster = read_instance(out).cluster
+    assert {cluster.price_of(node) for node in cluster.nodes if node.machine == kind} == {7500}
+    network = tmp_path / "topology.conf"
+    network.write_text("SwitchName=s0 Nodes=n[0-3]\n")
+    said(cli("import", "topo", network, "--out", out, "--price", "x=1"), 2, "needs a cluster")
+
+
+def test_a_price_of_a_node_goes_before_that_of_its_type(cli: Cli, tmp_path: Path) -> None:
+    """And a price that is given goes before both."""
+    out = tmp_path / "p.json"
+    cluster = read_instance(UNIFORM).cluster
+    stated = cluster.with_prices({"uniform-4gpu": 3000})
+    dear = stated.nodes[0].model_copy(update={"price_milli_per_hour": 9000})
+    stated = stated.model_copy(update={"nodes": (dear, *stated.nodes[1:])})
+    assert [stated.price_of(node) for node in stated.nodes] == [9000, 3000, 3000, 3000]
+    again = stated.with_prices({"uniform-4gpu": 500})
+    assert [again.price_of(node) for node in again.nodes] == [500] * 4
+    assert cli("import", "openb", "--help").code == 0
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("add", UNIFORM, "--node-type", "uniform-4gpu"), ("price 6.4 an hour, 8 GPU hours",)),
+        (("sweep", UNIFORM, "--vary", "nodes:uniform-4gpu=0-1"), ("a GPU hour", "12.8", "16")),
+        (("swap", UNIFORM, "--of", "uniform-4gpu", "--by", "new"), ("12.8", "a GPU hour")),
+        (("price", UNIFORM, "--of", "node,rack"), ("price an hour", "GPU hours", "3.2", "12.8", "16")),
+    ],
+)
+def test_answers_in_money_and_gpu_hours(
+    cli: Cli, tmp_path: Path, command: tuple[object, ...], expected: tuple[str, ...]
+) -> None:
+    """Four nodes of 4 GPUs at 3.2 an hour."""
+    if command[0] == "swap":
+        machine = read_instance(UNIFORM).cluster.machines[0].model_copy(update={"id": "new"})
+        (tmp_path / "new.json").write_text(
+            f'{{"steps": [{{"do": "add_machines", "machines": [{machine.model_dump_json(exclude_defaults=True)}]}}]}}'
+        )
+        command = (*command, "--patch", tmp_path / "new.json", "--price", "new=6.4")
+        expected = (*expected, "25.6")
+    done = cli("whatif", *command, "--price", "uniform-4gpu=3.2", "--time-limit", 20, "--quiet")
+    assert done.code == 0, done
+    for text in expected:
+        assert text in done.out
+
+
+def test_prices_of_a_trace(cli: Cli) -> None:
+    """By simulation: money and GPUs of every number of nodes, and of what is added."""
+    command = ("whatif", "add", TRACE, "--node-type", "minsky", "--until", "max_wait<=1m", "--policy", "fcfs")
+    done = cli(*command, "--price", "minsky=4.5", "--json", "--quiet")
+    answer = json.loads(done.out)
+    assert (answer["price_milli_per_hour"], answer["gpus"]) == (4500, 4)
+    assert all((p["price_milli_per_hour"], p["gpus"]) == (4500 * p["nodes"], 4 * p["nodes"]) for p in answer["spots"])
+    text = cli(*command, "--price", "minsky=4.5", "--quiet").out
+    assert f"price {4.5 * answer['found']:g} an hour, {4 * answer['found']} GPU hours" in text
+    said(cli("whatif", "fit", GANGS, "--job", "2x4", "--price", "x=1"), 2, "--price")

@@ -1,0 +1,94 @@
+"""Every answer states the document, its digest, command, settings, seed, versions and time: JSON, text and report."""
+
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.command_line import GANGS, INSTANCES, Cli
+from placeopt import read_instance, read_scenario
+from placeopt.cli.app import GROUPS
+
+UNIFORM = INSTANCES / "generated" / "uniform-20x4x4-s0.json.gz"
+TRACE = INSTANCES / "papers" / "sc17-workloads-5.json"
+QUICK = ("--time-limit", 2, "--quiet")
+VERBS: dict[str, tuple[object, ...]] = {
+    "fit": (GANGS, "--job", "2x4", *QUICK),
+    "slots": (GANGS, "--sizes", "4", "--quiet"),
+    "fail": (GANGS, "--level", "rack", "--all", *QUICK),
+    "add": (UNIFORM, "--node-type", "uniform-4gpu", *QUICK),
+    "sweep": (UNIFORM, "--vary", "nodes:uniform-4gpu=0-1", *QUICK),
+    "swap": (UNIFORM, "--nodes", "node-00000", "--by", "new", *QUICK),
+    "price": (UNIFORM, "--of", "node", *QUICK),
+    "defrag": (GANGS, "--all-movable", *QUICK),
+}
+WRITES = {"apply"}
+"""Verbs that write a file and answer nothing."""
+
+
+@pytest.fixture
+def patch(tmp_path: Path) -> Path:
+    """A patch with a new machine type."""
+    machine = read_instance(UNIFORM).cluster.machines[0].model_copy(update={"id": "new"})
+    path = tmp_path / "new.json"
+    text = machine.model_dump_json(exclude_defaults=True)
+    path.write_text(f'{{"steps": [{{"do": "add_machines", "machines": [{text}]}}]}}')
+    return path
+
+
+def whole(told: dict[str, Any]) -> None:
+    """Assert that nothing is missing."""
+    assert told["command"].startswith("placeopt ")
+    assert told["versions"]["placeopt"]
+    assert datetime.fromisoformat(told["time"]).tzinfo is not None
+    assert re.fullmatch("[0-9a-f]{64}", told["answer_digest"])
+    assert "as_json" not in told["settings"]
+
+
+def test_all_verbs_are_walked() -> None:
+    """A new verb must be added above."""
+    assert {command.name for command in GROUPS["whatif"].commands} == VERBS.keys() | WRITES
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_of_whatif(cli: Cli, tmp_path: Path, patch: Path, verb: str) -> None:
+    """As JSON, in text, and in the report made of the JSON."""
+    options = (*VERBS[verb], *(("--patch", patch) if verb == "swap" else ()))
+    told = json.loads((done := cli("whatif", verb, *options, "--json")).out)["provenance"]
+    whole(told)
+    if verb != "swap":  # which asks about the patched instance
+        assert told["instance"]["digest"] == read_instance(str(options[0])).digest
+    assert told["command"].split()[1:3] == ["whatif", verb]
+    assert told["seed"] == (None if verb == "slots" else 0)
+    text = " ".join(cli("whatif", verb, *options).out.split())
+    assert f"{told['instance']['name']}, digest {told['instance']['digest'][:12]}; " in text
+    (tmp_path / "answer.json").write_text(done.out)
+    assert cli("report", tmp_path / "answer.json", "--out", tmp_path / "r.html", "--quiet").code == 0
+    assert told["instance"]["digest"][:12] in (tmp_path / "r.html").read_text()
+
+
+def test_audit_and_simulate(cli: Cli, tmp_path: Path) -> None:
+    """The same there; of simulate in every summary, printed and written."""
+    told = json.loads(cli("audit", GANGS, "--json", *QUICK).out)["provenance"]
+    whole(told)
+    assert told["settings"]["time_limit"] == 2
+    command = ("simulate", TRACE, "--policy", "fcfs,best-fit", "--seed", 3, "--out", tmp_path)
+    summaries = json.loads(cli(*command, "--json").out)
+    assert json.loads((tmp_path / "summaries.json").read_text()) == summaries
+    for summary in summaries:
+        whole(summary["provenance"])
+        assert summary["provenance"]["instance"]["digest"] == read_scenario(TRACE).digest
+        assert summary["provenance"]["seed"] == 3
+    assert "; seed 3; placeopt " in cli(*command).out
+
+
+def test_the_digest_of_an_answer_repeats(cli: Cli) -> None:
+    """Time and duration are not in it; the answer is."""
+    first, again, other = (
+        json.loads(cli("whatif", "slots", GANGS, "--sizes", size, "--json").out)["provenance"]["answer_digest"]
+        for size in ("4", "4", "8")
+    )
+    assert first == again != other
