@@ -14,7 +14,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
 from placeopt.formats.kubernetes.pods import content_key, unreadable_field
-from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
+from placeopt.formats.kubernetes.resources import MIB, kind_of, named_amounts, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
 from placeopt.model.cluster import RESERVED_LEVELS
 
@@ -54,6 +54,8 @@ class NodeCapacity:
     drained: bool
     other_resources: Mapping[str, Fraction] = field(default_factory=dict)
     """Resource -> allocatable amount."""
+    named: dict[str, int] = field(default_factory=dict)
+    """Of extended resources that the round counts, without what daemons hold."""
     taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
     """CPU and memory of daemons, plus the rounding loss of other running pods."""
     uid: str | None = None
@@ -116,6 +118,7 @@ def _read_node(entry: JsonEntry, name: str, resource: str, known: Known) -> Node
         tuple(dict.fromkeys(filter(None, taints))),
         cordoned or ready != "True" or "deletionTimestamp" in metadata,
         counters,
+        named_amounts(counters, resource),
         uid=metadata.text("uid", "") or None,
     )
 
@@ -140,7 +143,8 @@ def make_cluster(
         )
         model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
         gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
-        shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0")
+        resources = {name: amount for name, amount in node.named.items() if amount > 0}
+        shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0", tuple(sorted(resources.items())))
         if shape not in machines:
             kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
             machines[shape] = make_record(
@@ -154,6 +158,7 @@ def make_cluster(
                     for _ in range(node.gpus)
                 ),
                 source="kubernetes",
+                resources=resources,
             )
         domain = _domain(node, named, domains)
         records.append(
