@@ -42,9 +42,13 @@ def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job:
         texts = dict.fromkeys(
             _asks(group, requirement, job) for requirement in requirements if group in requirement.groups()
         )
-        name = NAMES.get(group, group.removeprefix("split:").removeprefix(NAMED))
-        out.append(Constraint(group=group, name=name, asks=" or ".join(texts)))
+        out.append(Constraint(group=group, name=constraint_name(group), asks=" or ".join(texts)))
     return tuple(out)
+
+
+def constraint_name(group: str) -> str:
+    """Return the name of a group of constraints; of splits the level, of a named resource its name."""
+    return NAMES.get(group, group.removeprefix("split:").removeprefix(NAMED))
 
 
 def listed(words: Sequence[str]) -> str:

@@ -139,7 +139,7 @@ class Requirement:
         if group in self.resources:
             dropped = self.resources.index(group)
             return replace(self, demand=tuple(0 if r == dropped else a for r, a in enumerate(self.demand)))
-        if group == "gpu_share" and self.gpus != 1:
+        if group.startswith(NAMED) or (group == "gpu_share" and self.gpus != 1):
             return self
         return replace(self, **WITHOUT[group])
 

@@ -180,6 +180,7 @@ Mib = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Mbps = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """Bandwidth in megabytes (10^6 bytes) per second."""
 
+
 class Amounts(dict[str, int]):
     """Amounts by name, in the order of the names; hashed, as the records that hold them are."""
 

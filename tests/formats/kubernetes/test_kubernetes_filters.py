@@ -150,13 +150,15 @@ def test_network_cards_and_storage(tmp_path: Path) -> None:
     """
     card = {"nvidia.com/gpu": "1", "rdma/hca": "1"}
     nodes = [node("a", has={"rdma/hca": "2"}), node("b", has={"rdma/hca": "2"}), node("c")]
-    runs, daemon = pod("r", "b", asks={"rdma/hca": "1"}), pod("d", "a", asks={"rdma/hca": "1"}, ownerReferences=[{"kind": "DaemonSet"}])
+    runs, daemon = (
+        pod("r", "b", asks={"rdma/hca": "1"}),
+        pod("d", "a", asks={"rdma/hca": "1"}, ownerReferences=[{"kind": "DaemonSet"}]),
+    )
     found = read(tmp_path, *nodes, runs, daemon, *(pod(f"p{i}", asks=card) for i in range(3)))
     machine_of = {kind.id: kind.resources for kind in found.cluster.machines}
     assert [machine_of[one.machine] for one in found.cluster.nodes] == [{"rdma/hca": 1}, {"rdma/hca": 2}, {}]
-    assert {job.id: job.options[0].demand.resources for job in found.jobs} == dict.fromkeys(
-        ("default/r", "default/p0", "default/p1", "default/p2"), {"rdma/hca": 1}
-    )
+    assert [job.id for job in found.jobs] == ["default/r", "default/p0", "default/p1", "default/p2"]
+    assert all(job.options[0].demand.resources == {"rdma/hca": 1} for job in found.jobs)
     plan = solve(found)
     assert [held.job for held in plan.placements if held.job != "default/r"] == ["default/p0", "default/p1"]
     alone = read(tmp_path, node(), pod("p", asks=card))

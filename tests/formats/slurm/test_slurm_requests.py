@@ -209,14 +209,15 @@ def test_other_generic_resources_are_named_ones(tmp_path: Path) -> None:
         RUNS | {"tres_per_node": "gres:nic:1"},
         RUNS | {"job_id": 5, "gres_detail": ["gpu:a100:0(IDX:N/A),nic:cx7:2(IDX:0,1)"]},
         WAITS | {"tres_per_node": "gres:nic:2", "tres_req_str": "cpu=1,mem=1G,node=1,gres/nic=2"},
-        WAITS | {"job_id": 3, "tasks": 2, "tres_req_str": "cpu=2,node=2", "tres_per_node": "gres:gpu:1,gres:nic:1"}
+        WAITS
+        | {"job_id": 3, "tasks": 2, "tres_req_str": "cpu=2,node=2", "tres_per_node": "gres:gpu:1,gres:nic:1"}
         | {"node_count": 2, "max_nodes": 2},
     ]
     found = read(tmp_path, *jobs, gres="gpu:a100:4,nic:cx7:2,nic:mlx5:3,shard:16,bus:no_consume:1")
     kind = next(one for one in found.cluster.machines if one.id == found.cluster.nodes[0].machine)
     assert kind.resources == {"gres/nic": 5, "gres/bus": 1_000_000_000}
-    takes = {job.id: (job.options[0].workers, job.options[0].demand.resources) for job in found.jobs}
-    assert takes == {"1": (1, {"gres/nic": 1}), "5": (1, {"gres/nic": 2}), "2": (1, {"gres/nic": 2}), "3": (2, {"gres/nic": 1})}
+    takes = {job.id: (job.options[0].workers, job.options[0].demand.resources["gres/nic"]) for job in found.jobs}
+    assert takes == {"1": (1, 1), "5": (1, 2), "2": (1, 2), "3": (2, 1)}
     plan = solve(found)
     assert [unplaced.job for unplaced in plan.unplaced] == ["3"]
     assert violations(found, plan) == []

@@ -131,9 +131,10 @@ def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] |
     Return nodes and their machine types; raises `BadInput` if a value is malformed or a name repeats.
 
     ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` lists the
-    GPUs and, with ``(S:n)``, their socket, and other resources, which become named ones (``gres/nic``). Nodes of equal shape share a machine type. A node is ``drained`` if a word
-    of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`). Partitions become labels ``partition:NAME``
-    = ``yes``. Slurm reports no GPU memory, links or network.
+    GPUs and, with ``(S:n)``, their socket, and other resources, which become named ones (``gres/nic``). Nodes of equal
+    shape share a machine type. A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown
+    (`TAKES_WORK`). Partitions become labels ``partition:NAME`` = ``yes``. Slurm reports no GPU memory, links or
+    network.
 
     ``unreadable`` None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory
     and GPUs, ``drained``, and its name is added to the set.

@@ -1,4 +1,4 @@
-"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, memory, bandwidths, named resources) and of queues."""
+"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, bandwidths, named resources), of queues."""
 
 from __future__ import annotations
 
