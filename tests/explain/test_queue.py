@@ -77,11 +77,11 @@ def test_the_best_change_by_hand() -> None:
     assert [(one.reason, one.constraints, one.jobs) for one in queue.reasons] == [
         ("outvoted", ("lic", "drained nodes"), 10),
         ("conflict", ("GPU count",), 1),
-        ("policy", ("queue",), 1),
+        ("policy", ("GPU count", "queue"), 1),
     ]
     assert [(one.change, one.jobs_together, one.jobs_alone) for one in queue.changes] == [
         ("enough lic on every node", 10, 10),
-        ("lift the limits of queue 'q'", 1, 1),
         ("one more node of type 'a'", 1, 10),
         ("undrain all drained nodes (1)", 1, 10),
+        ("lift the limits of queue 'q'", 1, 1),
     ]

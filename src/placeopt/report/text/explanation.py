@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import duration, number, plain
+from placeopt.readable import amount, duration, number, plain
 from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def queue_page(queue: QueueExplanation) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"{queue.waiting:,} jobs wait, {queue.kinds:,} distinct requests")]
     if queue.reasons:
         rows = [
-            [number(one.jobs), number(one.gpu_milli / 1000), one.reason, one.detail, ", ".join(one.examples[:2])]
+            [number(one.jobs), amount(one.gpu_milli / 1000), one.reason, one.detail, ", ".join(one.examples[:2])]
             for one in queue.reasons
         ]
         columns = [">jobs", ">GPUs", "reason", "detail", "such as"]
@@ -52,7 +52,7 @@ def queue_page(queue: QueueExplanation) -> list[RenderableType]:
         parts += [Text(""), *section("Reasons", columns, rows, note=note, wrap="detail")]
     if queue.changes:
         rows = [
-            [one.change, number(one.jobs_together), number(one.gpu_milli / 1000), number(one.jobs_alone)]
+            [one.change, number(one.jobs_together), amount(one.gpu_milli / 1000), number(one.jobs_alone)]
             for one in queue.changes
         ]
         note = "together: found by greedy, at least; alone: each without the others"
