@@ -153,6 +153,7 @@ def _conflict_faults(round_: Instance, explanation: Explanation) -> Iterator[str
     job = _record(round_, explanation.job)
     levels = {split.level for option in job.options for split in option.splits}
     groups = [group for group in DROP_ORDER if group != "split"] + [f"split:{level}" for level in levels]
+    groups += {f"resource:{name}": None for option in job.options for name in option.demand.resources}
     kept = [constraint.group for constraint in explanation.conflict]
     dropped = [group for group in groups if group not in kept]
     full = in_full(round_, explanation)
