@@ -119,9 +119,7 @@ def test_a_job_too_large_for_an_exact_solve_is_reported(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("seed", [700001, 700005, 700049])
 def test_a_running_job_may_stay_below_its_minimal_utility(seed: int) -> None:
     """Rounds that a campaign found: the job falls short of its minimal utility everywhere, also where it runs."""
-    round_ = random_round(
-        np.random.default_rng(seed), changes=seed % 4 == 1, minima=seed % 3 != 2, named=seed % 3 == 2, standing=False
-    )
+    round_ = random_round(np.random.default_rng(seed), changes=seed % 4 == 1)
     plan = solve(round_, method="stranding", isolation="thread")
     name = plan.placements[0].job
     assert name in {held.job for held in round_.running}
