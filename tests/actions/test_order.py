@@ -92,7 +92,7 @@ def test_room_is_free_before_it_is_used() -> None:
     rng = np.random.default_rng(20)
     seen = {"start": 0, "move": 0, "shrink": 0, "preempt": 0, "ring": 0, "after": 0}
     for _ in range(ROUNDS):
-        instance = changeable(random_round(rng, changes=True, minima=False))
+        instance = changeable(random_round(rng, changes=True, minima=False, named=bool(rng.random() < 0.3)))
         plan = any_plan(instance, rng)
         if plan is None:
             continue

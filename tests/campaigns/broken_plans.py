@@ -23,6 +23,7 @@ from helpers.granted_shares import with_due
 from placeopt import check
 from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Machine, Placement, Plan, Policy, Running, Split
+from placeopt.model.base import Amounts
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
 from placeopt.model.policy import Queue, Quota
 
@@ -498,6 +499,26 @@ WAYS["CPU short of one millicore"] = node_short("cpu_millicores", "cpu", 100)
 WAYS["memory short of one MiB"] = node_short("memory_mib", "memory", 100)
 WAYS["memory bandwidth short of one MB/s"] = node_short("memory_bandwidth_mbps", "memory_bandwidth", 75)
 WAYS["PCIe bandwidth short of one MB/s"] = node_short("pcie_bandwidth_mbps", "pcie_bandwidth", 100)
+
+
+@way("named resource short of one")
+def _(s: Scene) -> Broken | None:
+    held = s.pick(p for p in s.plan.placements if p.job not in s.runs)
+    if held is None:
+        return None
+    demand = option_of(s.round, held).demand.model_copy(update={"resources": Amounts(licence=3)})
+    round_, plan = s.with_option(held, demand=demand)
+    a = max(held.assignments, key=lambda a: len(a.workers))
+    load = 3 * len(a.workers)
+
+    def of_machine(amount: int) -> tuple[Instance, Plan]:
+        kinds = [m.model_copy(update={"resources": Amounts(licence=3 * 10**6)}) for m in round_.cluster.machines]
+        own = s.machine(a.node).model_copy(update={"id": "own", "resources": Amounts(licence=amount)})
+        nodes = tuple(n.model_copy(update={"machine": "own"}) if n.id == a.node else n for n in round_.cluster.nodes)
+        cluster = round_.cluster.model_copy(update={"machines": (*kinds, own), "nodes": nodes})
+        return s.referring(round_.model_copy(update={"cluster": cluster}), plan)
+
+    return Broken(*of_machine(load - 1), "resource", valid=of_machine(load))
 
 
 @way("domain uplink short of one MB/s")

@@ -41,6 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed; round i has seed + i")
+    parser.add_argument("--named", action="store_true", help="with named resources on machines and in demands")
     parser.add_argument("--moves", type=int, default=20_000, help="random moves per cost, over all rounds")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--out", type=Path, default=Path("small_rounds.md"))
@@ -54,7 +55,7 @@ def main() -> int:
     done = 0
     run = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     with log.open("a", encoding="utf-8") as lines:
-        for found in run(delayed(examine_seeds)(chunk, moves) for chunk in chunks):
+        for found in run(delayed(examine_seeds)(chunk, moves, named=options.named) for chunk in chunks):
             for record in found:
                 records[record["seed"]] = record
                 lines.write(json.dumps(record) + "\n")
@@ -71,7 +72,7 @@ def main() -> int:
     return int(any(record["mismatches"] for record in records.values()))
 
 
-def examine_seeds(seeds: list[int], moves: int) -> list[Record]:
+def examine_seeds(seeds: list[int], moves: int, *, named: bool = False) -> list[Record]:
     """Examine a round per seed; an exception is a mismatch like any other."""
     records: list[Record] = []
     for seed in seeds:
@@ -87,7 +88,7 @@ def examine_seeds(seeds: list[int], moves: int) -> list[Record]:
         }
         try:
             rng = np.random.default_rng(seed)
-            instance = random_round(rng, changes=seed % CHANGES_EVERY == 0)
+            instance = random_round(rng, changes=seed % CHANGES_EVERY == 0, named=named)
             report = examine(instance, rng, moves=moves)
             record.update(
                 features=sorted(features(instance)),

@@ -118,7 +118,7 @@ class TestGpus:
 
 
 class TestNodes:
-    """``cpu``, ``memory``, ``memory_bandwidth``, ``pcie_bandwidth``."""
+    """``cpu``, ``memory``, ``memory_bandwidth``, ``pcie_bandwidth``, ``resource``."""
 
     def broken(self, jobs: dict[str, dict[str, Any]], **fields: Any) -> list[Finding]:
         """Put CPU jobs of one worker each on one of two nodes with these fields."""
@@ -146,6 +146,18 @@ class TestNodes:
         jobs = {"a": {field: 500}, "b": {field: rest}}
         assert self.broken(jobs, **{field: 1000}) == [(rule, "node 'n1'", [*numbers, "'a'", "'b'"])]
         assert self.broken({"a": {field: 500}, "b": {field: rest - 1}}, **{field: 1000}) == []
+
+    def test_named_resources(self) -> None:
+        """Each by itself, as many as all workers take; a node has none of what its machine does not name."""
+        jobs = {"a": {"resources": {"lic": 2, "port": 1}}, "b": {"resources": {"lic": 1}}, "c": {"cpu_millicores": 1}}
+        assert self.broken(jobs, resources={"lic": 3, "port": 1}) == []
+        found = self.broken(jobs, resources={"lic": 2, "port": 0})
+        assert found == [
+            ("resource", "node 'n1'", ["3", "2", "'a'", "'b'"]),
+            ("resource", "node 'n1'", ["1", "0", "'a'"]),
+        ]
+        assert [numbers for _, _, numbers in self.broken(jobs, resources={"lic": 3})] == [["1", "0", "'a'"]]
+        assert self.broken({"a": {"resources": {"dongle": 0}}}) == []
 
     def test_what_is_not_stated_is_no_limit_and_what_is_0_is(self) -> None:
         heavy = {"a": {"memory_bandwidth_mbps": 1, "pcie_bandwidth_mbps": 1}}

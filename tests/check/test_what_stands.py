@@ -66,6 +66,12 @@ LIMITS: dict[str, tuple[Job, Any, dict[str, Any], Known]] = {
         {"machines": [machine(pcie_bandwidth_mbps=10)]},
         ("pcie_bandwidth", "a", "n0"),
     ),
+    "named": (
+        job("a", resources={"lic": 2}),
+        HERE,
+        {"machines": [machine(resources={"lic": 1})]},
+        ("resource", "a", "n0"),
+    ),
     "rack": (job("a", workers=2, network_bandwidth_mbps=76), PAIR, {}, ("uplink", "a", None)),
     "one node": (job("a", workers=2, single_node=True), PAIR, {}, ("single_node", "a", None)),
     "per node": (

@@ -11,7 +11,7 @@ from test_large_gang import busy_racks
 from helpers.builders import instance, job, plan_for
 from placeopt import solve, write_instance, write_plan
 from placeopt.cli.run import run
-from placeopt.explain import Explanation
+from placeopt.explain import Explanation, QueueExplanation
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,22 @@ def test_json(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     assert [one["name"] for one in json.loads(text)["conflict"]] == ["GPU count", "gang", "rack"]
     assert Explanation.model_validate_json(text).reason == "conflict"
+
+
+def test_the_whole_queue(files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text, as JSON, and drawn by ``report``; one job or all, not both."""
+    assert run(["explain", *files, "--all"]) == 0
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 100
+    for words in ("1 jobs wait, 1 distinct requests", "Reasons", "conflict", "Every job was answered"):
+        assert words in said, words
+    assert run(["explain", *files, "--all", "--json"]) == 0
+    text = capsys.readouterr().out
+    assert QueueExplanation.model_validate_json(text).reasons[0].examples == ("gang",)
+    (tmp_path / "queue.json").write_text(text)
+    assert run(["report", str(tmp_path / "queue.json"), "--out", str(tmp_path / "page.html")]) == 0
+    assert "Queue: why 1 jobs wait" in (tmp_path / "page.html").read_text()
+    assert run(["explain", *files]) == run(["explain", *files, "--all", "--job", "gang"]) == 2
 
 
 def test_placed_and_outvoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

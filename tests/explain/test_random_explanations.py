@@ -19,7 +19,7 @@ def test_every_statement_by_brute_force(seed: int) -> None:
     """All waiting jobs, and one placed one a round."""
     for s in range(seed, seed + 6):
         rng = np.random.default_rng(s)
-        round_ = random_round(rng, changes=s % 2 == 0)
+        round_ = random_round(rng, changes=s % 2 == 0, named=s % 3 == 2, standing=False)
         plan = solve(round_, method=METHODS[s % 3], isolation="thread")
         jobs = [unplaced.job for unplaced in plan.unplaced] + [p.job for p in plan.placements[:1]]
         for job in jobs:

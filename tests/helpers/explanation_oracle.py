@@ -14,6 +14,7 @@ from placeopt.explain import Explanation
 from placeopt.explain.records import Alternative
 from placeopt.feasibility.requirement import DROP_ORDER
 from placeopt.model import Instance, Job, Option, Plan, Split
+from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.running import running_placement
 from placeopt.terms.costs.utility import utility
@@ -153,6 +154,7 @@ def _conflict_faults(round_: Instance, explanation: Explanation) -> Iterator[str
     job = _record(round_, explanation.job)
     levels = {split.level for option in job.options for split in option.splits}
     groups = [group for group in DROP_ORDER if group != "split"] + [f"split:{level}" for level in levels]
+    groups += {f"resource:{name}": None for option in job.options for name in option.demand.resources}
     kept = [constraint.group for constraint in explanation.conflict]
     dropped = [group for group in groups if group not in kept]
     full = in_full(round_, explanation)
@@ -347,6 +349,11 @@ def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], expl
         yield f"outvoted by {stated}, true is {true}"
 
 
+def _where(held: PlacementRecord) -> list[object]:
+    """Return option, nodes and workers; granted shares may change while a job stays."""
+    return [held.option, *((assignment.node, assignment.workers) for assignment in held.assignments)]
+
+
 def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, elsewhere: bool) -> Iterator[str]:
     """Compare with all places that the job could have while the others stay."""
     round_ = beside(instance, plan, explanation.job, whole_plan=True)
@@ -362,7 +369,8 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
         if not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes)
     ]
     ran = next((running for running in instance.running if running.job == explanation.job), None)
-    if not elsewhere and now is not None and ran is not None and ran.assignments == now.assignments:
+    stays = now is not None and ran is not None and _where(ran) == _where(now)
+    if not elsewhere and now is not None and stays:
         nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where no job may start any more
         places.append(running_placement(now, problem, job, nodes))
     best = min(

@@ -7,6 +7,7 @@ from itertools import product
 
 from helpers.brute_force import placements
 from placeopt.model import Communication, Instance, Job, Option, Plan, Policy, Running
+from placeopt.model.base import Amounts
 from placeopt.problem import compile_problem
 
 RESOURCES = {
@@ -92,6 +93,9 @@ def without_job_limit(policy: Policy) -> Policy:
 def edited_options(option: Option, groups: Sequence[str]) -> Iterator[Option]:
     """Yield the option without the groups, once for each number of workers if the gang is free to shrink."""
     demand: dict[str, object] = {field: 0 for group, field in RESOURCES.items() if group in groups}
+    demand["resources"] = Amounts(
+        {name: amount for name, amount in option.demand.resources.items() if f"resource:{name}" not in groups}
+    )
     if "gpu_model" in groups:
         demand["gpu_models"] = ()
     if "gpu_share" in groups and option.demand.gpus == 1:

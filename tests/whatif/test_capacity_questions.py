@@ -88,6 +88,9 @@ def test_what_binds_is_what_is_short() -> None:
     assert [one.name for one in cpu.binds] == ["CPU"]
     limited = base.model_copy(update={"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=3000)),))})
     queued = fit(limited, parse_job("1", limited, queue="q"), SHORT)
+    licensed = fit(base, parse_job("1", base, resources={"licence": 1}), SHORT)
+    assert (licensed.found, licensed.most) == (0, 0)
+    assert [item.name for item in licensed.binds or ()] == ["licence"]
     assert queued.found == queued.most == 3
     assert queued.binds is not None
     assert [one.name for one in queued.binds] == ["GPU count", "queue"]

@@ -32,6 +32,8 @@ class Room:
             out["memory", node] = workers * demand.memory_mib
             out["memory_bandwidth", node] = workers * demand.memory_bandwidth_mbps
             out["pcie_bandwidth", node] = workers * demand.pcie_bandwidth_mbps
+            for name, amount in demand.resources.items():
+                out["resource", node, name] = workers * amount
             for gpu in assignment.gpus:
                 if self._policy.share_mode == "fraction":
                     out["gpu_milli", node, gpu] = demand.gpu_milli
@@ -65,6 +67,8 @@ class Room:
         if kind == "gpu_memory":
             number = int(of[1])
             return machine.gpus[number].memory_mib if number < len(machine.gpus) else None
+        if kind == "resource":
+            return machine.resources.get(of[1], 0)
         usable = self._policy.usable
         capacity, percent = {
             "cpu": (machine.cpu_millicores, 100),

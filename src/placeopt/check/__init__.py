@@ -20,7 +20,7 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``amounts``                     CPU or memory stated differently from workers x demand
 ``node_selector`` ``nodes_allowed`` ``taints`` ``drained`` ``gpu_model``   where a job may not stand
 ``gpu_exclusive`` ``gpu_share`` ``gpu_jobs`` ``gpu_memory``                 what one GPU can hold
-``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth``                  what one node can hold
+``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth`` ``resource``     what one node can hold
 ``uplink``                      network load of a machine or a domain, by the hose model
 ``single_node`` ``workers_per_node`` ``split``                              how a job's workers lie
 ``queue_quota`` ``queue_share`` what one queue may hold

@@ -125,10 +125,11 @@ def _granted(ranges: dict[str, Range]) -> dict[str, int]:
 
 
 def check_nodes(case: CheckCase) -> None:
-    """CPU, memory, and the usable part of memory and PCIe bandwidth of every node."""
+    """CPU, memory, named resources, and the usable part of memory and PCIe bandwidth of every node."""
     usable = case.policy.usable
     for node, entries in case.nodes_in_doubt.items():
         cpu = memory = memory_bandwidth = pcie = 0
+        named: dict[str, int] = {}
         for held, assignment in entries:
             workers, demand = len(assignment.workers), held.option.demand
             # What the workers need and what the plan states are the same, or rule `amounts` is broken.
@@ -138,7 +139,14 @@ def check_nodes(case: CheckCase) -> None:
             memory += needed if needed > assignment.memory_mib else assignment.memory_mib
             memory_bandwidth += workers * demand.memory_bandwidth_mbps
             pcie += workers * demand.pcie_bandwidth_mbps
+            for name, amount in demand.resources.items():
+                named[name] = named.get(name, 0) + workers * amount
         machine = case.machine_of[node]
+        for name, amount in named.items():
+            if amount > machine.resources.get(name, 0):
+                holders = [held.job.id for held, _ in entries if held.option.demand.resources.get(name, 0)]
+                what = f"{amount} of {machine.resources.get(name, 0)} {name} held by {names(holders)}"
+                case.add("resource", f"node {node!r}", what, by=holders, node=node)
         if cpu <= machine.cpu_millicores and memory <= machine.memory_mib and not memory_bandwidth and not pcie:
             continue
         for rule, unit, load, capacity, percent in (

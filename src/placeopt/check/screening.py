@@ -61,6 +61,7 @@ class OptionForm(NamedTuple):
         demand, least = option.demand, option.workers if option.workers_min is None else option.workers_min
         fixed = demand.gpu_milli_limit is None
         bandwidth = demand.memory_bandwidth_mbps or demand.pcie_bandwidth_mbps
+        named = any(demand.resources.values())
         return cls(
             demand.gpus,
             demand.gpu_milli,
@@ -70,7 +71,7 @@ class OptionForm(NamedTuple):
             demand.gpu_memory_mib,
             least,
             option.workers,
-            least == 1 and fixed and not (bandwidth or demand.gpu_models or option.splits),
+            least == 1 and fixed and not (bandwidth or named or demand.gpu_models or option.splits),
             gpu_sets.setdefault(demand.gpu_milli, {}),
         )
 
@@ -203,7 +204,11 @@ class Screening:
         if not (_is_gang(form, placement.assignments) and all(self._adds(form, at) for at in placement.assignments)):
             self.irregular.append(entry)
             self.in_doubt.update([assignment.node for assignment in placement.assignments])
-        elif option.demand.memory_bandwidth_mbps or option.demand.pcie_bandwidth_mbps:
+        elif (
+            option.demand.memory_bandwidth_mbps
+            or option.demand.pcie_bandwidth_mbps
+            or any(option.demand.resources.values())
+        ):
             self.in_doubt.update([assignment.node for assignment in placement.assignments])
 
     def _adds(self, form: OptionForm, assignment: Assignment) -> bool:

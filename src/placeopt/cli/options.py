@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -317,6 +317,17 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
         except BadInput as error:
             raise BadInput(f"{label(path)}: {error}") from None
     return base
+
+
+def named_amounts(given: Iterable[str]) -> dict[str, int]:
+    """Read ``NAME=N`` of ``--resource``; raises `UsageError` at one that is not."""
+    amounts: dict[str, int] = {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        if not name or not number.isdecimal():
+            raise UsageError(f"--resource: {text!r}, expected NAME=N")
+        amounts[name] = int(number)
+    return amounts
 
 
 def read_patch(path: str) -> Patch:

@@ -109,7 +109,7 @@ class _RoomRows:
         for node, x in self.column.items():
             for r, need in enumerate(requirement.demand):
                 if need:
-                    self._at_most([x], [need], int(now.node_free[node, r]), items.node.get((node, r), ()))
+                    self._at_most([x], [need], int(now.of_resource(r)[node]), items.node.get((node, r), ()))
         if requirement.gpus:
             self._add_gpus()
         self._add_splits()

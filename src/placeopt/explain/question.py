@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -22,30 +22,43 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class ExplainCase:
+class ExplainRound:
     """
-    The job in question beside the jobs that hold something: those that run, and those that the plan placed.
+    Jobs in question beside the jobs that hold something: those that run, and those that the plan placed.
 
     Other waiting jobs are not there at all. ``problem`` has no running jobs of its own: states are made by hand.
     """
 
-    job: Job
-    number: int
-    """Of the job in ``problem``."""
     problem: Problem
     running: dict[int, Placement]
     placed: dict[int, Placement]
     changeable: frozenset[int]
     """Running jobs that policy and job allow to be moved, shrunk or preempted."""
+    without = -1
+    """A job that no state has, by number."""
 
     def beside_staying(self) -> State:
         """Return the state with only those running jobs that must stay as they are."""
         staying = {job: placement for job, placement in self.running.items() if job not in self.changeable}
-        return _state(self.problem, staying, self.number)
+        return _state(self.problem, staying, self.without)
 
     def beside_plan(self) -> State:
-        """Return the state after the round, without this job."""
-        return _state(self.problem, self.placed, self.number)
+        """Return the state after the round."""
+        return _state(self.problem, self.placed, self.without)
+
+
+@dataclass(frozen=True)
+class ExplainCase(ExplainRound):
+    """One job in question, which stands in no state."""
+
+    job: Job
+    number: int
+    """Of the job in ``problem``."""
+
+    @property
+    def without(self) -> int:  # type: ignore[override]  # a constant there
+        """The job itself."""
+        return self.number
 
 
 def job_named(instance: Instance, name: str) -> Job:
@@ -73,8 +86,14 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
         raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     if broken := violations(instance, plan):
         raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
-    kept = {job_id, *(held.job for held in instance.running), *(held.job for held in plan.placements)}
-    unasked = {held.job for held in instance.running} - {job_id}  # no minimal utility applies to running jobs any more
+    round_ = compile_round(instance, plan, [job_id])
+    return ExplainCase(**vars(round_), job=asked, number=round_.problem.job_ids.index(job_id))
+
+
+def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> ExplainRound:
+    """Compile what explanations of the jobs ``asked`` need; the plan is valid."""
+    kept = {*asked, *(held.job for held in instance.running), *(held.job for held in plan.placements)}
+    unasked = {held.job for held in instance.running}.difference(asked)  # no minimal utility applies to running jobs
     held = tuple(
         job.model_copy(update={"utility_min_thousandths": None}) if job.id in unasked else job
         for job in instance.jobs
@@ -93,7 +112,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     )
     may = may_change(instance.model_copy(update={"jobs": held}), policy, jobs_at)
     changeable = frozenset[int]().union(*may.values())
-    return ExplainCase(asked, jobs_at[job_id], problem, running, placed, changeable)
+    return ExplainRound(problem, running, placed, changeable)
 
 
 def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:

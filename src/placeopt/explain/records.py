@@ -153,6 +153,49 @@ class Alternative(Record):
     detail: str = ""
 
 
+class WaitingReason(Record):
+    """
+    Waiting jobs with one reason and one conflict.
+
+    ``gpu_milli``: GPU share that they ask for together, each in its smallest option.
+    """
+
+    reason: UnplacedReason
+    constraints: tuple[str, ...] = ()
+    detail: str
+    jobs: int
+    gpu_milli: int
+    examples: tuple[Id, ...]
+
+
+class Freed(Record):
+    """
+    What one change would let start: jobs that fit each by itself, and how many greedy starts together, at least.
+
+    ``gpu_milli``: GPU share of those that start together, each in its smallest option.
+    """
+
+    change: str
+    jobs_alone: int
+    jobs_together: int
+    gpu_milli: int
+
+
+class QueueExplanation(Record):
+    """
+    Why the jobs of a queue wait, most frequent reason first, and the changes that would free jobs, the best first.
+
+    ``kinds``: distinct requests among the ``waiting`` jobs. ``proven``: whether all were answered in time.
+    """
+
+    waiting: int
+    kinds: int
+    reasons: tuple[WaitingReason, ...]
+    changes: tuple[Freed, ...]
+    proven: bool
+    seconds: float
+
+
 class Explanation(Record):
     """
     Why a job waits and what would help, or what its place costs and which other one is best.

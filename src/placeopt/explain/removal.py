@@ -18,7 +18,7 @@ from placeopt.feasibility.fit import ceiling, fit, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import Requirement
 from placeopt.feasibility.worker_distribution import WorkerDistribution
-from placeopt.problem import CPU, MEMORY, RESOURCES, BoolArray, IntArray, Move, State, hose_loads
+from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Move, State, hose_loads
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.runners import Solve
 
@@ -96,7 +96,7 @@ class FreeableGpus:
     Busy GPUs that may be freed, alike ones of a node counted together.
 
     A freed GPU is held by no job, and each worker that held it gives back its share of what it takes of the node: of
-    CPU, memory and bandwidths 1/g-th, rounded down, if it holds g GPUs. Uplinks and queues stay as they are.
+    CPU, memory and all else 1/g-th, rounded down, if it holds g GPUs. Uplinks and queues stay as they are.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -150,7 +150,7 @@ def busy_gpus(case: ExplainCase, state: State, requirements: Sequence[Requiremen
         if placement is not None and placement.gpus:
             each = options.demand[placement.option] // max(1, int(options.gpus[placement.option]))
             for gpu in placement.gpus:
-                back[gpu] = back.get(gpu, np.zeros(len(RESOURCES), dtype=np.int64)) + each
+                back[gpu] = back.get(gpu, np.zeros_like(each)) + each
     reachable: BoolArray = np.any([now.reachable(requirement) for requirement in requirements], axis=0)
     kinds = [(now.usable(requirement), now.gpu_suits(requirement)) for requirement in requirements]
     groups: dict[tuple[object, ...], list[int]] = {}

@@ -64,7 +64,7 @@ def _explain(q: Question) -> Explanation:
     staying = q.case.beside_staying()
     room_beside_staying = free_capacity_of(staying, job)
     could = fit(room_beside_staying, q.requirements, q.deadline) is not None
-    reason = "policy" if _queue_is_full(room, q.requirements) else "outvoted" if could else "conflict"
+    reason = "policy" if queue_is_full(room, q.requirements) else "outvoted" if could else "conflict"
     state, room = (staying, room_beside_staying) if reason == "conflict" else (after, room)
     groups = q.within("conflict", lambda: conflict(room, q.requirements, q.deadline)) or ()
     held = constraints(groups, q.requirements, job)
@@ -122,7 +122,7 @@ def _although_it_fits(q: Question, best: Fit, worth: int) -> tuple[UnplacedReaso
     return "not_reached", f"{where}; the search did not get to it{limit}"
 
 
-def _queue_is_full(room: FreeCapacity, requirements: Sequence[Requirement]) -> bool:
+def queue_is_full(room: FreeCapacity, requirements: Sequence[Requirement]) -> bool:
     """Whether utility or queue forbids each option, wherever it would run."""
     return all(
         not requirement.useful or room.queue_takes(requirement) < requirement.fewest for requirement in requirements

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from placeopt.explain.records import Constraint, DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
-from placeopt.feasibility.requirement import Requirement
+from placeopt.feasibility.requirement import NAMED, Requirement
 from placeopt.model import Job
 
 NAMES = {
@@ -42,9 +42,13 @@ def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job:
         texts = dict.fromkeys(
             _asks(group, requirement, job) for requirement in requirements if group in requirement.groups()
         )
-        name = NAMES.get(group, group.removeprefix("split:"))
-        out.append(Constraint(group=group, name=name, asks=" or ".join(texts)))
+        out.append(Constraint(group=group, name=constraint_name(group), asks=" or ".join(texts)))
     return tuple(out)
+
+
+def constraint_name(group: str) -> str:
+    """Return the name of a group of constraints; of splits the level, of a named resource its name."""
+    return NAMES.get(group, group.removeprefix("split:").removeprefix(NAMED))
 
 
 def listed(words: Sequence[str]) -> str:
@@ -55,7 +59,7 @@ def listed(words: Sequence[str]) -> str:
 def _asks(group: str, requirement: Requirement, job: Job) -> str:
     many = requirement.most > 1
     each = " a worker" if many else ""
-    cpu, memory, memory_bandwidth, pcie = requirement.demand
+    cpu, memory, memory_bandwidth, pcie, *named = requirement.demand
     texts = {
         "utility": f"utility of at least {job.utility_min_thousandths}/1000",
         "queue": f"quota of queue {job.queue!r}",
@@ -78,6 +82,7 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         if requirement.fewest == requirement.most
         else f"at least {requirement.fewest} workers",
         "gpu_count": f"{count(requirement.gpus, 'GPU')}{each}",
+        **{NAMED + name: f"{amount:,} {name}{each}" for name, amount in zip(requirement.named, named, strict=True)},
     }
     return texts[group] if group in texts else _split(group.removeprefix("split:"), requirement)
 

@@ -58,9 +58,17 @@ class FreeCapacity:
         of_gpu: BoolArray = suits[problem.gpu_type]
         return of_gpu
 
+    def of_resource(self, r: int) -> IntArray:
+        """Shape (N,): free amount of ``Requirement.resources[r]`` on each node."""
+        return self.node_free[:, r] if r < self.node_free.shape[1] else np.zeros(len(self.node_free), dtype=np.int64)
+
     def workers(self, requirement: Requirement) -> IntArray:
         """Shape (N,): most workers that each node could take, at most ``requirement.most``."""
-        room = times_by_resources(self.node_free, np.array(requirement.demand, dtype=np.int64), requirement.most)
+        known = self.node_free.shape[1]
+        if any(requirement.demand[known:]):
+            return np.zeros(self.problem.num_nodes, dtype=np.int64)
+        need = np.array(requirement.demand[:known], dtype=np.int64)
+        room = times_by_resources(self.node_free, need, requirement.most)
         if requirement.gpus:
             gpus = np.bincount(self.problem.gpu_node[self.usable(requirement)], minlength=self.problem.num_nodes)
             room = np.minimum(room, gpus // requirement.gpus)  # a job never holds a GPU twice

@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from placeopt.model import Job, Option, Split
-from placeopt.problem import RESOURCES, Problem
+from placeopt.problem import Problem
+from placeopt.problem.arrays import resource_demand, unknown_resources
 
 BARRIERS = ("drained", "taints", "nodes_allowed", "node_selector")
 RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
-"""Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``."""
+"""Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``; see `Requirement.resources`."""
+NAMED = "resource:"
+"""Start of the group of a named resource, as in ``resource:licence``."""
 
 DROP_ORDER = (
     "utility",
@@ -22,6 +25,7 @@ DROP_ORDER = (
     "jobs_per_gpu",
     "gpu_memory",
     "gpu_model",
+    "resource",
     "memory",
     "cpu",
     "gpu_share",
@@ -70,7 +74,8 @@ class Requirement:
     milli: int
     gpu_models: tuple[str, ...]
     gpu_memory_mib: int
-    demand: tuple[int, ...]  # (R,) of one worker
+    demand: tuple[int, ...]  # of one worker: (R,), then the resources that no node has
+    named: tuple[str, ...]  # names of ``demand[4:]``
     network_mbps: int
     link_part: int
     """0: its traffic uses the part of a link that GPU jobs may use, 1: that of CPU jobs."""
@@ -88,13 +93,18 @@ class Requirement:
         """Value with that many workers; a gang made smaller keeps its value."""
         return self.value + max(0, workers - self.fewest) * self.value_per_extra_worker
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The group of each resource in ``demand``; of named ones ``resource:NAME``."""
+        return (*RESOURCE_GROUPS, *(NAMED + name for name in self.named))
+
     def groups(self) -> tuple[str, ...]:
-        """Return the groups of constraints that it has; those of ``split`` by level, as ``split:rack``."""
+        """Return the groups of constraints that it has; those of ``split`` and ``resource`` as ``split:rack``."""
         requirements = {
             "utility": not self.useful,
             "queue": self.queue >= 0,
             **{barrier: barrier in self.barriers for barrier in BARRIERS},
-            **{group: amount > 0 for group, amount in zip(RESOURCE_GROUPS, self.demand, strict=True)},
+            **{group: amount > 0 for group, amount in zip(self.resources, self.demand, strict=True)},
             "network_bandwidth": self.network_mbps > 0 and self.most > 1,
             "jobs_per_gpu": self.jobs_per_gpu is not None and self.gpus > 0,
             "gpu_memory": self.gpu_memory_mib > 0 and self.gpus > 0,
@@ -105,11 +115,14 @@ class Requirement:
             "gang": self.fewest > 1,
             "gpu_count": self.gpus > 0,
         }
-        levels = tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits))
+        many = {
+            "split": tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits)),
+            "resource": tuple(group for group in self.resources[len(RESOURCE_GROUPS) :] if requirements[group]),
+        }
         return tuple(
             name
             for group in DROP_ORDER
-            for name in (levels if group == "split" else (group,) if requirements[group] else ())
+            for name in (many[group] if group in many else (group,) if requirements[group] else ())
         )
 
     def without(self, group: str) -> Requirement:
@@ -123,10 +136,10 @@ class Requirement:
             return replace(self, splits=tuple(split for split in self.splits if split.level != level))
         if group in BARRIERS:
             return replace(self, barriers=tuple(barrier for barrier in self.barriers if barrier != group))
-        if group in RESOURCE_GROUPS:
-            dropped = RESOURCE_GROUPS.index(group)
+        if group in self.resources:
+            dropped = self.resources.index(group)
             return replace(self, demand=tuple(0 if r == dropped else a for r, a in enumerate(self.demand)))
-        if group == "gpu_share" and self.gpus != 1:
+        if group.startswith(NAMED) or (group == "gpu_share" and self.gpus != 1):
             return self
         return replace(self, **WITHOUT[group])
 
@@ -158,6 +171,8 @@ def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
 
 
 def _requirement(problem: Problem, job: Job, option: Option, queue: int) -> Requirement:
+    known = problem.named_resources
+    named = (*known, *unknown_resources(option.demand, known))
     demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
     return Requirement(
         option=option.id,
@@ -169,7 +184,8 @@ def _requirement(problem: Problem, job: Job, option: Option, queue: int) -> Requ
         milli=demand.gpu_milli,
         gpu_models=demand.gpu_models,
         gpu_memory_mib=demand.gpu_memory_mib,
-        demand=tuple(int(getattr(demand, name)) for name in RESOURCES),
+        demand=resource_demand(demand, named),
+        named=named,
         network_mbps=demand.network_bandwidth_mbps,
         link_part=0 if demand.gpus else 1,
         single_node=option.single_node,

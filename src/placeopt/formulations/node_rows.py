@@ -1,5 +1,5 @@
 """
-Rows of CPU, memory and bandwidths, summed over the nodes of a class: how full it is, how far needs can be packed.
+Rows of the resources of nodes, summed over the nodes of a class: how full it is, how far needs can be packed.
 
 What fits in aggregate to the last core fits no nodes. So the use of a resource beyond ``LOADS[0]`` has columns of its
 own, piece by piece, and an objective may ask for room there. To the bound they make no difference.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import RESOURCES, IntArray, Problem, State
+from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.classes import waiting_per_class
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def add_node_rows(
     classes, pieces = int(problem.node_class.max()) + 1, np.diff(LOADS)
     none = np.zeros(0, dtype=np.int64)
     columns, numbers, where, shares = [none], [none], [none], [np.zeros(0)]
-    for r in range(len(RESOURCES)):
+    for r in range(options.demand.shape[1]):
         need = (options.demand[:, r] * options.bundle_workers)[option]
         free = np.zeros(classes, dtype=np.int64)
         np.add.at(free, problem.node_class, np.clip(state.node_free[:, r], 0, AMPLE))
@@ -102,7 +102,7 @@ def add_whole_node_rows(
         nodes = np.flatnonzero(problem.node_class == c)
         hosts = nodes[(on_node[nodes] == most[c]) & (idle[nodes] == most[c])]
         whole, others = np.flatnonzero(fills & (node_class == c)), (node_class == c) & (gpus > 0) & ~fills
-        for r in range(len(RESOURCES)):
+        for r in range(free.shape[1]):
             need = needs[:, r]
             least, uses = int(free[hosts, r].min(initial=AMPLE)), np.flatnonzero(others & (need > 0))
             if not len(hosts) or not len(uses) or not 0 < least < AMPLE:
@@ -134,7 +134,7 @@ def add_dual_feasible_rows(
         nodes, here = np.flatnonzero(problem.node_class == c), np.flatnonzero(node_class == c)
         if int(gpus[nodes].max()) > SMALL_NODE:
             continue
-        for r in range(len(RESOURCES)):
+        for r in range(free.shape[1]):
             whole, need = int(free[nodes, r].max()), needs[here, r]
             if not scarce[r] or not 0 < whole < AMPLE or not need.any():
                 continue

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
-from placeopt.feasibility.requirement import RESOURCE_GROUPS, Requirement, requirements_of
+from placeopt.feasibility.requirement import NAMED, Requirement, requirements_of
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.model import Job
 from placeopt.problem import BoolArray, IntArray
@@ -124,10 +124,10 @@ def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray) -> d
         refuse(suitable < need, lambda n: f"{suitable[n]} of {need} GPUs are of a model and size that the job can use")
         usable = np.bincount(of_node[free.usable(requirement)], minlength=problem.num_nodes)
         refuse(usable < need, lambda n: f"{usable[n]} of {need} GPUs have room")
-    for r, group in enumerate(RESOURCE_GROUPS):
-        amount = requirement.demand[r] * together
-        short = free.node_free[:, r] < amount
-        refuse(short if amount else ~everywhere, _free_of(free.node_free[:, r], amount, RESOURCE_WORDS[group]))
+    for r, group in enumerate(requirement.resources):
+        amount, have = requirement.demand[r] * together, free.of_resource(r)
+        unit = RESOURCE_WORDS.get(group, group.removeprefix(NAMED))
+        refuse(have < amount if amount else ~everywhere, _free_of(have, amount, unit))
     refuse(everywhere, lambda _: f"fewer than {together} workers may share the node")
     return out
 

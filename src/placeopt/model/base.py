@@ -183,6 +183,21 @@ Mbps = Annotated[int, Field(ge=0, le=1_000_000_000)]
 PriceMilli = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """Price in thousandths of a currency unit an hour."""
 
+
+class Amounts(dict[str, int]):
+    """Amounts by name, in the order of the names; hashed, as the records that hold them are."""
+
+    def __hash__(self) -> int:  # type: ignore[override]  # records are frozen: nothing changes it once it is made
+        """Hash the content, whatever its order."""
+        return hash(frozenset(self.items()))
+
+
+Resources = Annotated[
+    dict[Id, Annotated[int, Field(ge=0, le=1_000_000_000)]],
+    AfterValidator(lambda amounts: Amounts(sorted(amounts.items()))),
+]
+"""Amounts of named resources: integers without a unit of their own, such as licences, ports, devices."""
+
 Revision = Annotated[int, Field(ge=0, le=2**53)]
 """Number of a state of a cluster: one more with every change."""
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from placeopt.model.base import (
+    Amounts,
     Count,
     Id,
     Labels,
@@ -17,6 +18,7 @@ from placeopt.model.base import (
     Percent,
     PositiveCount,
     Record,
+    Resources,
     Thousandths,
     Value,
     Weight,
@@ -53,6 +55,8 @@ class Demand(Record):
     """PCIe bandwidth of one worker, in MB/s."""
     network_bandwidth_mbps: Mbps = 0
     """Loads uplinks by the hose model; a job with one worker loads none."""
+    resources: Resources = Field(default_factory=Amounts)
+    """What one worker takes of the named resources of its node (``Machine.resources``)."""
 
     @model_validator(mode="after")
     def _share(self) -> Self:

@@ -4,7 +4,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import GpuIndex, Id, Mbps, Mib, Millicores, Name, PriceMilli, Record, Weight
+from placeopt.model.base import (
+    Amounts,
+    GpuIndex,
+    Id,
+    Mbps,
+    Mib,
+    Millicores,
+    Name,
+    PriceMilli,
+    Record,
+    Resources,
+    Weight,
+)
 
 PartLevel = Literal["socket", "numa", "switch"]
 LinkKind = Literal["nvlink", "xgmi", "pcie"]
@@ -80,6 +92,8 @@ class Machine(Record):
     """PCIe bandwidth in MB/s; null: unknown, never a limit."""
     network_bandwidth_mbps: Mbps | None = None
     """None means: not known, and never a limit."""
+    resources: Resources = Field(default_factory=Amounts)
+    """Named resources of a node, such as licences or ports: hard limits like CPU; it has none of what is not named."""
     parts: Annotated[tuple[Part, ...], Field(max_length=1024)] = ()
     """Sockets, NUMA domains and switches, parents before children."""
     gpus: Annotated[tuple[Gpu, ...], Field(max_length=1024)] = ()

@@ -8,18 +8,32 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.model import Split
+from placeopt.model import Demand, Split
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 RESOURCES = ("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps")
-"""Additive resources of a node, in the order of the last axis of every resource array (R = 4)."""
+"""
+Additive resources of a node, first on the last axis of every resource array.
+
+Named resources follow (``Hardware.named_resources``): R is 4 and one for each name that a machine type states.
+"""
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 UNLIMITED = 1 << 50
 """Capacity of what is never a limit. Above any sum that the model's bounds admit, far below 2^63."""
+
+
+def resource_demand(demand: Demand, named: tuple[str, ...]) -> tuple[int, ...]:
+    """Shape (R,): what one worker takes of the resources of a node; ``named``: ``Hardware.named_resources``."""
+    return (*(getattr(demand, name) for name in RESOURCES), *(demand.resources.get(name, 0) for name in named))
+
+
+def unknown_resources(demand: Demand, named: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the named resources that are needed and that no machine type states: no node has any of them."""
+    return tuple(name for name, amount in demand.resources.items() if amount and name not in named)
 
 
 class Frozen:

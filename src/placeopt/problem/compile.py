@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Instance, Job, Option, Policy
-from placeopt.problem.arrays import RESOURCES, IntArray, Options, Placement
+from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
 from placeopt.problem.grants import refuse_overfull
@@ -257,8 +257,9 @@ def _options(
     workers = _ints([count for _, _, count, _ in rows])
     single = np.array([option.single_node for _, option, _, _ in rows], dtype=bool)
     bundles = np.where(single, 1, workers)
-    demand = np.array([[getattr(d, name) for name in RESOURCES] for d in demands], dtype=np.int64)
-    demand = demand.reshape(len(rows), len(RESOURCES))
+    named = hardware.named_resources
+    demand = np.array([resource_demand(d, named) for d in demands], dtype=np.int64)
+    demand = demand.reshape(len(rows), capacity.shape[1])
     gpus, memory = _ints([d.gpus for d in demands]), _ints([d.gpu_memory_mib for d in demands])
     models = np.array(hardware.type_model)
     type_ok = hardware.type_memory_mib[None, :] >= memory[:, None]  # (O, T)
@@ -275,6 +276,7 @@ def _options(
     node_ok = type_ok.astype(np.int64) @ counts.T >= (gpus * per_bundle)[:, None]  # (O, C)
     node_ok &= (capacity[class_nodes][None, :, :] >= (demand * per_bundle[:, None])[:, None, :]).all(axis=2)
     node_ok &= (per_bundle <= limit)[:, None]
+    node_ok[[bool(unknown_resources(d, named)) for d in demands]] = False
     job_class = _ints([k for k, _, _, _ in rows])
     if rows:
         node_ok &= allowed_nodes(instance, members, class_nodes)[job_class]

@@ -95,10 +95,12 @@ def compile_hardware(
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
     type_memory = np.array([memory for _, memory, _ in types], dtype=np.int64)
     links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
+    named = tuple(sorted({name for machine in cluster.machines for name in machine.resources}))
     return Hardware(
         topology=topology,
         node_ids=tuple(node.id for node in cluster.nodes),
-        node_capacity=_machine_capacity(instance, policy)[topology.node_machine],
+        named_resources=named,
+        node_capacity=_machine_capacity(instance, policy, named)[topology.node_machine],
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
         type_model=tuple(model for model, _, _ in types),
@@ -116,7 +118,7 @@ def _limit(capacity: int | None) -> int:
     return UNLIMITED if capacity is None else capacity
 
 
-def _machine_capacity(instance: Instance, policy: Policy) -> IntArray:
+def _machine_capacity(instance: Instance, policy: Policy, named: tuple[str, ...]) -> IntArray:
     """Shape (M, R): what a node of each machine type offers."""
     usable = policy.usable
 
@@ -130,7 +132,8 @@ def _machine_capacity(instance: Instance, policy: Policy) -> IntArray:
             machine.memory_mib,
             part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
             part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
+            *(machine.resources.get(name, 0) for name in named),
         )
         for machine in instance.cluster.machines
     ]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), len(RESOURCES))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(RESOURCES) + len(named))

@@ -39,6 +39,7 @@ class Hardware(Frozen):
 
     topology: ClusterTopology
     node_ids: tuple[str, ...]
+    named_resources: tuple[str, ...]  # (R - 4,) names that machine types state, in order
     node_capacity: IntArray  # (N, R) usable
     gpu_type: IntArray  # (G,)
     gpu_memory_mib: IntArray  # (G,)

@@ -130,6 +130,16 @@ CALLS: dict[str, Call] = {
             "Why a job waits, and what would let it start.",
         ),
         Call(
+            "explain_all",
+            "GET",
+            "/v1/explain",
+            "read",
+            None,
+            Answer,
+            False,
+            "Why the jobs of the queue wait, by reason, and which single change would start most.",
+        ),
+        Call(
             "events",
             "GET",
             "/v1/events",

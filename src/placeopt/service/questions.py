@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from placeopt.errors import BadArgument, BadInput
-from placeopt.explain import explain
+from placeopt.explain import explain, explain_all
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
@@ -18,6 +18,7 @@ from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, slots
 
 MOST_AT_ONCE = 2
 EXPLAIN_S = 5.0
+EXPLAIN_ALL_S = 20.0
 GREEDY = "stranding"
 
 
@@ -91,6 +92,16 @@ class Questions:
             with Engine() as engine:
                 plan = engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S)
             return explain(instance, plan, job, time_limit_s=EXPLAIN_S)
+
+        return self._at_work(explained)
+
+    def explain_all(self, instance: Instance) -> dict[str, Any]:
+        """Explain the whole queue, beside what runs and what greedy would start now; raises as `explain`."""
+
+        def explained() -> Record:
+            with Engine() as engine:
+                plan = engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S)
+            return explain_all(instance, plan, time_limit_s=EXPLAIN_ALL_S)
 
         return self._at_work(explained)
 

@@ -124,6 +124,7 @@ class Service:
             "outcome": self._outcome,
             "actions": self._actions,
             "explain": self._explain,
+            "explain_all": self._explain,
             "events": self._events,
             "whatif": self._whatif,
         }
@@ -301,7 +302,8 @@ class Service:
 
     def _explain(self, request: Request) -> bytes:
         instance = self._writer.do(lambda: self._cluster.engine.snapshot)
-        answer = self._questions.explain(request.path["job"], instance)
+        job, ask = request.path.get("job"), self._questions
+        answer = ask.explain_all(instance) if job is None else ask.explain(job, instance)
         return _json(Answer(revision=instance.revision, answer=answer))
 
     def _whatif(self, request: Request) -> bytes:

@@ -21,7 +21,7 @@ from placeopt.service.refused import Refused
 from placeopt.service.service import Service
 
 MOST_LINE_BYTES = 256 * 2**20
-SLOW = ("events", "explain", "whatif")
+SLOW = ("events", "explain", "explain_all", "whatif")
 MOST_SLOW = 16
 _MEMBERS = {"id", "call", "body", "path", "query", "key"}
 

@@ -232,15 +232,17 @@ def need_of(problem: Problem, job: int, record: Job, option: int | None = None) 
     o = problem.options_of(job)[0] if option is None else option
     options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
+    demand = next(shape.demand for shape in record.options if shape.id == options.name[o])
     each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
     if gpus == 0:
         each = "no GPU"
-    elif models := next(shape.demand.gpu_models for shape in record.options if shape.id == options.name[o]):
+    elif models := demand.gpu_models:
         each += f" of model {' or '.join(models)}"
     amounts = (
         (options.gpu_memory_mib[o] * (gpus > 0), "MiB of GPU memory"),
         (options.demand[o, 0], "millicores"),
         (options.demand[o, 1], "MiB"),
+        *((amount, name) for name, amount in demand.resources.items()),
     )
     parts = [each, *(f"{int(amount)} {unit}" for amount, unit in amounts if amount)]
     return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)

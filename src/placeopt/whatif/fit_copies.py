@@ -116,14 +116,14 @@ def _gangs(free: FreeCapacity, requirements: tuple[Requirement, ...], instance: 
 
 
 def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
-    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
+    """Return an upper bound of the copies that fit, by GPU shares and by the resources of nodes."""
     if not requirement.useful:
         return 0
     reachable = free.reachable(requirement)
     most = NO_LIMIT
     for r, need in enumerate(requirement.demand):
         if need:
-            most = min(most, int((np.maximum(free.node_free[reachable, r], 0) // need).sum()))
+            most = min(most, int((np.maximum(free.of_resource(r)[reachable], 0) // need).sum()))
     if requirement.gpus:
         usable = free.usable(requirement) & reachable[free.problem.gpu_node]
         jobs = (

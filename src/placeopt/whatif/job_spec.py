@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
@@ -25,6 +26,7 @@ def parse_job(
     *,
     cpu_millicores: int = 0,
     memory_mib: int = 0,
+    resources: Mapping[str, int] | None = None,
     together: str | None = None,
     queue: str | None = None,
 ) -> Job:
@@ -38,8 +40,8 @@ def parse_job(
         ``0.5xT4``: half of one GPU. Or the id of a job of the instance, which is returned.
     instance
         Its GPU models, levels and queues can be named.
-    cpu_millicores, memory_mib
-        Of one worker.
+    cpu_millicores, memory_mib, resources
+        Of one worker; the last by name.
     together
         Level of which one domain must hold all workers.
     queue
@@ -68,8 +70,8 @@ def parse_job(
         raise BadArgument(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
     if queue is not None and all(known.id != queue for known in instance.policy.queues):
         raise BadArgument(f"queue: no queue {queue!r} in the policy")
-    if not gpus and not cpu_millicores and not memory_mib:
-        raise BadArgument(f"job {text!r}: requests nothing; state GPUs, CPU or memory")
+    if not gpus and not cpu_millicores and not memory_mib and not resources:
+        raise BadArgument(f"job {text!r}: requests nothing; state GPUs, CPU, memory or a named resource")
     if together is not None and together not in levels_of(instance):
         raise BadArgument(
             f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}"
@@ -81,10 +83,12 @@ def parse_job(
             gpu_models=(model,) if model else (),
             cpu_millicores=cpu_millicores,
             memory_mib=memory_mib,
+            resources=dict(resources or {}),
         )
     except ValidationError as error:
-        fault = error.errors()[0]  # GPUs and model are checked above: only CPU and memory are left
-        raise BadArgument(f"{fault['loc'][0]}: {fault['input']}, expected {expectation(fault)}") from None
+        fault = error.errors()[0]  # GPUs and model are checked above: only CPU, memory and named resources are left
+        where = ".".join(str(part) for part in fault["loc"])
+        raise BadArgument(f"{where}: {fault['input']}, expected {expectation(fault)}") from None
     splits = () if together is None else (Split(level=together, domains=1),)
     workers = int(match["workers"] or 1)
     if workers > 100_000:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.kubernetes_objects import HOSTNAME, apart, near, node, on_nodes, pod, read, term
+from placeopt import solve
 from placeopt.model import Instance, Job
 
 ZONE = "topology.kubernetes.io/zone"
@@ -142,15 +143,28 @@ def test_few_gpus_keep_the_number_of_pods_below_the_limit(tmp_path: Path) -> Non
 
 
 def test_network_cards_and_storage(tmp_path: Path) -> None:
-    """Nodes with too few are closed; where a node could run short the last ones are left out; where never, none is."""
+    """
+    Extended resources are named ones, counted exactly.
+
+    Of others, nodes with too few are closed; where a node could run short the last ones are left out.
+    """
     card = {"nvidia.com/gpu": "1", "rdma/hca": "1"}
-    nodes = [node("a", has={"rdma/hca": "2"}), node("b", has={"rdma/hca": "1"}), node("c")]
-    runs = pod("r", "b", asks={"rdma/hca": "1"})
-    found = read(tmp_path, *nodes, runs, *(pod(f"p{i}", asks=card) for i in range(3)))
-    assert allowed(found, "default/p0") == ("a",)
-    assert left_out(found, "asking for rdma/hca", "default/p2")
-    assert len(read(tmp_path, node(has={"rdma/hca": "4"}), *(pod(f"p{i}", asks=card) for i in range(9))).jobs) == 9
-    assert left_out(read(tmp_path, node(), pod("p", asks=card)), "asking for rdma/hca, which no node has")
+    nodes = [node("a", has={"rdma/hca": "2"}), node("b", has={"rdma/hca": "2"}), node("c")]
+    runs, daemon = (
+        pod("r", "b", asks={"rdma/hca": "1"}),
+        pod("d", "a", asks={"rdma/hca": "1"}, ownerReferences=[{"kind": "DaemonSet"}]),
+    )
+    found = read(tmp_path, *nodes, runs, daemon, *(pod(f"p{i}", asks=card) for i in range(3)))
+    machine_of = {kind.id: kind.resources for kind in found.cluster.machines}
+    assert [machine_of[one.machine] for one in found.cluster.nodes] == [{"rdma/hca": 1}, {"rdma/hca": 2}, {}]
+    assert [job.id for job in found.jobs] == ["default/r", "default/p0", "default/p1", "default/p2"]
+    assert all(job.options[0].demand.resources == {"rdma/hca": 1} for job in found.jobs)
+    plan = solve(found)
+    assert [held.job for held in plan.placements if held.job != "default/r"] == ["default/p0", "default/p1"]
+    alone = read(tmp_path, node(), pod("p", asks=card))
+    assert "1 rdma/hca" in solve(alone).unplaced[0].detail
+    many = [pod(f"p{i}", asks={"cpu": "1m", "hugepages-2Mi": "1Gi"}) for i in range(3)]
+    assert left_out(read(tmp_path, node(has={"hugepages-2Mi": "2Gi"}), *many), "asking for hugepages-2Mi", "default/p2")
     disk = {"cpu": "1", "ephemeral-storage": "1Gi"}
     assert allowed(read(tmp_path, node("a", has={"ephemeral-storage": "1G"}), node("b"), pod("p", asks=disk))) == ()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.slurm_files import RUNS, WAITS, left_out, read
+from placeopt import solve, violations
 
 REASONS = (
     *("QOSMaxGRESPerUser", "AssocGrpGRES", "PartitionTimeLimit", "PartitionNodeLimit", "JobHoldMaxRequeue"),
@@ -66,7 +67,9 @@ def test_reasons_that_room_ends_and_ones_that_are_not_known(tmp_path: Path) -> N
         ({"threads_per_core": {"set": True, "infinite": False, "number": 1}}, "asks for --threads-per-core"),
         ({"sockets_per_node": 2}, "asks for --sockets-per-node"),
         ({"tres_per_node": "gres:shard:2"}, "asks for gres/shard"),
-        ({"tres_per_node": "gres/nic:1,gres/gpu:1"}, "asks for gres/nic"),
+        ({"tres_per_node": "gres:nic:cx7:1"}, "asks for gres/nic:cx7"),
+        ({"tres_per_task": "gres:nic:1"}, "asks for gres/nic, and not by node"),
+        ({"tres_req_str": "cpu=1,mem=1G,node=1,license/matlab=1"}, "asks for license/matlab"),
         ({"tres_per_task": "license/x:1"}, "asks for license/x"),
         ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:l40s:1"}, "asks for several types of GPUs"),
         ({"tres_per_node": "gres:gpu:1", "tres_per_task": "gres:gpu:1"}, "asks for GPUs in several ways"),
@@ -198,3 +201,25 @@ def test_arrays_and_their_limits(tmp_path: Path) -> None:
     found = read(tmp_path, WAITS | array | {"array_task_string": "3-4,..."})
     assert [job.id for job in found.jobs] == ["2_3", "2_4"]
     assert "cut off its list" in left_out(found)[0]
+
+
+def test_other_generic_resources_are_named_ones(tmp_path: Path) -> None:
+    """Issue 21: by node, of all types together; a job of several nodes takes them on each; held ones as listed."""
+    jobs = [
+        RUNS | {"tres_per_node": "gres:nic:1"},
+        RUNS | {"job_id": 5, "gres_detail": ["gpu:a100:0(IDX:N/A),nic:cx7:2(IDX:0,1)"]},
+        WAITS | {"tres_per_node": "gres:nic:2", "tres_req_str": "cpu=1,mem=1G,node=1,gres/nic=2"},
+        WAITS
+        | {"job_id": 3, "tasks": 2, "tres_req_str": "cpu=2,node=2", "tres_per_node": "gres:gpu:1,gres:nic:1"}
+        | {"node_count": 2, "max_nodes": 2},
+    ]
+    found = read(tmp_path, *jobs, gres="gpu:a100:4,nic:cx7:2,nic:mlx5:3,shard:16,bus:no_consume:1")
+    kind = next(one for one in found.cluster.machines if one.id == found.cluster.nodes[0].machine)
+    assert kind.resources == {"gres/nic": 5, "gres/bus": 1_000_000_000}
+    takes = {job.id: (job.options[0].workers, job.options[0].demand.resources["gres/nic"]) for job in found.jobs}
+    assert takes == {"1": (1, 1), "5": (1, 2), "2": (1, 2), "3": (2, 1)}
+    plan = solve(found)
+    assert [unplaced.job for unplaced in plan.unplaced] == ["3"]
+    assert violations(found, plan) == []
+    more = found.model_copy(update={"jobs": tuple(job for job in found.jobs if job.id != "3")})
+    assert not solve(more).unplaced

@@ -7,7 +7,7 @@ A sum has a key: what is limited, and where. Rules of docs/formulas.md and their
 gpu_share           ``("milli", gpu)``: requests on a GPU sum to at most 1000, under share mode ``fraction``
 jobs_per_gpu        ``("jobs", gpu)``: 1 under ``exclusive``, else the policy's number, if it has one
 gpu_memory          ``("gpu_memory", gpu)``: MiB of the jobs on a GPU
-node_capacity       ``(resource, node)``: CPU, memory, usable memory and PCIe bandwidth of a node
+node_capacity       ``(resource, node)``: CPU, memory, usable bandwidths, named resources of a node
 queue_share         ``("queue", queue, amount)``: quota and borrow; dominant share of what the cluster lists
 uplink              ``("link", "node" or "domain", number, GPU job?)``: hose model, usable part of the link
 changes             ``("changes", change)``: how many jobs may be moved, shrunk and preempted
@@ -91,6 +91,8 @@ def amounts_of(problem: Problem, job: int, placement: Placement) -> Iterator[tup
     for node in placement.nodes:
         for resource in NODE_RESOURCES:
             yield (resource, node), getattr(demand, resource)
+        for name, amount in demand.resources.items():
+            yield ("named", name, node), amount
     yield ("queue", record.queue, "gpu_milli"), demand.gpu_milli * len(placement.gpus)
     yield ("queue", record.queue, "cpu_millicores"), workers * demand.cpu_millicores
     yield ("queue", record.queue, "memory_mib"), workers * demand.memory_mib
@@ -129,8 +131,11 @@ def _gpu_limits(problem: Problem) -> Iterator[tuple[Key, int]]:
 def _node_limits(problem: Problem) -> Iterator[tuple[Key, int]]:
     usable, cluster = problem.policy.usable, problem.instance.cluster
     machines = {machine.id: machine for machine in cluster.machines}
+    names = {name for job in problem.instance.jobs for option in job.options for name in option.demand.resources}
     for n, node in enumerate(cluster.nodes):
         machine = machines[node.machine]
+        for name in sorted(names):
+            yield ("named", name, n), machine.resources.get(name, 0)
         yield ("cpu_millicores", n), machine.cpu_millicores
         yield ("memory_mib", n), machine.memory_mib
         if machine.memory_bandwidth_mbps is not None:

@@ -7,18 +7,22 @@ from numpy.random import Generator
 from helpers.small_rounds.cluster import random_domains, random_machine, random_node
 from helpers.small_rounds.dice import Dice
 from helpers.small_rounds.jobs import PROFILES, JobStyle, random_jobs
+from helpers.small_rounds.named import with_fewer, with_named_resources
 from helpers.small_rounds.policy import random_policy
 from helpers.small_rounds.running import with_barriers, with_changes, with_minima, with_running
 from placeopt.model import Cluster, Instance, Slowdown
 
 
-def random_round(rng: Generator, *, changes: bool = False, minima: bool = True) -> Instance:
+def random_round(
+    rng: Generator, *, changes: bool = False, minima: bool = True, named: bool = False, standing: bool = True
+) -> Instance:
     """
     Make a round of at most 6 jobs, 3 nodes and 4 GPUs a node, whose running jobs stand lawfully.
 
     Jobs that would make more than ``MOST_COMBINATIONS`` combinations of placements are left out. With ``changes`` many
     jobs run, most are elastic, and the policy always lets some of what runs be changed. Without ``minima`` no job waits
-    for the sake of its utility; all else is the same.
+    for the sake of its utility; all else is the same. With ``named`` machines and jobs have named resources; with
+    ``standing`` what runs may hold more of them than there is.
     """
     dice = Dice(rng)
     machines = [random_machine(dice, f"m{i}") for i in range(dice.pick((1, 1, 2)))]
@@ -52,8 +56,12 @@ def random_round(rng: Generator, *, changes: bool = False, minima: bool = True) 
         slowdowns=slowdowns if dice.chance(0.7) else (),
         policy=policy,
     )
+    if named:
+        instance = with_named_resources(dice, instance)
     if changes or dice.chance(0.45):
         instance = with_running(dice, instance, 0.7 if changes else 0.35)
     instance = with_barriers(dice, instance)
+    if named and standing and instance.running and dice.chance(0.5):
+        instance = with_fewer(dice, instance)
     instance = with_changes(dice, instance) if changes or dice.chance(0.67) else instance
     return with_minima(dice, instance) if minima and dice.chance(0.25) else instance

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from placeopt.model import Instance
+
+
+def _runs_beyond(instance: Instance) -> bool:
+    """Whether running jobs hold more of a named resource than their node has."""
+    machines = {machine.id: machine.resources for machine in instance.cluster.machines}
+    has = {node.id: machines[node.machine] for node in instance.cluster.nodes}
+    demands = {(job.id, option.id): option.demand for job in instance.jobs for option in job.options}
+    held: Counter[tuple[str, str]] = Counter()
+    for running in instance.running:
+        for at in running.assignments:
+            for name, amount in demands[running.job, running.option].resources.items():
+                held[at.node, name] += len(at.workers) * amount
+    return any(amount > has[node].get(name, 0) for (node, name), amount in held.items())
 
 
 def features(instance: Instance) -> set[str]:
@@ -19,6 +34,8 @@ def features(instance: Instance) -> set[str]:
         "request below limit": any(d.gpu_milli_limit not in (None, d.gpu_milli) for d in demands),
         "several GPU types": len({(gpu.model, gpu.memory_mib) for machine in used for gpu in machine.gpus}) > 1,
         "GPU models asked for": any(d.gpu_models for d in demands),
+        "named resources asked for": any(any(d.resources.values()) for d in demands),
+        "named resources below what runs": _runs_beyond(instance),
         "GPU memory asked for": any(d.gpu_memory_mib for d in demands),
         "CPU asked for": any(d.cpu_millicores for d in demands),
         "memory bandwidth limited": any(d.memory_bandwidth_mbps for d in demands)

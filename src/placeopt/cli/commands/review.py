@@ -154,26 +154,46 @@ def explain(
     instance: RoundFile,
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan of it: .json, .json.gz or -.")],
     job: Annotated[
-        str, typer.Option(metavar="ID", help="The job, by its id or by its name where the round was imported from.")
-    ],
+        str | None,
+        typer.Option(metavar="ID", help="The job, by its id or by its name where the round was imported from."),
+    ] = None,
+    all_jobs: Annotated[bool, typer.Option("--all", help="Explain the whole queue instead of one job.")] = False,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Time limit in seconds; parts that are not answered by then are marked.")
-    ] = 5.0,
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Time limit in seconds; parts that are not answered by then are marked. Default: 5, with --all 30.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """
-    Explain one job of a plan.
+    Explain one job of a plan, or the whole queue.
 
     A waiting job: the reason, constraints that contradict each other, the jobs that hold the resources it needs, and
     the smallest change that would let it start. A placed job: its costs, term by term, and the best alternative
-    placement while all other jobs stay.
+    placement while all other jobs stay. With --all: how many jobs wait for each reason, and which single change of the
+    cluster would let most of them start; 'placeopt report' draws its JSON.
     """
-    check_seconds("--time-limit", time_limit)
+    expect((job is None) == all_jobs, "--job", job, "either --job ID or --all")
+    seconds = time_limit if time_limit is not None else 30.0 if all_jobs else 5.0
+    check_seconds("--time-limit", seconds)
     check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.explain import explain as explain_job
     from placeopt.formats.documents import read_instance, read_plan
 
-    explanation = explain_job(read_instance(instance), read_plan(plan), job, time_limit_s=time_limit)
+    if job is None:
+        from placeopt.explain import explain_all
+        from placeopt.report.text.explanation import queue_page
+
+        with Ticker(time.monotonic(), quiet=quiet) as ticker:
+            queue = explain_all(
+                read_instance(instance), read_plan(plan), time_limit_s=seconds, on_progress=ticker.doing
+            )
+        deliver(queue, lambda: queue_page(queue), as_json)
+        return ExitCode.DONE
+    explanation = explain_job(read_instance(instance), read_plan(plan), job, time_limit_s=seconds)
     if as_json:
         write_out(explanation.model_dump_json(indent=2) + "\n")
     else:

@@ -23,6 +23,7 @@ from placeopt.cli.options import (
     PlanFile,
     Question,
     SolverQuestion,
+    named_amounts,
     read_base,
 )
 from placeopt.cli.output import ExitCode, UsageError
@@ -44,6 +45,9 @@ def fit(
     ],
     cpu: Annotated[int, typer.Option(metavar="MILLICORES", help="CPU of each worker.")] = 0,
     memory: Annotated[int, typer.Option(metavar="MIB", help="Memory of each worker.")] = 0,
+    resource: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="Named resource of each worker; may be repeated.")
+    ] = None,
     together: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="One domain of this level holds all workers.")
     ] = None,
@@ -56,15 +60,18 @@ def fit(
     Waiting jobs are ignored. Exit code 1: not even one fits.
     """
     limits = question.limits(time_limit)
+    named = named_amounts(resource or ())
     from placeopt.report.text.whatif import fit_page
     from placeopt.whatif.fit_copies import fit as answer
     from placeopt.whatif.job_spec import parse_job
 
     with question.answering() as answering:
-        wanted = parse_job(job, answering.base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
+        demand = {"cpu_millicores": cpu, "memory_mib": memory}
+        wanted = parse_job(job, answering.base, **demand, resources=named, together=together, queue=queue)
         answering.ticker.doing("counting copies")
         result = answer(answering.base, wanted, limits, answering.interruption.event)
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
+    each += [f"{amount:,} {name}" for name, amount in named.items()]
     words = job + (f" with {' and '.join(each)} a worker" if each else "")
     words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
     return question.deliver(result, lambda: fit_page(result, words), answering.interruption, no=result.most == 0)

@@ -100,7 +100,7 @@ class GangBuilder:
         waiting = [pod for pod in members if pod.node is None]
         parts: dict[tuple[object, ...], list[Pod]] = {}
         for pod in running:
-            shape = (pod.gpus, *pod.amounts.rounded_down)
+            shape = (pod.gpus, *pod.amounts.rounded_down, frozenset(pod.amounts.named.items()))
             parts.setdefault(shape, []).append(pod)
         drafts = [_draft(name, pods, len(pods)) for pods in parts.values()]
         if len(drafts) > 1 or (drafts and waiting):
@@ -147,7 +147,7 @@ class GangBuilder:
             return reason
         kinds: set[tuple[object, ...]] = set()
         for pod in waiting:
-            others = frozenset(pod.other_resources.items())
+            others = frozenset([*pod.other_resources.items(), *pod.amounts.named.items()])
             kinds.add((pod.gpus, pod.rules, pod.topology_key, pod.ports, others, self.places.get(pod.id, "")))
         if len(kinds) > 1:
             return "a gang whose pods that wait are not alike"

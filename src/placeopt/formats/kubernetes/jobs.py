@@ -167,10 +167,17 @@ class JobBuilder:
         count, where = len(draft.pods), draft.first.entry.where
         amounts = (draft.gpus, draft.cpu_millicores, draft.memory_mib)
         gpu_value = self.rule.gpu_value(draft.first.priority, [draft.first.priority_class])
-        key = (*amounts, count, least, draft.single_node, draft.workers_per_node_max, tuple(draft.splits), gpu_value)
+        named = draft.first.amounts.named
+        rules = (draft.single_node, draft.workers_per_node_max, tuple(draft.splits))
+        key = (*amounts, frozenset(named.items()), count, least, *rules, gpu_value)
         if key not in self._options:
             demand = make_record(
-                Demand, where, gpus=draft.gpus, cpu_millicores=draft.cpu_millicores, memory_mib=draft.memory_mib
+                Demand,
+                where,
+                gpus=draft.gpus,
+                cpu_millicores=draft.cpu_millicores,
+                memory_mib=draft.memory_mib,
+                resources=named,
             )
             worth = self.rule.value(draft.gpus, gpu_value)
             option = make_record(

@@ -15,7 +15,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint_id
 from placeopt.formats.kubernetes.pods import content_key, picked, unreadable_field
-from placeopt.formats.kubernetes.resources import MIB, kind_of, quantity
+from placeopt.formats.kubernetes.resources import MIB, kind_of, named_amounts, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
 from placeopt.model.cluster import RESERVED_LEVELS
 
@@ -55,6 +55,8 @@ class NodeCapacity:
     drained: bool
     other_resources: Mapping[str, Fraction] = field(default_factory=dict)
     """Resource -> allocatable amount."""
+    named: dict[str, int] = field(default_factory=dict)
+    """Of extended resources that the round counts, without what daemons hold."""
     taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
     """CPU and memory of daemons, plus the rounding loss of other running pods."""
     uid: str | None = None
@@ -72,6 +74,8 @@ class NodeContent(NamedTuple):
     drained: bool
     amounts: Mapping[str, Fraction]
     """Resource -> allocatable amount."""
+    named: Mapping[str, int]
+    """Of extended resources that the round counts."""
 
 
 Known = dict[bytes, NodeContent]
@@ -120,6 +124,7 @@ def _read_node(entry: JsonEntry, name: str, resource: str, known: Known) -> Node
         content.taints,
         content.drained or "deletionTimestamp" in metadata,
         content.amounts,
+        dict(content.named),  # daemons take of it
         uid=metadata.text("uid", "") or None,
     )
 
@@ -139,7 +144,13 @@ def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeCont
     if cordoned := spec.flag("unschedulable"):
         taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
     return NodeContent(
-        cpu, memory, int(gpus), tuple(dict.fromkeys(filter(None, taints))), cordoned or ready != "True", counters
+        cpu,
+        memory,
+        int(gpus),
+        tuple(dict.fromkeys(filter(None, taints))),
+        cordoned or ready != "True",
+        counters,
+        named_amounts(counters, resource),
     )
 
 
@@ -163,7 +174,8 @@ def make_cluster(
         )
         model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
         gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
-        shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0")
+        resources = {name: amount for name, amount in node.named.items() if amount > 0}
+        shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0", tuple(sorted(resources.items())))
         if shape not in machines:
             kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
             machines[shape] = make_record(
@@ -177,6 +189,7 @@ def make_cluster(
                     for _ in range(node.gpus)
                 ),
                 source="kubernetes",
+                resources=resources,
             )
         domain = _domain(node, named, domains)
         records.append(

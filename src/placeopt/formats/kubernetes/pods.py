@@ -16,7 +16,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
-from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, requested_amounts
+from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, named_amounts, requested_amounts
 from placeopt.formats.observed_round import is_plain
 from placeopt.formats.priority_rule import annotation_marks
 
@@ -60,6 +60,8 @@ class PodAmounts:
     """Cores."""
     memory: Fraction
     """Bytes."""
+    named: Mapping[str, int]
+    """Extended resources that the round counts."""
     other_resources: Mapping[str, Fraction]
     """Other resources of which a node has an amount; each pod takes one of its node's ``pods``."""
     devices: tuple[str, ...]
@@ -257,12 +259,14 @@ def _amounts(spec: JsonEntry, status: JsonEntry, resource: str) -> PodAmounts:
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
     cpu, memory = requested.pop("cpu", NONE), requested.pop("memory", NONE)
-    kinds = {key: kind_of(key, resource) for key in requested}
+    named = named_amounts(requested, resource)
+    kinds = {key: kind_of(key, resource) for key in requested if key not in named}
     thousandths, mib = 1000 * cpu, memory / MIB
     return PodAmounts(
         gpus=int(gpus),
         cpu=cpu,
         memory=memory,
+        named=named,
         other_resources={"pods": ONE_POD, **{key: requested[key] for key, kind in kinds.items() if kind == "counter"}},
         devices=tuple(key for key, kind in kinds.items() if kind == "device"),
         shares=tuple(key for key, kind in kinds.items() if kind == "share"),

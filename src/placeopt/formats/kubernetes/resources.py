@@ -14,6 +14,7 @@ _FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0
 _POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 MIB = Fraction(1 << 20)
 NONE = Fraction(0)
+MOST_NAMED = 1_000_000_000
 _MOST = 2**60
 
 
@@ -87,6 +88,25 @@ def kind_of(name: str, counted: str) -> Kind:
     if name.startswith(MIG) or counted.startswith(MIG):
         return "device"
     return "device" if maker in MAKERS and maker != counted.partition("/")[0] else "share"
+
+
+def named_amounts(amounts: Mapping[str, Fraction], counted: str) -> dict[str, int]:
+    """
+    Return what becomes named resources of the round: extended resources of which a node has a whole number.
+
+    Those are of another domain than Kubernetes' own, such as ``rdma/hca``, and neither GPUs nor parts of them.
+    """
+    return {
+        name: int(amount)
+        for name, amount in amounts.items()
+        if amount
+        and "/" in name
+        and name != counted
+        and not name.partition("/")[0].endswith("kubernetes.io")
+        and amount.denominator == 1
+        and amount <= MOST_NAMED
+        and kind_of(name, counted) == "counter"
+    }
 
 
 def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fraction]:

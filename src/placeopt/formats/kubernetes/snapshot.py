@@ -65,6 +65,7 @@ def read_kubernetes(
     -------
     Instance
         A node has its allocatable resources, less the requests of its daemons (pods of a DaemonSet, static pods).
+        Extended resources other than GPUs (``rdma/hca``) are named resources of nodes and demands.
         Cordoned nodes and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a
         node run, those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a
         LeaderWorkerSet, JobSet, Kubeflow job or Ray cluster) are one gang of all of them, or of the number in its
@@ -177,6 +178,8 @@ def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> Non
 def take_requests(node: NodeCapacity, pod: Pod) -> None:
     """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
     if pod.daemon and not pod.gpus:
+        for name, amount in pod.amounts.named.items():
+            node.named[name] = node.named.get(name, 0) - amount
         cpu, memory = 1000 * pod.amounts.cpu, pod.amounts.memory / MIB
     else:
         cpu, memory = pod.amounts.below_units

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -126,6 +126,7 @@ _MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
 """NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
 _COUNTED_ELSEWHERE = re.compile(r"(?:cpu|mem|node|billing|energy|pages|vmem|fs/disk|gres/gpumem|gres/gpuutil)[:=]")
 """Trackable resources that are no request of their own, or that other fields list."""
+MOST_NAMED = 1_000_000_000
 SHARES_OF_GPUS = ("shard", "mps")
 """Generic resources that are parts of GPUs."""
 _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
@@ -141,7 +142,9 @@ class Tres:
     gpus: int = 0
     models: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    """Names of what else is counted: ``gres/shard``, ``license/x``."""
+    """Names of what else is counted and not read: ``gres/shard``, ``license/x``."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources and their counts."""
 
 
 @lru_cache(maxsize=4096)  # the jobs of a cluster have few distinct requests
@@ -167,7 +170,7 @@ def parse_tres(text: str) -> Tres:
         else:
             rest.append(item)
     gres = parse_gres_request(",".join(rest))
-    return Tres(counts["cpu"], counts["mem"], counts["node"], gres.gpus, gres.models, gres.others)
+    return Tres(counts["cpu"], counts["mem"], counts["node"], gres.gpus, gres.models, gres.others, gres.named)
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,9 @@ class GresRequest:
     models: tuple[str, ...] = ()
     """GPU types, where each GPU has one; empty: any."""
     others: tuple[str, ...] = ()
+    """Names of what is not read: parts of GPUs, other resources by type, what is no generic resource."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources and their counts, as ``gres/nic``."""
 
 
 @lru_cache(maxsize=4096)
@@ -188,6 +194,7 @@ def parse_gres_request(text: str) -> GresRequest:
     typed: dict[str, int] = {}
     plain = 0
     others: dict[str, None] = {}
+    named: dict[str, int] = {}
     for item in filter(None, text.split(",")):
         if _COUNTED_ELSEWHERE.match(item):
             continue
@@ -195,14 +202,31 @@ def parse_gres_request(text: str) -> GresRequest:
             others[re.split("[:=]", item)[0]] = None
             continue
         for gres in parse_gres(item):
-            if gres.name != "gpu":
-                others |= {f"gres/{gres.name}": None} if gres.count else {}
+            if gres.name != "gpu" and gres.count and (gres.name in SHARES_OF_GPUS or gres.type is not None):
+                others["gres/" + ":".join(filter(None, (gres.name, gres.type)))] = None
+            elif gres.name != "gpu":
+                named["gres/" + gres.name] = named.get("gres/" + gres.name, 0) + gres.count
             elif gres.type is None:
                 plain += gres.count
             elif gres.count:
                 typed[gres.type] = typed.get(gres.type, 0) + gres.count
     total = sum(typed.values())
-    return GresRequest(max(plain, total), tuple(typed) if total >= plain else (), tuple(others))
+    models = tuple(typed) if total >= plain else ()
+    return GresRequest(max(plain, total), models, tuple(others), tuple((name, n) for name, n in named.items() if n))
+
+
+def named_gres(listed: Iterable[Gres]) -> dict[str, int]:
+    """
+    Return what becomes named resources, of all types together: generic resources but GPUs and parts of them.
+
+    Those that Slurm never runs out of (``no_consume``) have the largest count; so has any with more.
+    """
+    named: dict[str, int] = {}
+    for gres in listed:
+        if gres.name != "gpu" and gres.name not in SHARES_OF_GPUS and gres.count:
+            count = MOST_NAMED if gres.type == "no_consume" else gres.count
+            named["gres/" + gres.name] = min(MOST_NAMED, named.get("gres/" + gres.name, 0) + count)
+    return named
 
 
 def parse_memory(text: str) -> int:
@@ -229,12 +253,15 @@ class GresHolding:
     """None if Slurm does not list them."""
     shared: str | None = None
     """A resource that is a part of GPUs, such as ``shard``, if it holds any."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources, as ``gres/nic``."""
 
 
 def parse_gres_detail(text: str) -> GresHolding:
     """Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``."""
     count, indices, listed, shared = 0, [], True, None
-    for gres in parse_gres(text):
+    listed_gres = parse_gres(text)
+    for gres in listed_gres:
         if gres.name in SHARES_OF_GPUS and gres.count:
             shared = gres.name
         if gres.name != "gpu" or not gres.count:
@@ -249,7 +276,8 @@ def parse_gres_detail(text: str) -> GresHolding:
         if len(mine) != gres.count:
             raise ValueError(f"{text[:60]!r}: {gres.count} GPUs, but {len(mine)} indices")
         indices += mine
-    return GresHolding(count, tuple(sorted(indices)) if listed else None, shared)
+    named = tuple(named_gres(gres for gres in listed_gres if gres.type != "no_consume").items())
+    return GresHolding(count, tuple(sorted(indices)) if listed else None, shared, named)
 
 
 def parse_indices(text: str) -> list[int]:

@@ -77,6 +77,8 @@ class WorkerShape:
     """Exact number of nodes, with any number of workers each; None: any number."""
     per_node: int | None = None
     """Most workers of a node."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources of one worker."""
 
 
 def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
@@ -103,6 +105,10 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
     most = slurm_number(entry, "max_nodes") or None
     per_node, per_task = requests["node"].gpus, requests["task"].gpus
+    named = requests["node"].named
+    unread = [name for part in ("task", "job") for name, _ in requests[part].named]
+    if unread or {name for name, _ in total.named} - {name for name, _ in named}:
+        raise JobLeftOut(f"asks for {[*unread, *(name for name, _ in total.named)][0][:60]}, and not by node")
     per_job = requests["job"].gpus or (0 if per_node or per_task else total.gpus)
     if (per_task and per_job in (0, tasks * per_task) and not per_node) or (
         per_node and per_job == least * per_node and least == most and not per_task
@@ -118,11 +124,13 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     if most == 1:
         gpus = per_node or per_task * tasks or per_job
         shapes = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
-    elif not per_job and (per_node or (least == most and sizes.tasks_on(least))):
+    elif not per_job and (per_node or named or (least == most and sizes.tasks_on(least))):
         shapes = _worker_a_node(per_node, per_task, sizes, least, most)
     else:
         shapes = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
-    return [replace(shape, models=models if shape.gpus else ()) for shape in shapes]
+    if named and not all(shape.alone for shape in shapes):
+        raise JobLeftOut(f"asks for {named[0][0][:60]} by node, and for workers that are no nodes")
+    return [replace(shape, models=models if shape.gpus else (), named=named) for shape in shapes]
 
 
 REFUSED = {
@@ -251,5 +259,5 @@ def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cp
         gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
         if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
             raise JobLeftOut("--exclusive with more than its nodes have")
-        whole.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
+        whole.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True, named=shape.named))
     return whole

@@ -15,7 +15,7 @@ from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob
-from placeopt.formats.slurm.fields import parse_gres
+from placeopt.formats.slurm.fields import named_gres, parse_gres
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import SourceFile, read_source
 from placeopt.formats.topo.fabric import Inventory
@@ -91,6 +91,8 @@ class NodeShape(NamedTuple):
     sockets: int
     gpus: tuple[tuple[str, int], ...]
     """Model and socket of each GPU; -1: unknown socket."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources."""
 
 
 UNREADABLE = NodeShape(0, 0, 0, ())
@@ -129,9 +131,10 @@ def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] |
     Return nodes and their machine types; raises `BadInput` if a value is malformed or a name repeats.
 
     ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` lists the
-    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node is ``drained`` if a word
-    of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`). Partitions become labels ``partition:NAME``
-    = ``yes``. Slurm reports no GPU memory, links or network.
+    GPUs and, with ``(S:n)``, their socket, and other resources, which become named ones (``gres/nic``). Nodes of equal
+    shape share a machine type. A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown
+    (`TAKES_WORK`). Partitions become labels ``partition:NAME`` = ``yes``. Slurm reports no GPU memory, links or
+    network.
 
     ``unreadable`` None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory
     and GPUs, ``drained``, and its name is added to the set.
@@ -159,7 +162,8 @@ def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] |
 
 
 def _shape(entry: JsonEntry) -> NodeShape:
-    gres = [item for item in entry.parsed("gres", parse_gres) if item.name == "gpu"] if entry.raw("gres") else []
+    listed = entry.parsed("gres", parse_gres) if entry.raw("gres") else []
+    gres = [item for item in listed if item.name == "gpu"]
     if sum(item.count for item in gres) > MAX_GPUS:
         raise BadInput(f"{entry.path('gres')}: {entry.text('gres')[:60]!r}; expected at most {MAX_GPUS} GPUs")
     gpus = [
@@ -172,6 +176,7 @@ def _shape(entry: JsonEntry) -> NodeShape:
         entry.integer("real_memory", 0, MAX_MEMORY_MIB),
         max([sockets, *(socket + 1 for _, socket in gpus)]),
         tuple(gpus),
+        tuple(sorted(named_gres(listed).items())),
     )
 
 
@@ -189,6 +194,7 @@ def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
             make_record(Gpu, where, model=model, part=f"socket{socket}" if socket >= 0 else None)
             for model, socket in shape.gpus
         ),
+        resources=dict(shape.named),
         source=f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253],
     )
 

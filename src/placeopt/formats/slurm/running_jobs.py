@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
@@ -16,6 +17,7 @@ from placeopt.formats.slurm.eligibility import EligibleNodes, expand_node_list
 from placeopt.formats.slurm.fields import (
     SHARES_OF_GPUS,
     GresHolding,
+    Tres,
     parse_gres_detail,
     parse_tres,
 )
@@ -44,6 +46,8 @@ class NodeHolding:
     millicores: int
     memory_mib: int
     indices: tuple[int, ...] | None
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources."""
 
 
 class RunningJobReader:
@@ -96,13 +100,14 @@ class RunningJobReader:
                 if listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
                     self._notes.drain("held by an exclusive job that has not all of it", node)
         holdings = [
-            NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices)
+            NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices, have.named)
             for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True)
         ]
         holdings = _by_task(entry, holdings)
-        kinds: dict[tuple[int, int, int], list[NodeHolding]] = {}
+        kinds: dict[tuple[object, ...], list[NodeHolding]] = {}
         for holding in holdings:
-            kinds.setdefault((holding.gpus, holding.millicores, holding.memory_mib), []).append(holding)
+            amounts = (holding.gpus, holding.millicores, holding.memory_mib, frozenset(holding.named))
+            kinds.setdefault(amounts, []).append(holding)
         if len(kinds) > 1:
             self._notes.assume(PARTS)
         flags = (False, False) if len(kinds) > 1 else self._flags(entry, name, nodes)
@@ -148,6 +153,7 @@ class RunningJobReader:
                 gpu_models=tuple(sorted(requests)) if requests and first.gpus and set(models) <= requests else (),
                 cpu_millicores=first.millicores,
                 memory_mib=first.memory_mib,
+                resources=dict(first.named),
             ),
             workers_per_node_max=1 if count == len(holdings) > 1 else None,
             value=job_value(self._rule, entry, count * first.gpus),
@@ -191,6 +197,8 @@ class RunningJobReader:
             raise JobLeftOut("holds a share of GPUs (shard, mps)")
         if not held or not (any(gres.gpus for gres in held) or allocated.gpus == 0):
             held = self._from_requests(entry, nodes, allocated.gpus, {key: gres.gpus for key, gres in requests.items()})
+        if not any(one.named for one in held):
+            held = self._with_named(entry, held, allocated)
         if len(held) != len(nodes):
             raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
         for node, gres in zip(nodes, held, strict=True):
@@ -198,6 +206,19 @@ class RunningJobReader:
             if gres.gpus and gres.indices is None and listed is not None and len(set(listed.models)) > 1:
                 raise JobLeftOut("which GPUs it holds is not listed, on a node that has several types")
         return held
+
+    def _with_named(self, entry: JsonEntry, held: Sequence[GresHolding], allocated: Tres) -> list[GresHolding]:
+        """Add other generic resources by request; where they are not requested by node, divided evenly, rounded up."""
+        requests = gres_requests(entry, "node", "task", "job")
+        tasks = slurm_number(entry, "tasks") or 1
+        named = dict(requests["node"].named)
+        together = Counter(dict(requests["job"].named))
+        together.update({name: tasks * count for name, count in requests["task"].named})
+        together |= Counter({name: count for name, count in allocated.named if name not in named})
+        if together:
+            self._notes.assume("Generic resources of some jobs are not listed node by node: they were divided evenly.")
+            named |= {name: -(-count // len(held)) for name, count in together.items()}
+        return [replace(one, named=tuple(sorted(named.items()))) for one in held] if named else list(held)
 
     def _from_requests(
         self, entry: JsonEntry, nodes: Sequence[str], held: int, requests: Mapping[str, int]
@@ -278,6 +299,8 @@ def _is_exclusive(entry: JsonEntry) -> bool:
 def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]:
     """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
     per = gres_requests(entry, "task", "job")
+    if any(holding.named for holding in holdings):
+        return holdings
     size = per["task"].gpus or (1 if per["job"].gpus else 0)
     if not any(holding.gpus for holding in holdings):
         unit = gcd(*(holding.millicores for holding in holdings)) if len(holdings) > 1 else 0

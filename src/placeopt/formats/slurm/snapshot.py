@@ -180,6 +180,7 @@ class JobListReader:
                     gpu_models=shape.models,
                     cpu_millicores=1000 * shape.cpus,
                     memory_mib=shape.memory_mib,
+                    resources=dict(shape.named),
                 ),
                 workers_per_node_max=1 if shape.alone and shape.workers > 1 else shape.per_node,
                 splits=(Split(level="node", domains=shape.nodes),) if shape.nodes is not None else (),

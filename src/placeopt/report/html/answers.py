@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from placeopt.explain.records import QueueExplanation
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
 from placeopt.report.html.failures import failures_figure
@@ -154,7 +155,47 @@ def front_figure(answer: Defrag, name: str) -> Figure:
     )
 
 
-WhatIfAnswer = Fit | Slots | Failures | NodesNeeded | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
+def queue_figure(answer: QueueExplanation, name: str) -> Figure:
+    """Return the figure of the jobs that wait for each reason, and of those that each change would start."""
+    waits = [(f"{one.reason}: {one.detail}", one.jobs) for one in answer.reasons[:MOST_BARS]]
+    starts = [(one.change, one.jobs_together) for one in answer.changes[:MOST_BARS]]
+    bars = [(text, jobs, COLOURS[1]) for text, jobs in waits] + [(text, jobs, COLOURS[0]) for text, jobs in starts]
+
+    def draw(axes: Axes) -> Tips:
+        for i, (text, jobs, colour) in enumerate(bars):
+            axes.barh(i, jobs, color=colour, height=0.4)
+            axes.text(0, i - 0.28, f"{jobs:,}  {text}", va="bottom", ha="left", fontsize=9)
+        axes.set_ylim(len(bars), -1)
+        axes.set_yticks([])
+        axes.set_xlabel("jobs")
+        return {}
+
+    return Figure(
+        name,
+        f"Queue: why {answer.waiting:,} jobs wait",
+        "Orange: jobs that wait for a reason. Blue: jobs that one change would let start together, found by greedy.",
+        (8.0, 0.9 + 0.45 * max(1, len(bars))),
+        draw,
+        ("kind", "text", "jobs"),
+        [("reason", text, jobs) for text, jobs in waits] + [("change", text, jobs) for text, jobs in starts],
+    )
+
+
+MOST_BARS = 12
+WhatIfAnswer = (
+    Fit
+    | Slots
+    | Failures
+    | NodesNeeded
+    | Cheapest
+    | Sweep
+    | Swap
+    | Prices
+    | Defrag
+    | Review
+    | ReplaySeries
+    | QueueExplanation
+)
 DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Fit: ("fit", fit_figure),
     Slots: ("slots", slots_figure),
@@ -167,6 +208,7 @@ DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Defrag: ("front", front_figure),
     Review: ("audit", review_figure),
     ReplaySeries: ("replay", curve_figure),
+    QueueExplanation: ("queue", queue_figure),
 }
 """Type of answer -> name of its figure, and the function that makes it."""
 ANSWER_FIELDS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
@@ -181,6 +223,7 @@ ANSWER_FIELDS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
     (frozenset({"gangs", "most"}), Fit),
     (frozenset({"counts", "free_gpus"}), Slots),
     (frozenset({"valid", "count"}), Review),
+    (frozenset({"waiting", "reasons", "changes"}), QueueExplanation),
 )
 """Fields that identify a type of answer."""
 

@@ -251,6 +251,7 @@ def _machine_text(machine: Machine) -> str:
     facts += [f"{count} {kind} links" for kind, count in kinds.items()]
     facts.append(f"{amount(machine.cpu_millicores / 1000, 6)} cores" if machine.cpu_millicores else "cores not stated")
     facts.append(f"{machine.memory_mib / 1024:,.0f} GiB" if machine.memory_mib else "memory not stated")
+    facts += [f"{count:,} {plain(name)}" for name, count in machine.resources.items()]
     return f"{plain(machine.id)}: {', '.join(facts)}"
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import duration, number, plain
+from placeopt.readable import amount, duration, number, plain
 from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.explain import Explanation
+    from placeopt.explain import Explanation, QueueExplanation
     from placeopt.explain.records import Alternative, JobPosition
 
 SHOWN = 6
@@ -37,6 +37,31 @@ def explanation_page(explanation: Explanation) -> list[RenderableType]:
     parts += _placed(explanation) if explanation.status == "placed" else _waiting(explanation)
     proven = "Every answer is proven" if explanation.proven else "Not every answer is proven"
     return [*parts, Text(""), Text(f"{proven}; {duration(explanation.seconds)}.", style="dim")]
+
+
+def queue_page(queue: QueueExplanation) -> list[RenderableType]:
+    """Return how many jobs wait for each reason, and what each single change would let start."""
+    parts: list[RenderableType] = [Text(f"{queue.waiting:,} jobs wait, {queue.kinds:,} distinct requests")]
+    if queue.reasons:
+        rows = [
+            [number(one.jobs), amount(one.gpu_milli / 1000), one.reason, one.detail, ", ".join(one.examples[:2])]
+            for one in queue.reasons
+        ]
+        columns = [">jobs", ">GPUs", "reason", "detail", "such as"]
+        note = "of each conflict: without any one of its constraints the job fits"
+        parts += [Text(""), *section("Reasons", columns, rows, note=note, wrap="detail")]
+    if queue.changes:
+        rows = [
+            [one.change, number(one.jobs_together), amount(one.gpu_milli / 1000), number(one.jobs_alone)]
+            for one in queue.changes
+        ]
+        note = "together: found by greedy, at least; alone: each without the others"
+        columns = ["change", ">together", ">GPUs", ">alone"]
+        parts += [Text(""), *section("What one change would start", columns, rows, note=note, wrap="change")]
+    elif queue.waiting:
+        parts += [Text(""), Text("No single change that was tried would let a job start.")]
+    proven = "Every job was answered" if queue.proven else "Time ended before every job and change was answered"
+    return [*parts, Text(""), Text(f"{proven}; {duration(queue.seconds)}.", style="dim")]
 
 
 def _waiting(explanation: Explanation) -> list[RenderableType]:

@@ -29,7 +29,8 @@ class PodJobs:
             amounts = {"cpu": f"{machine.cpu_millicores}m", "memory": f"{machine.memory_mib}Mi"}
             if machine.gpus:
                 amounts[resource] = str(len(machine.gpus))
-            objects.append(_object(node, amounts))
+            objects.append(_object(node, amounts | {name: str(amount) for name, amount in machine.resources.items()}))
+        self._named = {name for machine in cluster.machines for name in machine.resources}
         self._reader = KubernetesObjects(objects, resource=resource, cluster=cluster)
 
     def read(self, pod: dict[str, Any]) -> Pod:
@@ -67,7 +68,9 @@ class PodJobs:
             kind: {
                 name: amount
                 for name, amount in amounts.items()
-                if name in ("cpu", "memory", self._resource) or kind_of(name, self._resource) != "counter"
+                if name in ("cpu", "memory", self._resource)
+                or name in self._named
+                or kind_of(name, self._resource) != "counter"
             }
             for kind, amounts in (container.get("resources") or {}).items()
             if isinstance(amounts, dict)

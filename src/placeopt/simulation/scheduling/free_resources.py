@@ -14,7 +14,7 @@ class FreeResources:
 
     The one account of free resources in a simulation: growth of elastic jobs, preemption and the retry filter read it.
     A check looks at GPUs (share, number of jobs, model, memory), CPU, memory, workers per node, and the nodes that a
-    job admits. It leaves bandwidths, splits and queues to the referee, which may still refuse.
+    job admits. It leaves bandwidths, named resources, splits and queues to the referee, which may still refuse.
 
     `placeopt.feasibility.free_capacity.FreeCapacity` answers the same for one compiled round, as arrays over all nodes.
     A simulation changes a few nodes between two checks and tries hypothetical evictions in between, so plain numbers by

@@ -1,4 +1,4 @@
-"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, memory, bandwidths) and of queues."""
+"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, bandwidths, named resources), of queues."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _cell_rows(builder: ModelBuilder, v: Variables, use: IntArray, free: IntArra
 
 
 class NodeCapacity:
-    """Horus eq. 5; bandwidths up to their usable part (SC'17 section 4.3, SODA V-E)."""
+    """Horus eq. 5; bandwidths up to their usable part (SC'17 section 4.3, SODA V-E); named resources."""
 
     name = "node_capacity"
 
@@ -101,7 +101,7 @@ class NodeCapacity:
         """One row per node and resource that can bind at all."""
         v, options = variables, variables.problem.options
         need = (options.demand * options.bundle_workers[:, None])[v.bundle_option]  # (B, R)
-        for r in range(len(RESOURCES)):
+        for r in range(need.shape[1]):
             uses = need[:, r] > 0
             nodes, row = np.unique(v.bundle_node[uses], return_inverse=True)
             starts = v.starts_new[v.bundle_start[uses]]

@@ -1,0 +1,247 @@
+"""``explain_all``: why the jobs of a whole queue wait, by reason, and which single change would free most of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from placeopt.arguments import checked
+from placeopt.check import violations
+from placeopt.errors import BadInput, OutOfTime
+from placeopt.explain.changes import QueueChange, single_changes
+from placeopt.explain.question import ExplainRound, compile_round
+from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
+from placeopt.explain.remedies import conflict
+from placeopt.explain.waiting import queue_is_full
+from placeopt.explain.words import constraint_name, listed
+from placeopt.feasibility.fit import fit
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
+from placeopt.heuristics import Candidates, place, score_named
+from placeopt.model import Instance, Job, Plan
+from placeopt.model.plan import UnplacedReason
+from placeopt.problem import State
+
+EXAMPLES = 5
+"""Jobs named for each reason."""
+BESIDE = {"conflict": "the running jobs that must stay"}
+Tell = Callable[[str], None]
+Why = tuple[UnplacedReason, tuple[str, ...]]
+"""Reason, and the groups of constraints that cannot hold together."""
+
+
+@dataclass
+class _Kind:
+    """Waiting jobs that ask for the same, whatever they are worth; the first stands for all."""
+
+    first: Job
+    jobs: list[str] = field(default_factory=list)
+    planned: Counter[UnplacedReason] = field(default_factory=Counter)
+    why: Why | None = None
+    gpu_milli: int = 0
+    """Of the smallest option."""
+
+
+@checked
+def explain_all(
+    instance: Instance, plan: Plan, *, time_limit_s: float = 30.0, on_progress: Tell | None = None
+) -> QueueExplanation:
+    """
+    Group the waiting jobs of a plan by reason, and count what each single change of the cluster would let start.
+
+    Parameters
+    ----------
+    instance, plan
+        The round, and a valid plan of it; the plan's policy counts.
+    time_limit_s
+        Wall-clock seconds. Jobs alike are answered together, those of most jobs first; jobs without an answer by then
+        have the plan's own reason, changes that were not tried are left out, and ``proven`` is false.
+    on_progress
+        Called with a sentence about the current activity.
+
+    Returns
+    -------
+    QueueExplanation
+        Reasons and constraints are proven, job by job, beside the plan; so is the number of jobs that a change lets in
+        each by itself. How many of them start together is counted by greedy placing, the small ones first: at least so
+        many do. Minimal utilities (``policy.postpone``) are set aside.
+
+    Raises
+    ------
+    BadInput
+        If the plan is not of this round or breaks its rules.
+    """
+    if not 0 < time_limit_s < math.inf:
+        raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
+    started = time.monotonic()
+    deadline, tell = started + time_limit_s, on_progress or (lambda _: None)
+    if plan.asked is not None:
+        raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
+    tell("checking the plan")
+    if broken := violations(instance, plan):
+        raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
+    kinds = _kinds(instance, plan)
+    firsts = [kind.first.id for kind in kinds]
+    round_ = compile_round(instance, plan, firsts)
+    _find_reasons(round_, kinds, deadline, tell)
+    told = all(kind.why is not None for kind in kinds)
+    changes = list(single_changes(instance, plan))
+    freed, tried = _freed_by(instance, plan, kinds, changes, deadline, tell)
+    return QueueExplanation(
+        waiting=sum(len(kind.jobs) for kind in kinds),
+        kinds=len(kinds),
+        reasons=_grouped(kinds),
+        changes=freed,
+        proven=told and tried,
+        seconds=round(time.monotonic() - started, 4),
+    )
+
+
+def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
+    """Return the waiting jobs by what they ask for, those of most jobs first."""
+    record = {job.id: job for job in instance.jobs}
+    kinds: dict[tuple[object, ...], _Kind] = {}
+    asked: dict[int, tuple[object, ...]] = {}  # jobs from columns share their options
+    for unplaced in plan.unplaced:
+        job = record[unplaced.job]
+        options = asked.get(id(job.options))
+        if options is None:
+            worthless = {"value": 0, "value_per_extra_worker": 0, "id": "o", "cost_milli": 0}
+            options = asked[id(job.options)] = tuple(option.model_copy(update=worthless) for option in job.options)
+        selector = tuple(sorted(job.node_selector.items()))
+        key = (options, job.queue, job.utility_min_thousandths, selector, job.nodes_allowed, frozenset(job.tolerations))
+        kind = kinds.setdefault(key, _Kind(job))
+        if not kind.jobs:
+            kind.gpu_milli = min(
+                (option.workers_min or option.workers) * option.demand.gpus * option.demand.gpu_milli
+                for option in job.options
+            )
+        kind.jobs.append(job.id)
+        kind.planned[unplaced.reason] += 1
+    return sorted(kinds.values(), key=lambda kind: -len(kind.jobs))
+
+
+def _find_reasons(round_: ExplainRound, kinds: list[_Kind], deadline: float, tell: Tell) -> None:
+    after, staying = round_.beside_plan(), round_.beside_staying()
+    for number, kind in enumerate(kinds):
+        tell(f"why jobs wait: kind {number + 1:,} of {len(kinds):,}")
+        try:
+            kind.why = _why(kind, after, staying, deadline)
+        except OutOfTime:
+            return
+
+
+def _why(kind: _Kind, after: State, staying: State, deadline: float) -> Why:
+    """Return why a kind of jobs waits, in the order in which `placeopt.explain.explain` tries the reasons."""
+    if time.monotonic() > deadline:
+        raise OutOfTime("no time left")
+    requirements = requirements_of(after.problem, kind.first)
+    room = free_capacity_of(after, kind.first)
+    if fit(room, requirements, deadline) is not None:
+        return kind.planned.most_common(1)[0][0], ()
+    if queue_is_full(room, requirements):
+        return "policy", conflict(room, requirements, deadline)
+    beside = free_capacity_of(staying, kind.first)
+    if fit(beside, requirements, deadline) is not None:
+        return "outvoted", conflict(room, requirements, deadline)
+    return "conflict", conflict(beside, requirements, deadline)
+
+
+def _grouped(kinds: list[_Kind]) -> tuple[WaitingReason, ...]:
+    """Return the reasons, those of most jobs first; jobs without an answer have the plan's."""
+    members: dict[tuple[Why, bool], list[_Kind]] = {}
+    for kind in kinds:
+        if kind.why is not None:
+            members.setdefault((kind.why, True), []).append(kind)
+        else:
+            members.setdefault(((kind.planned.most_common(1)[0][0], ()), False), []).append(kind)
+    reasons = [
+        WaitingReason(
+            reason=reason,
+            constraints=tuple(constraint_name(group) for group in groups),
+            detail=_detail(reason, groups) if told else "as the plan says; there was no time to verify it",
+            jobs=sum(len(kind.jobs) for kind in some),
+            gpu_milli=sum(len(kind.jobs) * kind.gpu_milli for kind in some),
+            examples=tuple(name for kind in some for name in kind.jobs)[:EXAMPLES],
+        )
+        for ((reason, groups), told), some in members.items()
+    ]
+    return tuple(sorted(reasons, key=lambda one: (-one.jobs, one.reason, one.constraints)))
+
+
+def _detail(reason: UnplacedReason, groups: tuple[str, ...]) -> str:
+    names = [constraint_name(group) for group in groups]
+    beside = BESIDE.get(reason, "the plan")
+    if not groups:
+        return "fits beside the plan; the plan leaves it out"
+    if len(names) == 1:
+        return f"does not fit beside {beside}: by {names[0]} alone"
+    return f"does not fit beside {beside}: {listed(names)} cannot hold together"
+
+
+def _freed_by(
+    instance: Instance, plan: Plan, kinds: list[_Kind], changes: list[QueueChange], deadline: float, tell: Tell
+) -> tuple[tuple[Freed, ...], bool]:
+    """Return what the changes would free, most first, and whether every change was tried."""
+    held = [kind for kind in kinds if kind.why is not None and kind.why[1]]
+    freed: list[Freed] = []
+    for number, change in enumerate(changes):
+        tell(f"what would help: change {number + 1:,} of {len(changes):,}, {change.said}")
+        # A conflict that does not name what is changed stands: it is infeasible by itself.
+        touched = [kind for kind in held if change.group is None or change.group in (kind.why or ("", ()))[1]]
+        try:
+            alone, together, gpu_milli = _counted(change, instance, plan, touched, deadline)
+        except OutOfTime:
+            return _ranked(freed), False
+        if alone:
+            freed.append(Freed(change=change.said, jobs_alone=alone, jobs_together=together, gpu_milli=gpu_milli))
+    return _ranked(freed), True
+
+
+def _ranked(freed: list[Freed]) -> tuple[Freed, ...]:
+    return tuple(sorted(freed, key=lambda one: (-one.jobs_together, -one.jobs_alone, one.change)))
+
+
+def _counted(
+    change: QueueChange, instance: Instance, plan: Plan, touched: list[_Kind], deadline: float
+) -> tuple[int, int, int]:
+    """Return how many jobs fit alone after a change, how many greedy starts together, and their GPU-milli."""
+    if not touched:
+        return 0, 0, 0
+    edited, by = change.edit(instance, plan.policy.values)
+    by = by.model_copy(update={"postpone": by.postpone.model_copy(update={"rule": "none"})})
+    judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": by})})
+    round_ = compile_round(edited, judged, [kind.first.id for kind in touched])
+    state = round_.beside_plan()
+    fitting = []
+    for kind in touched:
+        if time.monotonic() > deadline:
+            raise OutOfTime("no time left")
+        requirements = requirements_of(round_.problem, kind.first)
+        if fit(free_capacity_of(state, kind.first), requirements, deadline) is not None:
+            fitting.append(kind)
+    candidates = Candidates(state, score_named("first_fit", round_.problem))
+    number = {name: job for job, name in enumerate(round_.problem.job_ids)}
+    together = gpu_milli = 0
+    for kind in sorted(fitting, key=lambda kind: kind.gpu_milli):
+        count = _started(candidates, number[kind.first.id], len(kind.jobs), deadline)
+        together, gpu_milli = together + count, gpu_milli + count * kind.gpu_milli
+    return sum(len(kind.jobs) for kind in fitting), together, gpu_milli
+
+
+def _started(candidates: Candidates, job: int, most: int, deadline: float) -> int:
+    """Return how many copies of a job greedy places; they stay in the state."""
+    state = candidates.state
+    for count in range(most):
+        placement = place(candidates, job)
+        if placement is None or time.monotonic() > deadline:
+            return count
+        state.take(job, placement)
+        for node in dict.fromkeys(placement.nodes):
+            if placement.gpus:
+                state.node_jobs[node][job] = None
+            candidates.changed(node)
+    return most
