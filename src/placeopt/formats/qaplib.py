@@ -11,7 +11,7 @@ MAX_SIZE = 1_024
 
 
 def parse_qaplib(data: bytes, source: str = "document") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return both matrices, shape (n, n) each; raises `BadInput` with the word that is wrong, `Unsupported` if large."""
+    """Return both matrices, (n, n) each; raises `BadInput` with the word that is wrong, `Unsupported` if large."""
     words = data.decode(errors="replace").replace(",", " ").split(None, 2 * MAX_SIZE**2 + 2)
     for position, word in enumerate(words, 1):
         if not (word.isascii() and word.removeprefix("-").isdecimal() and len(word) <= 15):
