@@ -4,7 +4,7 @@ Searches quadratic assignment problems of QAPLIB and prints the gap to the best 
     OPENBLAS_NUM_THREADS=1 python bench/qap.py DIR [--time-limit S] [--seed N] [--write bench/qap.md]
 
 DIR holds QAPLIB's .dat and .sln files (qaplib.mgi.polymtl.ca; also in the R package `qap`), which are not kept here;
-the best known value is that of the .sln file. The tai..a files are also drawn anew by Taillard's generator and compared.
+the best known value is that of the .sln file. The tai..a files are also drawn anew by their generator and compared.
 """
 
 import argparse
@@ -66,9 +66,10 @@ def main() -> None:
         "# Quadratic assignment: gap to the best known value\n\n"
         f"By `{command}` with `OPENBLAS_NUM_THREADS={os.environ.get('OPENBLAS_NUM_THREADS', '(unset)')}` on\n"
         f"{platform.machine()}, {os.cpu_count()} cores that other work shared, Python {platform.python_version()}, "
-        f"numpy {np.__version__}.\nInstances and best known values: QAPLIB (Burkard, Karisch, Rendl 1997), of which the "
-        "script says more. Bound: Gilmore and Lawler's.\n\n"
-        "| instance | n | cost | best known | gap % | bound | seconds | CPU seconds |\n|---|---|---|---|---|---|---|---|\n"
+        f"numpy {np.__version__}.\nInstances and best known values: QAPLIB (Burkard, Karisch, Rendl 1997). "
+        "Bound: Gilmore and Lawler's.\n\n"
+        "| instance | n | cost | best known | gap % | bound | seconds | CPU seconds |\n"
+        "|---|---|---|---|---|---|---|---|\n"
     )
     text += "".join(lines)
     if arguments.write is None:
