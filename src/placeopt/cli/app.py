@@ -52,6 +52,7 @@ COMMANDS = (
     Command("explain", "review", "placeopt explain round.json plan.json --job train-7"),
     Command("show", "show", "placeopt show plan.json --instance round.json"),
     Command("report", "report", "placeopt report round.json plan.json runs --out report.html --figures figures"),
+    Command("map", "map", "placeopt map nug30.dat --time-limit 30 --json"),
     Command("export", "make", "placeopt export round.json --format mps --out round.mps"),
     Command("simulate", "simulate", "placeopt simulate instances/papers/sc17-workloads-5.json --policy fcfs,placeopt"),
     Command(

@@ -1,0 +1,70 @@
+"""Quadratic assignment: deltas and optima against brute force, the bound below them, files read or refused."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from placeopt.errors import BadInput
+from placeopt.formats.qaplib import parse_qaplib
+from placeopt.rank_mapping.quadratic import gilmore_lawler_bound, solve_quadratic
+from placeopt.rank_mapping.tabu_population import TabuPopulation
+
+
+def cost(flows, distances, order):
+    return int((flows * distances[np.ix_(order, order)]).sum())
+
+
+def drawn(seed, n, *, symmetric):
+    rng = np.random.default_rng(seed)
+    pair = rng.integers(0, 9, (2, n, n))
+    if symmetric:
+        pair = pair + pair.transpose(0, 2, 1)
+    pair[:, np.arange(n), np.arange(n)] = 0
+    return pair[0], pair[1]
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_every_delta_is_the_change_of_cost_after_every_step(symmetric):
+    flows, distances = drawn(3, 7, symmetric=symmetric)
+    rng = np.random.default_rng(0)
+    orders = np.array([rng.permutation(7) for _ in range(3)])
+    search = TabuPopulation(flows.astype(float), distances.astype(float), orders, rng)
+    for _ in range(40):
+        search.run(1)
+        for k, order in enumerate(search.orders):
+            before = cost(flows, distances, order)
+            assert search.costs[k] == before
+            for i in range(7):
+                for j in range(i):
+                    other = order.copy()
+                    other[[i, j]] = other[[j, i]]
+                    assert search.delta[k, i, j] == cost(flows, distances, other) - before
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_small_problems_end_at_the_optimum_above_their_bound(seed, symmetric):
+    flows, distances = drawn(seed, 6, symmetric=symmetric)
+    least = min(cost(flows, distances, np.array(order)) for order in permutations(range(6)))
+    found = solve_quadratic(flows, distances, time_limit_s=60, seed=seed, generations=1)
+    assert found.cost == cost(flows, distances, found.order) == least
+    assert gilmore_lawler_bound(flows.astype(float), distances.astype(float)) == found.bound <= least
+    assert found.optimal == (found.bound == least)
+
+
+def test_the_same_seed_and_budget_give_the_same_order():
+    flows, distances = drawn(5, 9, symmetric=False)
+    one, two = (solve_quadratic(flows, distances, time_limit_s=60, seed=7, generations=2) for _ in range(2))
+    assert one.order.tolist() == two.order.tolist()
+
+
+@pytest.mark.parametrize("data", [b"", b"0", b"2 1 2 3", b"2 0 1 1 0 0 1 x 0", b"2 0 1 1 0 0 1 1 0 5"])
+def test_files_that_are_not_two_matrices_are_refused(data):
+    with pytest.raises(BadInput, match="problem"):
+        parse_qaplib(data, "problem")
+
+
+def test_negative_flows_are_refused():
+    with pytest.raises(BadInput, match="flows"):
+        solve_quadratic(-np.ones((2, 2), dtype=np.int64), np.ones((2, 2), dtype=np.int64), time_limit_s=1)
