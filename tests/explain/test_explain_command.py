@@ -10,6 +10,7 @@ from test_large_gang import busy_racks
 
 from helpers.builders import instance, job, plan_for
 from placeopt import solve, write_instance, write_plan
+from placeopt.cli.provenance import split_provenance
 from placeopt.cli.run import run
 from placeopt.explain import Explanation, QueueExplanation
 
@@ -63,7 +64,9 @@ def test_the_whole_queue(files: tuple[str, str], tmp_path: Path, capsys: pytest.
         assert words in said, words
     assert run(["explain", *files, "--all", "--json"]) == 0
     text = capsys.readouterr().out
-    assert QueueExplanation.model_validate_json(text).reasons[0].examples == ("gang",)
+    answer, told = split_provenance(text.encode())
+    assert told is not None
+    assert QueueExplanation.model_validate_json(answer).reasons[0].examples == ("gang",)
     (tmp_path / "queue.json").write_text(text)
     assert run(["report", str(tmp_path / "queue.json"), "--out", str(tmp_path / "page.html")]) == 0
     assert "Queue: why 1 jobs wait" in (tmp_path / "page.html").read_text()

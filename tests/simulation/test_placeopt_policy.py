@@ -46,6 +46,8 @@ def pair(excess: int) -> Slowdown:
     return Slowdown(profile="a", beside="a", gpu_thousandths=excess)
 
 
+NEIGHBOURS = Slowdown(profile="a", beside="a", gpu_thousandths=1000, node_thousandths=100)
+"""Jobs that slow one another with GPUs of their own."""
 WHOLE_GPUS = [timed("j", 0, 1000, gpus=1, profile="a")]
 ELASTIC = [job("j", workers=2, workers_min=1, run_time_ms=1000)]
 STATED: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -53,8 +55,9 @@ STATED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"jobs": [timed("j", 0, 1000, gpu_milli=500)]}, {"share": "fraction"}),
     ({"jobs": [timed("j", 0, 1000, gpu_utilisation_percent=30)]}, {"share": "overcommit"}),
     ({"slowdowns": (pair(100),)}, {"share": "overcommit"}),
-    ({"slowdowns": (pair(1000),)}, {"share": "exclusive", "rounds": "whole", "preempts": "never"}),
-    ({"slowdowns": (pair(1000),), "nodes": 9}, {"rounds": "each"}),
+    ({"slowdowns": (NEIGHBOURS,)}, {"share": "exclusive", "rounds": "whole", "preempts": "never"}),
+    ({"slowdowns": (NEIGHBOURS,), "nodes": 9}, {"rounds": "each"}),
+    ({"slowdowns": (pair(1000),)}, {"share": "exclusive", "rounds": "each"}),  # nothing slows where no GPU is shared
     ({"physics": {"restart_ms": 1}}, {"preempts": "priced", "rounds": "each"}),
     ({"physics": {"rule": "sc17"}, "jobs": ELASTIC}, {"preempts": "never", "elastic": "asked"}),
     ({"endpoints": (endpoint(),)}, {"preempts": "host"}),

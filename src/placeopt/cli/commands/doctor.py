@@ -31,6 +31,7 @@ EXTRAS = {
     ("serve", "uvicorn"): "the service over HTTP",
     ("serve", "prometheus_client"): "the service's metrics",
     ("kubernetes", "kubernetes"): "kubernetes run",
+    ("parquet", "pyarrow"): "tables of jobs in Parquet",
 }
 """(Extra, its package) -> what needs it."""
 IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))
