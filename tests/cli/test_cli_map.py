@@ -1,4 +1,4 @@
-"""``placeopt map``: optima against brute force, traffic in its forms, refusals in words, and the best so far at Ctrl-C."""
+"""``placeopt map``: optima against brute force, traffic in its forms, refusals in words, the best so far at Ctrl-C."""
 
 import itertools
 import json

@@ -16,9 +16,10 @@ class TabuPopulation:
     ``K`` tabu searches over swaps, step by step together: one numpy call serves all, which is what small n needs.
 
     The cost of an order p is the sum of ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs, and of
-    ``linear[i, p[i]]`` over all items; neither matrix need be symmetric, both have zero diagonals. ``delta[k, i, j]`` is the exact change of cost of
-    search k if i and j are swapped. It is computed once and then updated: after the swap of r and s an entry of two
-    others changes by a sum of products (Taillard 1991), the entries of r and s are computed anew.
+    ``linear[i, p[i]]`` over all items; neither matrix need be symmetric, both have zero diagonals. ``delta[k, i, j]``
+    is the exact change of cost of search k if i and j are swapped. It is computed once and then updated: after the swap
+    of r and s an entry of two others changes by a sum of products (Taillard 1991), the entries of r and s are computed
+    anew.
     """
 
     def __init__(
