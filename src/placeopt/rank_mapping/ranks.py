@@ -151,7 +151,7 @@ def _solve(
 
 
 def traffic_weights(communication: Communication, workers: int) -> IntArray:
-    """Return what `map_ranks` takes: shape ``(workers, workers)``, the traffic between a GPU of each and of the other."""
+    """Return what `map_ranks` takes: shape ``(workers, workers)``, traffic between GPUs of two workers."""
     weights = np.full((workers, workers), 0 if communication.edges else communication.weight, dtype=np.int64)
     for edge in communication.edges:
         a, b = edge.ranks
