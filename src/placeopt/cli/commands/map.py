@@ -30,7 +30,7 @@ def map(  # noqa: A001 - the command's name
         str,
         typer.Argument(
             metavar="FILE",
-            help="With MACHINE the traffic of a job: a job (JSON), or a square matrix (JSON or CSV). Without, a problem "
+            help="With MACHINE the traffic of a job: a job (JSON), or a square matrix (JSON, CSV). Without, a problem "
             "in QAPLIB's form: n and two matrices. Or -.",
         ),
     ],
