@@ -80,7 +80,8 @@ def _invoke(arguments: list[str], started: float) -> int:
 
 def _complete() -> int:
     """Print what a shell asks for: its script, or the completions of a command line."""
-    from typer.completion import completion_init, shell_complete
+    from typer._completion_classes import completion_init  # where typer defines it; no public module has it
+    from typer.completion import shell_complete
 
     completion_init()
     words = next((os.environ[name] for name in COMPLETED if os.environ.get(name)), "").split()[1:]
