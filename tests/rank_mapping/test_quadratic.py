@@ -24,22 +24,27 @@ def drawn(seed, n, *, symmetric):
     return pair[0], pair[1]
 
 
+@pytest.mark.parametrize("linear", [None, np.random.default_rng(9).integers(0, 50, (7, 7)).astype(float)])
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_every_delta_is_the_change_of_cost_after_every_step(symmetric):
+def test_every_delta_is_the_change_of_cost_after_every_step(symmetric, linear):
     flows, distances = drawn(3, 7, symmetric=symmetric)
+
+    def whole(order):
+        return cost(flows, distances, order) + (0 if linear is None else linear[np.arange(7), order].sum())
+
     rng = np.random.default_rng(0)
     orders = np.array([rng.permutation(7) for _ in range(3)])
-    search = TabuPopulation(flows.astype(float), distances.astype(float), orders, rng)
+    search = TabuPopulation(flows.astype(float), distances.astype(float), orders, rng, linear)
     for _ in range(40):
         search.run(1)
         for k, order in enumerate(search.orders):
-            before = cost(flows, distances, order)
+            before = whole(order)
             assert search.costs[k] == before
             for i in range(7):
                 for j in range(i):
                     other = order.copy()
                     other[[i, j]] = other[[j, i]]
-                    assert search.delta[k, i, j] == cost(flows, distances, other) - before
+                    assert search.delta[k, i, j] == whole(other) - before
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

@@ -125,15 +125,21 @@ def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:
     return data, source, top_keys(data, source)
 
 
-def read_cluster(path: str) -> Cluster:
-    """Return the cluster of an instance or of a scenario, or one that stands alone, as ``import topo`` writes it."""
+def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
+    """
+    Return the cluster of an instance or of a scenario, or one that stands alone, as ``import topo`` writes it.
+
+    ``or_machine``: a machine alone becomes a cluster of one node.
+    """
     from placeopt.formats.documents import loads
-    from placeopt.model import Cluster, Machine, Plan
+    from placeopt.model import Cluster, Machine, Node, Plan
 
     data, source, keys = peek(path)
     if keys is not None and {"machines", "nodes"} <= keys:
         return loads(Cluster, data, source=source)
     document = read_any(path)
+    if or_machine and isinstance(document, Machine):
+        return Cluster(machines=(document,), nodes=(Node(id=document.id, machine=document.id),))
     if isinstance(document, Machine | Plan):
         raise BadInput(f"{source}: has no nodes, expected an instance, a scenario, or a cluster of machines and nodes")
     return document.cluster

@@ -118,13 +118,15 @@ class Interruption:
     Turns signals into an event; a context manager that puts the former handlers back.
 
     ``event`` is set at the first signal; ``Engine.solve`` takes it as ``cancel``. ``code`` is the exit code for the
-    signal, None while there was none. ``keeps`` names what is kept, in the message at the first signal.
+    signal, None while there was none. ``keeps`` names what is kept, in the message at the first signal. ``raises``: the
+    first signal also raises `KeyboardInterrupt`, for work that takes no event.
     """
 
-    def __init__(self, keeps: str = "the best plan so far") -> None:
+    def __init__(self, keeps: str = "the best plan so far", *, raises: bool = False) -> None:
         self.event = threading.Event()
         self._message = f"\nstopping with {keeps}; once more to quit at once\n".encode()
         self.code: ExitCode | None = None
+        self._raises = raises
         self._former: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -147,6 +149,8 @@ class Interruption:
         self.code = _CODES[signal.Signals(number)]
         self.event.set()
         _tell(self._message)
+        if self._raises:
+            raise KeyboardInterrupt
 
 
 def _tell(message: bytes) -> None:

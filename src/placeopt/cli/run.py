@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
+COMPLETE = "_PLACEOPT_COMPLETE"
+"""Shells set this variable to ask for completions of the words in one of `COMPLETED`; `source_bash` prints a script."""
+COMPLETED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 # typer has had its own copy of click since 0.26; its bad parameter is a usage error of either.
 _ParserError: type[Any] = typer.BadParameter.__mro__[1]
@@ -64,6 +67,8 @@ def run(arguments: Sequence[str], *, started: float | None = None) -> int:
 
 
 def _invoke(arguments: list[str], started: float) -> int:
+    if os.environ.get(COMPLETE):
+        return _complete()
     command = _parser(*_needed(arguments))
     try:
         with command.make_context("placeopt", arguments, obj=started) as context:
@@ -71,6 +76,17 @@ def _invoke(arguments: list[str], started: float) -> int:
     except typer.Exit as end:
         return int(end.exit_code)
     return int(code) if isinstance(code, int) else ExitCode.DONE
+
+
+def _complete() -> int:
+    """Print what a shell asks for: its script, or the completions of a command line."""
+    from typer._completion_classes import completion_init  # where typer defines it; no public module has it
+    from typer.completion import shell_complete
+
+    completion_init()
+    words = next((os.environ[name] for name in COMPLETED if os.environ.get(name)), "").split()[1:]
+    command = _parser(*_needed(words or ["--help"]))
+    return int(shell_complete(command, {}, "placeopt", COMPLETE, os.environ[COMPLETE]))
 
 
 def _needed(arguments: list[str]) -> tuple[tuple[Importer, ...], tuple[str, str] | None]:

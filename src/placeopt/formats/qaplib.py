@@ -1,4 +1,4 @@
-"""Quadratic assignment problems in QAPLIB's form: n, then two matrices of n x n integers (Burkard et al. 1997)."""
+"""Matrices of integers: quadratic assignment problems in QAPLIB's form (Burkard et al. 1997), and traffic of ranks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.bounds import parse_json
 
 MAX_SIZE = 1_024
 
@@ -25,3 +26,31 @@ def parse_qaplib(data: bytes, source: str = "document") -> tuple[NDArray[np.int6
         raise BadInput(f"{source}: {len(words)} numbers; n = {size} and two matrices make {1 + 2 * size**2}")
     one, other = np.array([int(word) for word in words[1:]], dtype=np.int64).reshape(2, size, size)
     return one, other
+
+
+def parse_traffic(data: bytes, source: str = "document") -> NDArray[np.int64]:
+    """
+    Return a square matrix, (n, n): rows of a JSON list, or lines of integers with commas or blanks between them.
+
+    Raises `BadInput` with the row that is wrong, `Unsupported` if large.
+    """
+    rows: object
+    if data.lstrip()[:1] == b"[":
+        rows = parse_json(data, source)
+    else:
+        lines = data.decode(errors="replace").splitlines()
+        rows = [line.replace(",", " ").replace(";", " ").split() for line in lines if line.strip()]
+    if not isinstance(rows, list) or not rows:
+        raise BadInput(f"{source}: expected a square matrix, one row for each rank")
+    if len(rows) > MAX_SIZE:
+        raise Unsupported(f"{source}: {len(rows)} rows; at most {MAX_SIZE}")
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, list) or len(row) != len(rows):
+            width = f"has {len(row)} entries" if isinstance(row, list) else f"is {str(row)[:40]!r}"
+            raise BadInput(f"{source}: row {number} {width}, expected {len(rows)}, as many as there are rows")
+        for entry in row:
+            if isinstance(entry, bool) or not (
+                str(entry).isascii() and str(entry).isdecimal() and len(str(entry)) <= 15
+            ):
+                raise BadInput(f"{source}: row {number} holds {str(entry)[:40]!r}, expected whole numbers >= 0")
+    return np.array([[int(entry) for entry in row] for row in rows], dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,13 @@ class QuadraticResult:
 
 
 def solve_quadratic(
-    flows: IntArray, distances: IntArray, *, time_limit_s: float, seed: int = 0, generations: int | None = None
+    flows: IntArray,
+    distances: IntArray,
+    *,
+    time_limit_s: float,
+    seed: int = 0,
+    generations: int | None = None,
+    on_better: Callable[[QuadraticResult], object] = lambda _: None,
 ) -> QuadraticResult:
     """
     Search an order of little cost: the sum over i, j of ``flows[i, j] * distances[order[i], order[j]]``.
@@ -47,13 +54,16 @@ def solve_quadratic(
     Parameters
     ----------
     flows, distances
-        Shape ``(n, n)``, integers >= 0; symmetric or not, any diagonals.
+        Shape ``(n, n)``, integers >= 0; symmetric or not. Where both have diagonals, these are linear costs:
+        ``flows[i, i] * distances[p, p]`` for item i at place p.
     time_limit_s
         Wall-clock seconds, used whole unless the bound is met.
     seed
         Of starts, tenures and crossovers.
     generations
         Work budget: with a time limit that does not bind, the same arguments give the same order. None: no budget.
+    on_better
+        Called with the first order and with each better one, with what is proven by then.
 
     Returns
     -------
@@ -70,30 +80,33 @@ def solve_quadratic(
     deadline = time.monotonic() + time_limit_s
     _check(flows, distances)
     n = len(flows)
-    linear = np.outer(flows.diagonal(), distances.diagonal())
-    if linear.any() and not _constant(linear):
-        raise Unsupported("both diagonals have entries: linear costs are not searched; put them into other terms")
+    linear = np.outer(flows.diagonal(), distances.diagonal()).astype(np.float64)
     a, b = flows.astype(np.float64), distances.astype(np.float64)
+    first = round(float((a * b).sum()))
+    if n < 2:
+        return QuadraticResult(np.arange(n), first, first)
+    on_better(QuadraticResult(np.arange(n), first, 0))
     bound = gilmore_lawler_bound(a, b, deadline)
+    on_better(QuadraticResult(np.arange(n), first, bound))
     rng = np.random.default_rng(seed)
-    constant = int(linear[0, 0]) * n if n else 0
     np.fill_diagonal(a, 0)
     np.fill_diagonal(b, 0)
-    if n < 2:
-        return QuadraticResult(np.arange(n), constant, constant)
     orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(POPULATION - 1))])
-    pool, costs = orders[:1], np.array([(a * b).sum()])
+    pool, costs, least = orders[:1], np.array([float(first)]), float(first)
     generation = 0
-    while costs[0] + constant > bound and generation != generations and time.monotonic() < deadline:
-        search = TabuPopulation(a, b, orders, rng)
+    while costs[0] > bound and generation != generations and time.monotonic() < deadline:
+        search = TabuPopulation(a, b, orders, rng, linear if linear.any() else None)
         for _ in range(STEPS_PER_ITEM * n // SLICE):
             search.run(SLICE)
-            if search.best_costs.min() + constant <= bound or time.monotonic() >= deadline:
+            if search.best_costs.min() < least:
+                least = float(search.best_costs.min())
+                on_better(QuadraticResult(search.best_orders[search.best_costs.argmin()].copy(), round(least), bound))
+            if least <= bound or time.monotonic() >= deadline:
                 break
         pool, costs = _elite(np.vstack([pool, search.best_orders]), np.concatenate([costs, search.best_costs]))
         orders = np.array([_child(pool, rng) for _ in range(POPULATION)])
         generation += 1
-    return QuadraticResult(pool[0], round(float(costs[0])) + constant, bound)
+    return QuadraticResult(pool[0], round(float(costs[0])), bound)
 
 
 def gilmore_lawler_bound(flows: FloatArray, distances: FloatArray, deadline: float = np.inf) -> int:
@@ -132,10 +145,6 @@ def _child(pool: IntArray, rng: np.random.Generator) -> IntArray:
     moved = rng.choice(n, int(rng.integers(2, max(3, n // 4))), replace=False)
     child[moved] = child[np.roll(moved, 1)]
     return child
-
-
-def _constant(matrix: IntArray) -> bool:
-    return bool((matrix == matrix.flat[0]).all())
 
 
 def _check(flows: IntArray, distances: IntArray) -> None:

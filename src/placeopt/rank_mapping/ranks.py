@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.model.job import Communication
 from placeopt.problem import IntArray, Placement, Problem
 from placeopt.rank_mapping.bound import lower_bound
 from placeopt.rank_mapping.branch import MAX_TASKS as MAX_BRANCHED
@@ -52,6 +54,7 @@ def map_ranks(
     start: IntArray | None = None,
     deadline: float = float("inf"),
     seed: int = 0,
+    on_better: Callable[[Mapping], object] = lambda _: None,
 ) -> Mapping:
     """
     Choose which of the given GPUs each rank of a job holds, so that its traffic goes the shortest ways.
@@ -74,6 +77,8 @@ def map_ranks(
         Of ``time.monotonic()``. The result is the best so far, with what is proven so far.
     seed
         Of the search above 16 GPUs. Same arguments, same result, unless the deadline interrupts.
+    on_better
+        Called with the first order and with each better one, with what is proven by then.
 
     Returns
     -------
@@ -97,19 +102,27 @@ def map_ranks(
     case = make_case(weights, distances, groups, gpus_per_rank=gpus_per_rank, inside=inside)
     if start is not None:
         _check(case, start)
-    return _solve(case, start, deadline, seed)
+    return _solve(case, start, deadline, seed, on_better)
 
 
-def _solve(case: MappingProblem, start: IntArray | None, deadline: float, seed: int) -> Mapping:
+def _solve(
+    case: MappingProblem,
+    start: IntArray | None,
+    deadline: float,
+    seed: int,
+    on_better: Callable[[Mapping], object],
+) -> Mapping:
     order = np.argsort(case.groups, kind="stable") if start is None else start.astype(np.int64)
     if case.constant:
         cost = case.cost(order)
         return Mapping(order, cost, cost)
+    on_better(Mapping(order, case.cost(order), 0))
     root = hierarchy(case.distances, case.groups)
     small = case.num_tasks <= MAX_BRANCHED
     if small and fits_subsets(case, root):
         best = min(order, in_sequence(case, root), key=case.cost)
         upper, best = improve(case, best, np.random.default_rng(seed), steps=30, deadline=deadline, target=0)
+        on_better(Mapping(best, upper, 0))
         proven = map_by_subsets(case, root, upper=upper, deadline=deadline)
         if proven is not None:
             return Mapping(proven, case.cost(proven), case.cost(proven))
@@ -120,6 +133,7 @@ def _solve(case: MappingProblem, start: IntArray | None, deadline: float, seed: 
     rng = np.random.default_rng(seed)
     steps, plain = 10 * case.num_tasks, sorted([order, sequence], key=case.cost)
     best, cost = plain[0], case.cost(plain[0])
+    on_better(Mapping(best, cost, bound))
     for attempt in range(STARTS + 2):
         if cost == bound or (attempt and time.monotonic() >= deadline):
             break
@@ -130,9 +144,20 @@ def _solve(case: MappingProblem, start: IntArray | None, deadline: float, seed: 
         improved_cost, improved = improve(case, first, rng, steps=steps, deadline=deadline, target=bound)
         if improved_cost < cost:
             best, cost = improved, improved_cost
+            on_better(Mapping(best, cost, bound))
     if small and cost > bound:
         best, bound = branch(case, best, deadline=deadline, lower=bound)
     return Mapping(best, case.cost(best), bound)
+
+
+def traffic_weights(communication: Communication, workers: int) -> IntArray:
+    """Return what `map_ranks` takes: shape ``(workers, workers)``, traffic between GPUs of two workers."""
+    weights = np.full((workers, workers), 0 if communication.edges else communication.weight, dtype=np.int64)
+    for edge in communication.edges:
+        a, b = edge.ranks
+        if max(a, b) < workers:
+            weights[a, b] = weights[b, a] = edge.weight
+    return weights
 
 
 def _check(case: MappingProblem, start: IntArray) -> None:
@@ -165,14 +190,9 @@ def improve_ranks(
     gpus = np.array(placement.gpus, dtype=np.int64)
     if len(gpus) > MAX_GPUS:  # before the table of distances is made
         return placement, 0
-    weights = np.zeros((workers, workers), dtype=np.int64)
-    for edge in communication.edges:
-        a, b = edge.ranks
-        if max(a, b) < workers:
-            weights[a, b] = weights[b, a] = edge.weight
     try:
         mapping = map_ranks(
-            weights,
+            traffic_weights(communication, workers),
             problem.topology.pair_distances(gpus),
             problem.gpu_node[gpus],
             gpus_per_rank=len(gpus) // workers,

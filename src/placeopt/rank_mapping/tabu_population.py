@@ -15,25 +15,37 @@ class TabuPopulation:
     """
     ``K`` tabu searches over swaps, step by step together: one numpy call serves all, which is what small n needs.
 
-    The cost of an order p is the sum of ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs; neither matrix
-    need be symmetric, both have zero diagonals (of one suffices). ``delta[k, i, j]`` is the exact change of cost of
-    search k if i and j are swapped. It is computed once and then updated: after the swap of r and s an entry of two
-    others changes by a sum of products (Taillard 1991), the entries of r and s are computed anew.
+    The cost of an order p is the sum of ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs, and of
+    ``linear[i, p[i]]`` over all items; neither matrix need be symmetric, both have zero diagonals. ``delta[k, i, j]``
+    is the exact change of cost of search k if i and j are swapped. It is computed once and then updated: after the swap
+    of r and s an entry of two others changes by a sum of products (Taillard 1991), the entries of r and s are computed
+    anew.
     """
 
-    def __init__(self, flows: FloatArray, distances: FloatArray, orders: IntArray, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(
+        self,
+        flows: FloatArray,
+        distances: FloatArray,
+        orders: IntArray,
+        rng: np.random.Generator,
+        linear: FloatArray | None = None,
+    ) -> None:
+        self._rng, self._linear = rng, linear
         self._flows, self._back = flows, np.ascontiguousarray(flows.T)
         self._both = flows + flows.T
         self.orders = orders.copy()  # (K, n)
         self._far = distances[orders[:, :, None], orders[:, None, :]]  # (K, n, n)
         at = flows @ self._far.transpose(0, 2, 1) + flows.T @ self._far  # (K, n, n) cost of i at the place of j
+        if linear is not None:
+            at += linear[:, orders].transpose(1, 0, 2)
         self._own = at.diagonal(axis1=1, axis2=2).copy()
         self.delta = at + at.transpose(0, 2, 1) - self._own[:, :, None] - self._own[:, None, :]
         self.delta += self._both * (self._far + self._far.transpose(0, 2, 1))
         count, n = orders.shape
         self.delta[:, np.arange(n), np.arange(n)] = np.inf
         self.costs = (flows * self._far).sum(axis=(1, 2))
+        if linear is not None:
+            self.costs += linear[np.arange(n), orders].sum(axis=1)
         self.best_costs, self.best_orders = self.costs.copy(), orders.copy()
         self._until = np.zeros((count, n, n))  # item i may not go to the place of j until this step
         self._banned = np.zeros((count, n, n))  # of a swap: the earlier of its two
@@ -75,12 +87,16 @@ class TabuPopulation:
         self.orders[every, r], self.orders[every, s] = self.orders[every, s], self.orders[every, r]
         for item in (r, s):
             own[every, item] = (flows[item] * far[every, item] + back[item] * far[every, :, item]).sum(axis=1)
+            if self._linear is not None:
+                own[every, item] += self._linear[item, self.orders[every, item]]
         tenures = 2 + self._rng.random((2, len(every))) ** 3 * LONGEST_TENURE * self.orders.shape[1]
         self._until[every, r, s], self._until[every, s, r] = self._step + tenures
         for item in (r, s):
             row, column = far[every, item], far[every, :, item]
             new = (far @ flows[item][:, :, None] + far.transpose(0, 2, 1) @ back[item][:, :, None])[:, :, 0]
             new += row @ flows.T + column @ flows - own - own[every, item][:, None] + self._both[item] * (row + column)
+            if self._linear is not None:
+                new += self._linear[item[:, None], self.orders] + self._linear[:, self.orders[every, item]].T
             new[every, item] = np.inf
             self.delta[every, item] = self.delta[every, :, item] = new
             banned = np.minimum(self._until[every, item], self._until[every, :, item])

@@ -1,0 +1,185 @@
+"""``placeopt map``: optima against brute force, traffic in its forms, refusals in words, the best so far at Ctrl-C."""
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from helpers.command_line import said
+from placeopt.formats.documents import dumps
+from placeopt.model import Cluster, Communication, Demand, Domain, Edge, Instance, Job, Node, Option
+from placeopt.topology import ClusterTopology, minsky, pcie_box
+
+MINSKY = minsky()
+CLUSTER = Cluster(
+    machines=(MINSKY,),
+    domains=(Domain(id="r0", level="rack"),),
+    nodes=tuple(Node(id=f"n{i}", machine=MINSKY.id, domain="r0") for i in range(2)),
+)
+
+
+def distances_of(cluster):
+    topology = ClusterTopology(cluster)
+    return topology.pair_distances(np.arange(topology.num_gpus))
+
+
+def least(flows, distances, ranks):
+    """The least cost over all ways to choose and order GPUs, by trying them all."""
+    places = itertools.permutations(range(len(distances)), ranks)
+    return min(int((flows * distances[np.ix_(order, order)]).sum()) for order in places)
+
+
+@pytest.fixture
+def box(tmp_path):
+    path = tmp_path / "box.json"
+    path.write_bytes(dumps(MINSKY))
+    return path
+
+
+@pytest.fixture
+def two(tmp_path):
+    path = tmp_path / "two.json"
+    path.write_bytes(dumps(Instance(name="two", cluster=CLUSTER)))
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_the_optimum_of_a_matrix_on_an_instance_with_spare_gpus_is_proven(cli, tmp_path, two, form):
+    sent = np.random.default_rng(4).integers(0, 9, (5, 5))  # asymmetric, five ranks on eight GPUs
+    file = tmp_path / f"traffic.{form}"
+    text = "\n".join(",".join(map(str, row)) for row in sent) if form == "csv" else json.dumps(sent.tolist())
+    file.write_text(text)
+    done = cli("map", file, two, "--json")
+    assert done.code == 0, done
+    answer = json.loads(done.out)
+    np.fill_diagonal(sent, 0)
+    distances = distances_of(CLUSTER)
+    assert answer["cost"] == answer["bound"] == least(sent, distances, 5)
+    assert answer["optimal"] is True
+    held = [4 * int(row["node"][1:]) + row["gpus"][0] for row in answer["ranks"]]
+    assert len(set(held)) == 5
+    assert int((sent * distances[np.ix_(held, held)]).sum()) == answer["cost"]
+
+
+@pytest.mark.parametrize("edges", [((0, 3, 5), (1, 2, 7), (0, 1, 1)), ()])
+def test_a_job_is_mapped_onto_a_machine_at_its_communication_cost(cli, tmp_path, box, edges):
+    communication = Communication(weight=2, edges=tuple(Edge(ranks=(a, b), weight=w) for a, b, w in edges))
+    job = Job(id="j", options=(Option(workers=4),), communication=communication)
+    file = tmp_path / "job.json"
+    file.write_bytes(dumps(job))
+    weights = np.zeros((4, 4), dtype=np.int64)
+    for a, b, w in edges or [(a, b, 2) for a, b in itertools.combinations(range(4), 2)]:
+        weights[a, b] = w
+    machine = Cluster(machines=(MINSKY,), nodes=(Node(id="n", machine=MINSKY.id),))
+    done = cli("map", file, box, "--json")
+    answer = json.loads(done.out)
+    assert answer["cost"] == answer["bound"] == least(weights, distances_of(machine), 4)
+    text = cli("map", file, box).out
+    assert "optimal: no order costs less" in text
+    assert text.count("rank ") == 4
+
+
+def test_workers_of_two_gpus_stay_on_one_node(cli, tmp_path, two):
+    job = Job(
+        id="j",
+        options=(Option(workers=4, demand=Demand(gpus=2)),),
+        communication=Communication(weight=1, edges=(Edge(ranks=(0, 2), weight=3), Edge(ranks=(1, 3), weight=3))),
+    )
+    file = tmp_path / "job.json"
+    file.write_bytes(dumps(job))
+    rows = json.loads(cli("map", file, two, "--json").out)["ranks"]
+    assert rows[0]["node"] == rows[2]["node"] != rows[1]["node"] == rows[3]["node"]
+    assert sorted((row["node"], gpu) for row in rows for gpu in row["gpus"]) == [
+        (f"n{node}", gpu) for node in range(2) for gpu in range(4)
+    ]
+
+
+def test_a_problem_with_both_diagonals_ends_at_its_optimum(cli, tmp_path):
+    flows, distances = np.random.default_rng(2).integers(0, 9, (2, 6, 6))
+    file = tmp_path / "linear.dat"
+    file.write_text("6\n" + " ".join(map(str, [*flows.flat, *distances.flat])))
+    answer = json.loads(cli("map", file, "--time-limit", 1, "--json").out)
+    order = answer["order"]
+    assert answer["cost"] == int((flows * distances[np.ix_(order, order)]).sum()) == least(flows, distances, 6)
+    assert answer["bound"] <= answer["cost"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["square matrix"]),
+        ("0,1\n1", ["row 2", "1 entries", "expected 2"]),
+        ("0,1\nx,0", ["row 2", "'x'", "whole numbers"]),
+        ("0,-1\n1,0", ["row 1", "'-1'"]),
+        ("0,1.5\n1,0", ["row 1", "'1.5'"]),
+        ("[[0, true], [1, 0]]", ["row 1", "'True'"]),
+        ("[[0, 1], 5]", ["row 2", "'5'"]),
+        ("[[0, 1]", ["not JSON"]),
+        ('{"id": "j", "workers": 2}', ["workers"]),
+        ('{"id": "j", "options": [{"demand": {"gpus": 0}}]}', ["options[0].demand.gpus"]),
+        ('{"id": "j", "options": [{"workers": 1, "demand": {"gpus": 2}}]}', ["1 ranks of 2 GPUs", "exactly 2"]),
+        ('{"id": "j", "options": [{"workers": 5}]}', ["5 ranks of 1 GPUs", "has 4 GPUs", "at least 5"]),
+    ],
+)
+def test_traffic_that_cannot_be_mapped_is_refused_in_words(cli, tmp_path, box, text, words):
+    file = tmp_path / "traffic"
+    file.write_text(text)
+    said(cli("map", file, box), 3, *words)
+
+
+def test_wrong_arguments_are_usage_and_missing_machines_are_bad_input(cli, tmp_path, box):
+    file = tmp_path / "traffic.json"
+    file.write_text("[[0, 1], [1, 0]]")
+    said(cli("map", file), 3, "JSON", "machine or instance")
+    said(cli("map", file, tmp_path / "none.json"), 3, "none.json")
+    said(cli("map", file, box, "--time-limit", 0), 2, "--time-limit")
+    said(cli("map", file, box, "--seed", -1), 2, "--seed")
+    said(cli("map", "-", "-"), 2, "standard input")
+
+
+COMMAND = """
+import sys
+from placeopt.cli.run import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_returns_the_best_so_far(tmp_path, number, code):
+    rng = np.random.default_rng(0)
+    half = np.triu(rng.integers(0, 9, (2, 30, 30)), 1)
+    file = tmp_path / "hard.dat"
+    file.write_text("30\n" + " ".join(map(str, (half + half.transpose(0, 2, 1)).flat)))
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-X", "importtime", "-c", COMMAND, "map", file, "--time-limit", "500", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stderr:  # the last module that the command loads: the search begins
+        if "placeopt.rank_mapping.quadratic" in line:
+            break
+    time.sleep(2)
+    process.send_signal(number)
+    printed, told = process.communicate(timeout=60)
+    assert process.returncode == code, told
+    assert "stopping with the best order so far" in told
+    answer = json.loads(printed)
+    assert sorted(answer["order"]) == list(range(30))
+    assert 0 < answer["bound"] < answer["cost"] < int((half[0] * half[1]).sum()) * 2
+
+
+def test_the_time_limit_ends_a_mapping_with_a_bound(cli, tmp_path):
+    odd = pcie_box(16)
+    file, machine = tmp_path / "traffic.csv", tmp_path / "machine.json"
+    machine.write_bytes(dumps(odd))
+    sent = np.random.default_rng(1).integers(0, 5, (len(odd.gpus), len(odd.gpus)))
+    file.write_text("\n".join(" ".join(map(str, row)) for row in sent))
+    answer = json.loads(cli("map", file, machine, "--time-limit", 0.001, "--json").out)
+    assert 0 <= answer["bound"] <= answer["cost"]
+    assert len(answer["ranks"]) == len(odd.gpus)

@@ -1,0 +1,54 @@
+"""The wheel holds the package with its files that are not code, and nothing else."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def test_it_holds_all_files_of_the_package_and_no_others(wheel):
+    there = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    files = (path for path in SOURCE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert there == {path.relative_to(SOURCE).as_posix() for path in files}
+    assert {name.split("/")[0] for name in there} == {"placeopt"}
+    assert {name.split("/")[1] for name in there}.isdisjoint({"tests", "bench", "instances", "docs"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "py.typed",
+        "report/html/page.css",
+        "service/http/page.html",
+        "formats/schema.py",  # schemas are made from the records; docs/schema has them as files
+        "simulation/scheduling/policies/fcfs.json",
+        "solving/sizes.json",
+    ],
+)
+def test_what_is_read_at_run_time_is_there_byte_for_byte(wheel, name):
+    assert wheel.read(f"placeopt/{name}") == (SOURCE / "placeopt" / name).read_bytes()
+
+
+def test_it_has_the_licence_the_command_and_the_extras(wheel):
+    named = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
+    assert "LICENSE" in named
+    assert "placeopt = placeopt.cli.__main__:main" in wheel.read(named["entry_points.txt"]).decode()
+    stated = wheel.read(named["METADATA"]).decode()
+    for extra in ("cli", "serve", "plot", "parquet", "kubernetes"):
+        assert f"Provides-Extra: {extra}\n" in stated
