@@ -58,8 +58,8 @@ def time_unit(longest_s: float) -> tuple[float, str]:
     return next(((seconds, name) for least, seconds, name in units if longest_s >= least), (1.0, "seconds"))
 
 
-def number(value: int | None) -> str:
-    """Return an integer with separators; a dash for unknown."""
+def number(value: float | None) -> str:
+    """Return a number with separators; a dash for unknown."""
     return "-" if value is None else f"{value:,}"
 
 

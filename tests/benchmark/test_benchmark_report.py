@@ -279,7 +279,7 @@ def test_check_finds_what_has_changed(tmp_path: Path) -> None:
     out = stored(tmp_path, [1, 1], 7, 7)
     assert "contradicted by the known value 5" in recheck(out, {"tiny": Known(5, None)})[0].faults[0]
     (out / "solutions" / "x.json").write_text("{}")
-    assert "no list of integers" in recheck(out, {})[0].faults[0]
+    assert "no list of numbers" in recheck(out, {})[0].faults[0]
     (out / "solutions" / "x.json").unlink()
     assert "cannot be read" in recheck(out, {})[0].faults[0]
     (tmp_path / "tiny.gap").write_text(GAP.replace("3 4", "3 5"))

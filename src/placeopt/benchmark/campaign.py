@@ -188,7 +188,7 @@ def _row(outcome: CaseOutcome, known: Known, run: int) -> Row:
         case=outcome.case,
         answer=outcome.answer,
         verdict=judge(outcome.answer, known),
-        known=KnownAtRun(value=known.value, bound=known.bound),
+        known=KnownAtRun(value=known.value, bound=known.bound, infeasible=known.infeasible),
         solution=solution,
         trajectory=outcome.trajectory,
         began=outcome.began,

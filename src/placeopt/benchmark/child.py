@@ -19,6 +19,7 @@ from pathlib import Path
 
 from placeopt.benchmark.journal import Case, CaseAnswer, Phase, TrajectoryPoint
 from placeopt.errors import PlaceoptError, Unsupported
+from placeopt.formats.solu import Number
 
 RUNNERS = {
     "placement": ("placeopt.benchmark.placement_case", "place_round"),
@@ -32,7 +33,7 @@ class CaseReport:
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        self._last: tuple[int | None, ...] | None = None
+        self._last: tuple[Number | None, ...] | None = None
         self._began, self._cpu_s = time.monotonic(), 0.0
         self.read_s: float | None = None
         self.wall_s: float | None = None

@@ -17,6 +17,7 @@ from placeopt.benchmark.metrics import (
     steps,
 )
 from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, sense_of
+from placeopt.formats.solu import Number, is_equal
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, bootstrap_interval
 
@@ -159,7 +160,7 @@ def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
         best, least = (max, min) if sense == "max" else (min, max)
         objective = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
         bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
-        having = [s for s in right if objective is not None and s.row.answer.objective == objective]
+        having = [s for s in right if objective is not None and _is(s.row.answer.objective, objective)]
         first = min(having, key=lambda s: (_reached(s, objective), s.solver), default=None)
         gap = None if objective is None or bound is None else 100 * primal_dual_gap(objective, bound)
         rows.append(
@@ -186,9 +187,13 @@ def wrong_table(scored_cases: Sequence[ScoredCase]) -> Table:
     return Table("wrong", "Wrong, or without an answer", ("instance", "solver", "seed", "verdict", "why"), rows)
 
 
-def _reached(scored: ScoredCase, value: int | None) -> float:
+def _is(one: Number | None, other: Number | None) -> bool:
+    return one is not None and other is not None and is_equal(one, other)
+
+
+def _reached(scored: ScoredCase, value: Number | None) -> float:
     """Return the seconds until a case first reported a value."""
-    had = (seconds for seconds, objective, *_ in scored.row.trajectory if objective == value)
+    had = (seconds for seconds, objective, *_ in scored.row.trajectory if _is(objective, value))
     return next(had, scored.wall_s)
 
 

@@ -12,15 +12,17 @@ from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
 from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
-from placeopt.formats.solu import Known
+from placeopt.formats.solu import Known, Number
 from placeopt.model.base import Name, Record
 from placeopt.solving.params import SolveParams
 
 Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsupported"]
-Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported"]
+Status = Literal[
+    "optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported", "unbounded"
+]
 Phase = Literal["reading", "solving", "judging"]
 """Phase of a case; only ``solving`` counts as the method's time and has a limit of its own."""
-TrajectoryPoint = tuple[float, int | None, int | None, int | None, int | None]
+TrajectoryPoint = tuple[float, Number | None, Number | None, int | None, int | None]
 """Seconds since the solve began; objective and bound of the first level, then of the cost level. None: unknown."""
 
 
@@ -72,8 +74,8 @@ class CaseAnswer(Record):
     status: Status
     limit: str = "none"
     sense: Literal["max", "min"] = "max"
-    objective: int | None = None
-    bound: int | None = None
+    objective: Number | None = None
+    bound: Number | None = None
     cost: int | None = None
     cost_bound: int | None = None
     """The second level of a round; None where there is none."""
@@ -92,8 +94,10 @@ class CaseAnswer(Record):
 class KnownAtRun(Record):
     """Best value and proven bound of the instance that were known when the case was run; None: unknown."""
 
-    value: int | None = None
-    bound: int | None = None
+    value: Number | None = None
+    bound: Number | None = None
+    infeasible: bool = False
+    """Whether the instance was known to have no solution."""
 
 
 class Row(Record):
@@ -181,7 +185,7 @@ def known_at_run(
     return {
         row.case.key: older.get(row.case.instance, Known())
         if row.known is None
-        else Known(row.known.value, row.known.bound)
+        else Known(row.known.value, row.known.bound, row.known.infeasible)
         for row in rows
     }
 

@@ -1,4 +1,4 @@
-"""The case of an integer model: solved by a solver process, values checked against the model and stored."""
+"""The case of a linear model: solved by a solver process, values checked against the model and stored."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from placeopt.benchmark.journal import Case, CaseAnswer
 from placeopt.benchmark.linear_files import permuted, read_model
+from placeopt.benchmark.mixed_case import solve_mixed
+from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.errors import Unsupported
 from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
@@ -27,8 +29,10 @@ WARM_S = 15.0
 
 
 def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
-    """Solve an integer model and store its values in the order of the file's columns."""
+    """Solve a model and store its values in the order of the file's columns."""
     model = read_model(Path(case.path))
+    if isinstance(model, MixedModel):
+        return _solve_mixed(model, case, target, report)
     asked, before = permuted(model, case.seed) if case.permuted else (model, np.arange(model.num_variables))
     options = SolveOptions(
         case.time_limit_s, threads=case.threads, seed=case.seed, memory_limit_mib=case.memory_limit_mib
@@ -48,7 +52,7 @@ def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
     if solution.values is not None:
         values = solution.values[np.argsort(before)]
         refused = misfits(model, values, solution.objective)
-        write_bytes(target, (json.dumps({"instance": case.instance, "values": values.tolist()}) + "\n").encode())
+        _store(target, case, values.tolist())
     report.point((report.wall_s or 0.0, solution.objective, solution.bound, None, None))
     refusal = solution.status == "error" and solution.message.startswith(f"{Unsupported.__name__}: ")  # by its process
     return CaseAnswer(
@@ -62,6 +66,32 @@ def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
     )
 
 
+def _solve_mixed(model: MixedModel, case: Case, target: Path, report: CaseReport) -> CaseAnswer:
+    asked, before = model.shuffled(case.seed) if case.permuted else (model, np.arange(len(model.lower)))
+    outcome = solve_mixed(asked, case, report)
+    report.judging()
+    objective, refused = None, []
+    if outcome.values is not None:
+        values = outcome.values[np.argsort(before)]
+        objective = model.objective_value(values)
+        refused = model.misfits(values, objective)
+        _store(target, case, values.tolist())
+    report.point((report.wall_s or 0.0, objective, outcome.bound, None, None))
+    return CaseAnswer(
+        status=outcome.status,
+        limit=outcome.limit,
+        sense=model.sense,
+        objective=objective,
+        bound=outcome.bound,
+        refused=tuple(refused),
+        message=outcome.message,
+    )
+
+
+def _store(target: Path, case: Case, values: list[int] | list[float]) -> None:
+    write_bytes(target, (json.dumps({"instance": case.instance, "values": values}) + "\n").encode())
+
+
 def _warm(worker: Worker, solver: str) -> None:
     """Solve a model of one variable, so that loading the solver does not count as solving."""
     builder = ModelBuilder()
@@ -69,7 +99,7 @@ def _warm(worker: Worker, solver: str) -> None:
     worker.solve(solver, builder.build(), SolveOptions(WARM_S), deadline=time.monotonic() + WARM_S)
 
 
-def misfits(model: LinearModel, values: IntArray, objective: int | None) -> list[str]:
+def misfits(model: LinearModel, values: IntArray, objective: float | None) -> list[str]:
     """Return the faults of values of a model and of the objective stated for them; empty if there are none."""
     if len(values) != model.num_variables:
         return [f"{len(values)} values for {model.num_variables} variables"]

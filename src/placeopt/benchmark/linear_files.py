@@ -1,4 +1,4 @@
-"""Integer models from files (MPS, generalised assignment problems), and with rows and columns in another order."""
+"""Linear models from files (MPS, generalised assignment problems), and with rows and columns in another order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.mps import mps_model
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.bounds import check_lines
@@ -15,15 +16,15 @@ from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 MAX_ENTRIES = 5_000_000
 
 
-def read_model(path: Path) -> LinearModel:
-    """Return the integer model of a file; the ending of its name states the format."""
+def read_model(path: Path) -> LinearModel | MixedModel:
+    """Return the model of a file, in integers if it can be stated so; the ending of its name states the format."""
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 at offset {error.start}; expected text") from None
     check_lines(text, str(path))
-    read = gap_model if path.name.removesuffix(".gz").endswith(".gap") else mps_model
-    return read(text, str(path))
+    is_gap = path.name.removesuffix(".gz").endswith(".gap")
+    return gap_model(text, str(path)) if is_gap else mps_model(text, str(path))
 
 
 def permuted(model: LinearModel, seed: int) -> tuple[LinearModel, IntArray]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from placeopt.formats.solu import Number, is_equal
+
 Curve = Sequence[tuple[float, float]]
 """A step function: from each time, in seconds and ascending, the value until the next."""
 
@@ -35,7 +37,7 @@ def penalised_average(times: Sequence[float | None], limits: Sequence[float], fa
     return sum(spent) / len(times)
 
 
-def primal_gap(objective: int | None, best: int | None) -> float:
+def primal_gap(objective: Number | None, best: Number | None) -> float:
     """
     Return how far an objective is from the best one, from 0 (equal) to 1 (no objective, or of other sign).
 
@@ -44,12 +46,12 @@ def primal_gap(objective: int | None, best: int | None) -> float:
     """
     if objective is None:
         return 1.0
-    if best is None or objective == best:
+    if best is None or is_equal(objective, best):
         return 0.0
     return 1.0 if objective * best < 0 else abs(best - objective) / max(abs(best), abs(objective))
 
 
-def primal_dual_gap(objective: int | None, bound: int | None) -> float:
+def primal_dual_gap(objective: Number | None, bound: Number | None) -> float:
     """Return the gap of objective and bound in the same way: 1 while either is missing, 0 where they meet."""
     return 1.0 if bound is None else primal_gap(objective, bound)
 

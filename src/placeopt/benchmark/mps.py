@@ -1,4 +1,4 @@
-"""Integer models in MPS files, free or fixed format, as `placeopt.linear.LinearModel`."""
+"""Mixed-integer linear models in MPS files, free or fixed format."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import contextlib
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import ceil, floor, lcm
+from math import ceil, floor, inf, lcm
 
+import numpy as np
+
+from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import MAX_EXACT, NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 
@@ -15,19 +18,34 @@ SECTIONS = ("ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "OBJSENSE", "NAME", "E
 SENSES = {"MAX": "max", "MAXIMIZE": "max", "MIN": "min", "MINIMIZE": "min"}
 BOUNDS_WITHOUT_VALUE = ("FR", "MI", "PL", "BV")
 BOUNDS = ("LO", "UP", "FX", "LI", "UI", *BOUNDS_WITHOUT_VALUE)
+REFUSED = {
+    **dict.fromkeys(("SOS", "SOS1", "SOS2", "SETS"), "special ordered sets"),
+    **dict.fromkeys(("QUADOBJ", "QMATRIX", "QSECTION"), "a quadratic objective"),
+    "QCMATRIX": "quadratic constraints",
+    "CSECTION": "cones",
+    "INDICATORS": "indicator constraints",
+    "GENCONS": "general constraints",
+    "PWLOBJ": "a piecewise linear objective",
+    **dict.fromkeys(("LAZYCONS", "USERCUTS"), "lazy constraints and cuts"),
+}
+"""Sections beyond mixed-integer linear models."""
+SEMICONTINUOUS = ("SC", "SI")
 INFINITE = Decimal(10) ** 20
 """A bound of this size or more means that there is none, as most writers of MPS use it."""
+LARGEST, SMALLEST = 30, -30
+"""Powers of ten between which numbers are read."""
 
 
-def mps_model(text: str, source: str = "document") -> LinearModel:
+def mps_model(text: str, source: str = "document") -> LinearModel | MixedModel:
     """
-    Return the model of an MPS text whose variables are all integer and bounded.
+    Return the model of an MPS text: in integers where `placeopt.linear` can state it, else in floating point.
 
-    Fields are separated by blanks, so names hold none (in either format). A row with decimals is scaled until all its
-    coefficients are integer. As in other readers, an integer variable without bounds is binary, a negative range of an
-    equation goes downwards, and the constant of the objective is the negative of its right-hand side. Free rows after
-    the first are ignored. Raises `BadInput` with line and word, and `Unsupported` for what `placeopt.linear` cannot
-    state.
+    The first has bounded integer variables and an integral objective; a row with decimals is scaled until all its
+    coefficients are integer. Fields are separated by blanks, so names hold none (in either format). As in other
+    readers, an integer variable without bounds is binary, a negative range of an equation goes downwards, a negative
+    upper bound of a variable without a lower one removes the lower bound 0, and the constant of the objective is the
+    negative of its right-hand side. Free rows after the first are ignored. Raises `BadInput` with line and word, and
+    `Unsupported` for sections and bounds beyond mixed-integer linear models.
     """
     reader = _Reader(source)
     for number, line in enumerate(text.splitlines(), 1):
@@ -37,7 +55,10 @@ def mps_model(text: str, source: str = "document") -> LinearModel:
                 break
     else:
         raise BadInput(f"{source}: no ENDATA; is the file cut off?")
-    return reader.model()
+    try:
+        return reader.integer_model()
+    except Unsupported as error:
+        return reader.mixed_model(str(error))
 
 
 @dataclass
@@ -72,6 +93,8 @@ class _Reader:
         words = line.split()
         if not line[0].isspace():
             section = words[0].upper()
+            if section in REFUSED:
+                raise Unsupported(f"{self._source}:{self.number}: {REFUSED[section]} ({section}); linear models only")
             if section not in SECTIONS:
                 raise self._fault(f"section {words[0]!r}, expected one of {', '.join(SECTIONS)}")
             self._section = section
@@ -91,19 +114,12 @@ class _Reader:
         handlers[self._section](words)
         return True
 
-    def model(self) -> LinearModel:
-        """Return the model that was read."""
-        if self._objective is None:
-            raise BadInput(f"{self._source}: no free row, so no objective")
+    def integer_model(self) -> LinearModel:
+        """Return the model in integers; raises `Unsupported` if it cannot be stated so."""
+        objective, names, entries = self._sorted()
         builder = ModelBuilder()
-        names = list(self._columns)
         lower, upper = zip(*(self._limits(name) for name in names), strict=True) if names else ((), ())
         builder.add_variables(list(lower), list(upper))
-        entries: dict[str, list[tuple[int, Fraction]]] = {row: [] for row in self._kinds}
-        for j, name in enumerate(names):
-            for row, value in self._columns[name].entries.items():
-                if row in entries:
-                    entries[row].append((j, value))
         rows, columns, coefficients, low, high = [], [], [], [], []
         constraints = [row for row, kind in self._kinds.items() if kind != "N"]
         for i, row in enumerate(constraints):
@@ -116,17 +132,54 @@ class _Reader:
             high.append(NO_UPPER if top is None else self._whole(top * scale, row))
         if constraints:
             builder.add_rows(rows, columns, coefficients, low, high)
-        priced = entries[self._objective]
-        constant = -self._sides.get(self._objective, Fraction(0))
+        priced, constant = entries[objective], self._constant(objective)
         if _scale([constant, *(value for _, value in priced)]) != 1:
             raise Unsupported(f"{self._source}: the objective has decimals; multiply it until all are integers")
         builder.set_objective(
             [j for j, _ in priced],
-            [self._whole(value, self._objective) for _, value in priced],
+            [self._whole(value, objective) for _, value in priced],
             "max" if self._sense == "max" else "min",
-            self._whole(constant, self._objective),
+            self._whole(constant, objective),
         )
         return builder.build()
+
+    def mixed_model(self, reason: str) -> MixedModel:
+        """Return the model in floating point; ``reason``: why not in integers."""
+        objective, names, entries = self._sorted()
+        constraints = [row for row, kind in self._kinds.items() if kind != "N"]
+        limits = [self._row_limits(row) for row in constraints]
+        bounds = [self._bounds(self._columns[name]) for name in names]
+        cost = np.zeros(len(names))
+        for j, value in entries[objective]:
+            cost[j] = float(value)
+        return MixedModel(
+            lower=np.array([-inf if low is None else float(low) for low, _ in bounds]),
+            upper=np.array([inf if high is None else float(high) for _, high in bounds]),
+            integer=np.array([self._columns[name].integer for name in names], dtype=np.bool_),
+            row_start=np.cumsum([0, *(len(entries[row]) for row in constraints)], dtype=np.int64),
+            columns=np.array([j for row in constraints for j, _ in entries[row]], dtype=np.int64),
+            coefficients=np.array([float(value) for row in constraints for _, value in entries[row]]),
+            row_lower=np.array([-inf if low is None else float(low) for low, _ in limits]),
+            row_upper=np.array([inf if high is None else float(high) for _, high in limits]),
+            objective=cost,
+            offset=float(self._constant(objective)),
+            sense="max" if self._sense == "max" else "min",
+            reason=reason,
+        )
+
+    def _sorted(self) -> tuple[str, list[str], dict[str, list[tuple[int, Fraction]]]]:
+        """Return the objective's row, the names of the columns, and by row its columns and coefficients."""
+        if self._objective is None:
+            raise BadInput(f"{self._source}: no free row, so no objective")
+        names = list(self._columns)
+        entries: dict[str, list[tuple[int, Fraction]]] = {row: [] for row in self._kinds}
+        for j, name in enumerate(names):
+            for row, value in self._columns[name].entries.items():
+                entries[row].append((j, value))
+        return self._objective, names, entries
+
+    def _constant(self, objective: str) -> Fraction:
+        return -self._sides.get(objective, Fraction(0))
 
     def _objsense(self, words: list[str]) -> None:
         sense = SENSES.get(words[0].upper())
@@ -146,7 +199,10 @@ class _Reader:
 
     def _column(self, words: list[str]) -> None:
         if len(words) >= 3 and words[1].strip("'").upper() == "MARKER":
-            self._integer = words[2].strip("'").upper() == "INTORG"
+            marker = words[2].strip("'").upper()
+            if marker not in ("INTORG", "INTEND"):
+                raise Unsupported(f"{self._source}:{self.number}: marker {marker}; special ordered sets are not read")
+            self._integer = marker == "INTORG"
             return
         column = self._columns.setdefault(words[0], _Column(self._integer))
         for row, value in self._pairs(words[1:]):
@@ -162,6 +218,8 @@ class _Reader:
 
     def _bound(self, words: list[str]) -> None:
         kind = words[0].upper()
+        if kind in SEMICONTINUOUS:
+            raise Unsupported(f"{self._source}:{self.number}: a semicontinuous variable ({kind})")
         if kind not in BOUNDS:
             raise self._fault(f"bound {words[0]!r}, expected one of {', '.join(BOUNDS)}")
         valued = kind not in BOUNDS_WITHOUT_VALUE
@@ -174,7 +232,7 @@ class _Reader:
             raise self._fault(f"bound of {name!r}, which is not a column")
         column.bounded = True
         column.integer = column.integer or kind in ("BV", "LI", "UI")
-        value = self._limit(words[2 + names_set]) if valued else None
+        value = self._limit(words[2 + names_set], kind) if valued else None
         if kind in ("LO", "LI", "FX"):
             column.lower, column.free_below = value or Fraction(0), value is None
         if kind in ("UP", "UI", "FX"):
@@ -194,10 +252,13 @@ class _Reader:
                 raise self._fault(f"no row {row!r} in ROWS")
         return pairs
 
-    def _limit(self, word: str) -> Fraction | None:
+    def _limit(self, word: str, kind: str) -> Fraction | None:
         """Return a bound; None if it stands for infinity."""
         with contextlib.suppress(InvalidOperation):
-            if abs(Decimal(word)) >= INFINITE:
+            value = Decimal(word)
+            if not value.is_nan() and abs(value) >= INFINITE:
+                if kind == "FX" or (value < 0) != (kind in ("LO", "LI")):
+                    raise self._fault(f"bound {kind} of {word[:40]}: no value is left")
                 return None
         return self._number(word)
 
@@ -206,23 +267,31 @@ class _Reader:
             value = Decimal(word)
         except InvalidOperation:
             raise self._fault(f"{word[:40]!r} is not a number") from None
-        if not value.is_finite() or abs(value) > MAX_EXACT or len(word) > 40 or value.adjusted() < -18:
-            raise self._fault(f"{word[:40]!r}: a number beyond what can be held exactly")
+        if not value.is_finite() or len(word) > 40 or (value and not SMALLEST <= value.adjusted() <= LARGEST):
+            raise self._fault(f"{word[:40]!r}: a number beyond 10^{LARGEST}, or below 10^{SMALLEST}")
         return Fraction(value)
+
+    @staticmethod
+    def _bounds(column: _Column) -> tuple[Fraction | None, Fraction | None]:
+        """Return the bounds of a variable; None: none."""
+        upper = Fraction(1) if column.integer and not column.bounded else column.upper
+        return (None if column.free_below else column.lower), upper
 
     def _limits(self, name: str) -> tuple[int, int]:
         column = self._columns[name]
         if not column.integer:
             raise Unsupported(f"{self._source}: variable {name!r} is continuous; all variables must be integer")
-        upper = column.upper if column.bounded else Fraction(1)
-        if upper is None or column.free_below:
+        lower, upper = self._bounds(column)
+        if lower is None or upper is None:
             raise Unsupported(f"{self._source}: variable {name!r} is unbounded; state its bounds under BOUNDS")
-        return ceil(column.lower), floor(upper)
+        return ceil(lower), floor(upper)
 
     def _row_limits(self, row: str) -> tuple[Fraction | None, Fraction | None]:
         side, span, kind = self._sides.get(row, Fraction(0)), self._ranges.get(row), self._kinds[row]
         if kind == "E":
             return (side + min(span or Fraction(0), Fraction(0)), side + max(span or Fraction(0), Fraction(0)))
+        if abs(side) >= INFINITE and (side > 0) == (kind == "L"):  # no side at all
+            return None, None
         if kind == "L":
             return (None if span is None else side - abs(span), side)
         return (side, None if span is None else side + abs(span))

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.benchmark.journal import Row, known_at_run, read_journal
 from placeopt.benchmark.linear_files import read_model
+from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
 from placeopt.benchmark.sets import entry_of
 from placeopt.errors import BadInput, PlaceoptError
@@ -127,9 +128,12 @@ def _plan_faults(row: Row, path: Path) -> list[str]:
 def _value_faults(row: Row, path: Path) -> list[str]:
     from placeopt.benchmark.linear_case import misfits
 
-    data = read_bytes(path)
+    data, model = read_bytes(path), read_model(Path(row.case.path))
     try:
-        values = np.asarray(parse_json(data, str(path))["values"], dtype=np.int64)
+        found = parse_json(data, str(path))["values"]
+        if isinstance(model, MixedModel):
+            return model.misfits(np.asarray(found, dtype=np.float64), row.answer.objective)
+        values = np.asarray(found, dtype=np.int64)
     except (BadInput, ValueError, KeyError, TypeError, OverflowError):
-        return [f"{path}: no list of integers under 'values'"]
-    return misfits(read_model(Path(row.case.path)), values, row.answer.objective)
+        return [f"{path}: no list of numbers under 'values'"]
+    return misfits(model, values, row.answer.objective)

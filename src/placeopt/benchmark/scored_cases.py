@@ -20,11 +20,13 @@ from typing import Literal
 
 from placeopt.benchmark.journal import Case, CaseAnswer, Row, Verdict, known_at_run
 from placeopt.benchmark.metrics import Curve, integral, primal_dual_gap, primal_gap
-from placeopt.formats.solu import Known
+from placeopt.formats.solu import Known, Number, is_equal
 from placeopt.solvers.registry import SOLVERS
 
 NO_ANSWER = ("fail", "abort", "unsupported")
 """Verdicts of cases whose values do not count."""
+WITHOUT_VALUE = ("infeasible", "unbounded")
+"""Statuses that settle a case without a value."""
 
 
 def judge(answer: CaseAnswer, known: Known) -> Verdict:
@@ -35,8 +37,8 @@ def judge(answer: CaseAnswer, known: Known) -> Verdict:
         return "unsupported"
     if answer.status in ("error", "killed", "crashed"):
         return "abort"
-    if answer.status == "infeasible":
-        return "solved"
+    if answer.status in WITHOUT_VALUE:
+        return "ok" if answer.status == "infeasible" and known.infeasible else "solved"
     if answer.objective is not None and known.value is not None and _better(answer, answer.objective, known.value):
         return "better"
     if answer.status == "optimal":
@@ -48,6 +50,10 @@ def contradiction(answer: CaseAnswer, known: Known) -> str | None:
     """Return how an answer contradicts the known values; None if it does not. One of the two is wrong."""
     if answer.status == "infeasible" and known.value is not None:
         return f"called infeasible, but a value of {known.value} is known"
+    if answer.status == "unbounded" and known.bound is not None:
+        return f"called unbounded, but a bound of {known.bound} is known"
+    if known.infeasible and (answer.objective is not None or answer.status == "unbounded"):
+        return "a solution of an instance that is known to have none"
     if answer.objective is not None and known.bound is not None and _better(answer, answer.objective, known.bound):
         return f"objective {answer.objective} is better than the proven bound {known.bound}"
     if answer.bound is not None and known.value is not None and _better(answer, known.value, answer.bound):
@@ -57,7 +63,9 @@ def contradiction(answer: CaseAnswer, known: Known) -> str | None:
     return None
 
 
-def _better(answer: CaseAnswer, one: int, other: int) -> bool:
+def _better(answer: CaseAnswer, one: Number, other: Number) -> bool:
+    if is_equal(one, other):
+        return False
     return one > other if answer.sense == "max" else one < other
 
 
@@ -78,7 +86,7 @@ class ScoredCase:
     solved: bool
     wall_s: float
     cpu_s: float
-    best: int | None
+    best: Number | None
     gap: float
     primal_s: float | None
     primal_dual_s: float | None
@@ -125,7 +133,7 @@ def score_rows(
     return [_sample(row, best.get(row.case.instance), many=len(settings) > 1) for row in rows]
 
 
-def _sample(row: Row, best: int | None, *, many: bool) -> ScoredCase:
+def _sample(row: Row, best: Number | None, *, many: bool) -> ScoredCase:
     case, answer = row.case, row.answer
     wrong = row.verdict in NO_ANSWER
     reports = _reports(case)
@@ -134,8 +142,8 @@ def _sample(row: Row, best: int | None, *, many: bool) -> ScoredCase:
     for seconds, objective, bound, _, _ in () if wrong else row.trajectory:
         gaps.append((seconds, primal_gap(objective, best)))
         both.append((seconds, primal_dual_gap(objective, bound)))
-    solved = not wrong and answer.status in ("optimal", "infeasible")
-    if answer.status == "infeasible" and not wrong:  # there is nothing to find
+    solved = not wrong and answer.status in ("optimal", *WITHOUT_VALUE)
+    if answer.status in WITHOUT_VALUE and not wrong:  # there is nothing to find
         gaps = both = [(answer.wall_s or 0.0, 0.0)]
     return ScoredCase(
         row=row,
@@ -156,7 +164,7 @@ def sense_of(rows: Iterable[Row]) -> Literal["max", "min"]:
     return next((row.answer.sense for row in rows if (row.answer.objective, row.answer.bound) != (None, None)), "max")
 
 
-def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, int]:
+def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, Number]:
     """Return the best value of every instance: known before (``then``, by case) or found by a correct row."""
     of_instance: dict[str, list[Row]] = {}
     for row in rows:

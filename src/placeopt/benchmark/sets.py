@@ -1,4 +1,4 @@
-"""Named sets of instances: lists of GPU rounds, generated ones included, and of integer models, in files."""
+"""Named sets of instances: lists of GPU rounds, generated ones included, and of linear models, in files."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class SetEntry:
     An instance of a set.
 
     ``name`` is the file's without its endings, as in ``.solu`` files and reports. ``kind`` ``placement``: a round as
-    JSON; ``linear``: an integer model, as MPS or as a generalised assignment problem. A ``generated`` file is made from
-    its name if it does not exist yet.
+    JSON; ``linear``: a mixed-integer model, as MPS or as a generalised assignment problem. A ``generated`` file is
+    made from its name if it does not exist yet.
     """
 
     name: str

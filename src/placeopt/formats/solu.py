@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,20 +13,35 @@ from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes, write_bytes
 
-FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound",)}
-"""What each kind of line states."""
+Number = int | float
+"""A value of an objective: an integer where the model is one of integers, else a float."""
 
+FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound",)}
+"""What each kind of line with a number states."""
+INFEASIBLE, UNKNOWN = "=inf=", "=unkn="
+"""Lines without a number: there is no solution; nothing is known."""
 
 MAX_DIGITS = 40
-"""Longest integer that is read; objectives stay below 2^53."""
+"""Longest number that is read; integers stay below 2^53."""
+TOLERANCE = 1e-6
+"""Difference of two values, relative to the larger of them and 1, up to which they are equal; none for integers."""
+
+
+def is_equal(one: Number, other: Number) -> bool:
+    """Return whether two values are equal: two integers exactly, others within `TOLERANCE`."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return abs(one - other) <= TOLERANCE * max(1.0, abs(one), abs(other))
 
 
 @dataclass(frozen=True)
 class Known:
     """Best value found and best bound proven; None while unknown. The file does not state the sense."""
 
-    value: int | None = None
-    bound: int | None = None
+    value: Number | None = None
+    bound: Number | None = None
+    infeasible: bool = False
+    """Whether there is no solution."""
     value_by: str = field(default="", compare=False)
     bound_by: str = field(default="", compare=False)
     """Sources of the figures; a comment at the end of the line."""
@@ -33,10 +49,10 @@ class Known:
     @property
     def optimal(self) -> bool:
         """Whether the two meet."""
-        return self.value is not None and self.value == self.bound
+        return self.value is not None and self.bound is not None and is_equal(self.value, self.bound)
 
     def improved(
-        self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max", by: str = ""
+        self, value: Number | None, bound: Number | None, sense: Literal["max", "min"] = "max", by: str = ""
     ) -> Known:
         """
         Return the better of the known and the new figures; with ``sense`` "max" larger values are better.
@@ -48,19 +64,30 @@ class Known:
         values = [v for v in (self.value, value) if v is not None]
         bounds = [b for b in (self.bound, bound) if b is not None]
         best_value, best_bound = best(values, default=None), least(bounds, default=None)
-        new = Known(
-            best_value,
-            best_bound,
-            by if _is_news(best_value, self.value, value, self.value_by) else self.value_by,
-            by if _is_news(best_bound, self.bound, bound, self.bound_by) else self.bound_by,
+        best_value, best_bound = _kept(best_value, self.value), _kept(best_bound, self.bound)
+        new = replace(
+            self,
+            value=best_value,
+            bound=best_bound,
+            value_by=by if _is_news(best_value, self.value, value, self.value_by) else self.value_by,
+            bound_by=by if _is_news(best_bound, self.bound, bound, self.bound_by) else self.bound_by,
         )
-        if new.value is not None and new.bound is not None and best(new.value, new.bound) != new.bound:
+        if new.infeasible and new.value is not None:
+            raise BadInput(f"value {new.value} of a model called infeasible: one of them is wrong; find out which")
+        if new.value is None or new.bound is None or new.optimal:
+            return new
+        if best(new.value, new.bound) != new.bound:
             lies = "above" if sense == "max" else "below"
             raise BadInput(f"value {new.value} lies {lies} bound {new.bound}: one of them is wrong; find out which")
         return new
 
 
-def _is_news(best: int | None, before: int | None, new: int | None, before_by: str) -> bool:
+def _kept(best: Number | None, before: Number | None) -> Number | None:
+    """Return the figure known before where the best one is equal to it."""
+    return before if before is not None and best is not None and is_equal(best, before) else best
+
+
+def _is_news(best: Number | None, before: Number | None, new: Number | None, before_by: str) -> bool:
     """Return whether the best figure is credited to the new source."""
     return best != before or (not before_by and new is not None and new == best)
 
@@ -70,7 +97,8 @@ def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
 
-    The text after ``#`` names the source. Raises `BadInput` if a line is none of these, or repeats a figure.
+    ``=inf= name``: infeasible; ``=unkn= name``: nothing is known. A value with a point or an exponent is a float. The
+    text after ``#`` names the source. Raises `BadInput` if a line is none of these, or repeats a figure.
     """
     out: dict[str, Known] = {}
     if not os.path.exists(path):
@@ -82,12 +110,22 @@ def read_solu(path: Path) -> dict[str, Known]:
         words = line.split()
         if not words:
             continue
-        if len(words) != 3 or words[0] not in FIELDS or not _is_integer(words[2]):
+        if len(words) == 2 and words[0] in (INFEASIBLE, UNKNOWN):
+            if words[1] in out:
+                raise BadInput(f"{path}:{number}: {words[1]!r} appears twice; keep one line of it")
+            infeasible = words[0] == INFEASIBLE
+            out[words[1]] = Known(infeasible=infeasible, bound_by=by.strip())
+            continue
+        value = _number(words[2]) if len(words) == 3 and words[0] in FIELDS else None
+        if value is None:
             raise BadInput(
-                f"{path}:{number}: {line[:80]!r}, expected '=opt=', '=best=' or '=bound=', a name and an integer"
+                f"{path}:{number}: {line[:80]!r}, expected '=opt=', '=best=' or '=bound=', a name and a number, or "
+                f"'{INFEASIBLE}' or '{UNKNOWN}' and a name"
             )
-        tag, name, value = words[0], words[1], int(words[2])
+        tag, name = words[:2]
         known = out.get(name, Known())
+        if known.infeasible:
+            raise BadInput(f"{path}:{number}: {name!r} has a value, but is called infeasible above")
         twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
         if twice:
             raise BadInput(f"{path}:{number}: the {twice[0]} of {name!r} appears twice; keep one line of it")
@@ -101,6 +139,9 @@ def write_solu(path: Path, known: dict[str, Known]) -> None:
     """Write the file whole, sorted by name."""
     lines = []
     for name, entry in sorted(known.items()):
+        if entry.infeasible or (entry.value is None and entry.bound is None):
+            lines.append(f"{INFEASIBLE if entry.infeasible else UNKNOWN} {name}{_comment(entry.bound_by)}")
+            continue
         if entry.optimal:
             both = dict.fromkeys(filter(None, (entry.value_by, entry.bound_by)))
             lines.append(f"=opt= {name} {entry.value}{_comment('; '.join(both))}")
@@ -116,5 +157,14 @@ def _comment(by: str) -> str:
     return f"  # {by}" if by else ""
 
 
-def _is_integer(word: str) -> bool:
-    return len(word) <= MAX_DIGITS and word.removeprefix("-").isdecimal() and word.isascii()
+def _number(word: str) -> Number | None:
+    """Return the number that a word is; None if it is none, or not finite."""
+    if len(word) > MAX_DIGITS or not word.isascii():
+        return None
+    if word.removeprefix("-").isdecimal():
+        return int(word)
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in word else None

@@ -219,6 +219,12 @@ def _values(text: str, model: LinearModel) -> NDArray[np.float64] | None:
     return np.array([float(entry[2]) for entry in fields])
 
 
+def last_bound(log: bytes) -> float | None:
+    """Return the last bound in CBC's output, of a minimum without its constant; None if there is none."""
+    bounds = [float(one or other) for one, other in _BOUND.findall(log)]
+    return bounds[-1] if bounds and abs(bounds[-1]) < UNKNOWN else None
+
+
 class _Log:
     """Listens to what CBC prints: bounds go to the reading; its reason to stop and its complaints are kept."""
 

@@ -130,7 +130,7 @@ def _outcome(task: Task) -> ChildOutcome:
     began = time.monotonic()
     interface = INTERFACES[task.name]
     try:
-        solver = _solver(interface, task.options)
+        solver = pulp_solver(interface, task.options)
         if not solver.available():
             return ChildOutcome("missing", f"{interface.name} is not available; is there a licence?")
         problem, variables = _problem(pulp, task)
@@ -154,7 +154,8 @@ def _outcome(task: Task) -> ChildOutcome:
     return ChildOutcome("optimal" if optimal else "other", words, values, bound, seconds)
 
 
-def _solver(interface: Interface, options: SolveOptions) -> Any:
+def pulp_solver(interface: Interface, options: SolveOptions) -> Any:
+    """Return PuLP's object of a solver with its options."""
     import pulp
 
     return pulp.getSolver(

@@ -75,7 +75,7 @@ class _Worker:
         def report(progress: Progress) -> None:
             self._write(Answer(request.number, progress))
 
-        limits = _memory_limit(request.options.memory_limit_mib, request.options.threads)
+        limits = memory_limit(request.options.memory_limit_mib, request.options.threads)
         return solve_request(request, report, self._stop, limits)
 
     def _write(self, frame: Ready | Answer) -> None:
@@ -103,7 +103,7 @@ def _watch_parent(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def _memory_limit(limit_mib: int | None, threads: int) -> Iterator[None]:
+def memory_limit(limit_mib: int | None, threads: int) -> Iterator[None]:
     """Let the process grow by so much and no more; allocations beyond it fail with MemoryError or end the process."""
     if limit_mib is None:
         yield

@@ -1,0 +1,242 @@
+"""Mixed-integer models: read as others read them, optima proven by enumeration, solutions judged, refused in words."""
+
+import itertools
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import highspy
+import numpy as np
+import pytest
+
+from placeopt.benchmark.campaign import plan_cases, run_cases
+from placeopt.benchmark.linear_files import read_model
+from placeopt.benchmark.mixed_model import TOLERANCE, MixedModel
+from placeopt.benchmark.mps import mps_model
+from placeopt.benchmark.recheck import recheck
+from placeopt.benchmark.scored_cases import score_rows
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.solu import Known, is_equal, read_solu, write_solu
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+NAMES = [Path(line).stem for line in (INSTANCES / "mip.test").read_text("utf-8").split()]
+HIGHS_FAILS = ("integer-bounds", "below-zero")
+"""HiGHS 1.14.0 calls 7.45 and 6.25 optimal there; enumeration and CBC find 9.15 and 4."""
+BOX = 1000
+"""Limit put on variables without one; no optimum below reaches it, so by convexity it changes none."""
+
+
+def read(name: str) -> LinearModel | MixedModel:
+    """Return a model of the set."""
+    return read_model(INSTANCES / "mip" / f"{name}.mps")
+
+
+def infinite(array: np.ndarray, none: int) -> list[float]:
+    """Return bounds with infinities for what integers write as a number."""
+    sign = -math.inf if none == NO_LOWER else math.inf
+    return [sign if value == none else value for value in array.tolist()]
+
+
+def optimum(model: LinearModel | MixedModel) -> Fraction | None:
+    """
+    Return the optimum by enumeration, None if there is no solution: all integers, of the rest all vertices, exactly.
+
+    Decimals of the files are read back from the doubles; they have few digits.
+    """
+    n = len(model.lower)
+    exact = lambda value: value if math.isinf(value) else Fraction(value).limit_denominator(10**6)  # noqa: E731
+    whole = model.integer if isinstance(model, MixedModel) else np.ones(n, dtype=bool)
+    rows = np.zeros((len(model.row_lower), n), dtype=object)
+    for row, column, value in zip(model.row_of_nonzero, model.columns, model.coefficients.tolist(), strict=True):
+        rows[row, column] = exact(value)
+    low = [exact(max(value, -BOX)) for value in model.lower.tolist()]
+    high = [exact(min(value, BOX)) for value in model.upper.tolist()]
+    sides = list(zip(infinite(model.row_lower, NO_LOWER), infinite(model.row_upper, NO_UPPER), strict=True))
+    limits = [(rows[i].tolist(), exact(a), exact(b)) for i, (a, b) in enumerate(sides)]
+    limits += [([int(j == k) for k in range(n)], low[j], high[j]) for j in range(n)]
+    integers, rest = np.flatnonzero(whole).tolist(), np.flatnonzero(~whole).tolist()
+    cost, sign = [exact(value) for value in model.objective.tolist()], 1 if model.sense == "max" else -1
+    best: tuple[Fraction, list[Fraction]] | None = None
+    for chosen in itertools.product(*(range(math.ceil(low[j]), min(math.floor(high[j]), 12) + 1) for j in integers)):
+        fixed = dict(zip(integers, chosen, strict=True))
+        planes = []
+        for row, a, b in limits:
+            if any(row[j] for j in rest):
+                shift = sum(row[j] * value for j, value in fixed.items())
+                planes += [([row[j] for j in rest], side - shift) for side in {a, b} if not math.isinf(side)]
+        for tight in itertools.combinations(planes, len(rest)):
+            point = crossing(tight)
+            if point is None:
+                continue
+            at = [fixed[j] if j in fixed else point[rest.index(j)] for j in range(n)]
+            if all(a <= sum(map(lambda c, x: c * x, row, at)) <= b for row, a, b in limits):
+                value = sum(map(lambda c, x: c * x, cost, at)) + exact(model.offset)
+                if best is None or sign * value > sign * best[0]:
+                    best = value, at
+    if best is None:
+        return None
+    assert max(map(abs, best[1])) < BOX
+    return best[0]
+
+
+def crossing(planes: tuple[tuple[list[Fraction], Fraction], ...]) -> list[Fraction] | None:
+    """Return the point of k planes in k dimensions by Gauss's elimination, None if there is not one."""
+    rows = [[Fraction(value) for value in (*row, side)] for row, side in planes]
+    for i in range(len(rows)):
+        pivot = next((k for k in range(i, len(rows)) if rows[k][i]), None)
+        if pivot is None:
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for k in range(len(rows)):
+            if k != i:
+                rows[k] = [a - rows[k][i] * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stated_optimum_is_the_optimum(name: str) -> None:
+    """Of every model of the set, in exact arithmetic."""
+    known, found = read_solu(INSTANCES / "best.solu")[name], optimum(read(name))
+    if found is None:
+        assert known.infeasible
+        return
+    assert known.optimal
+    assert known.value == pytest.approx(float(found), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_highs_reads_the_same(name: str) -> None:
+    """Bounds, kinds, sides, costs, constant and sense."""
+    highs, model = highspy.Highs(), read(name)
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(INSTANCES / "mip" / f"{name}.mps")) != highspy.HighsStatus.kError
+    lp = highs.getLp()
+    assert list(lp.col_cost_) == model.objective.tolist()
+    assert (list(lp.col_lower_), list(lp.col_upper_)) == (model.lower.tolist(), model.upper.tolist())
+    assert list(lp.row_lower_) == infinite(model.row_lower, NO_LOWER)
+    assert list(lp.row_upper_) == infinite(model.row_upper, NO_UPPER)
+    assert (lp.offset_, lp.sense_ == highspy.ObjSense.kMaximize) == (model.offset, model.sense == "max")
+    if isinstance(model, MixedModel):
+        whole = [kind == highspy.HighsVarType.kInteger for kind in lp.integrality_] or [False] * len(model.lower)
+        assert whole == model.integer.tolist()
+
+
+def test_solvers_agree_with_the_known_values(tmp_path: Path) -> None:
+    """HiGHS and CBC on all of them, CP-SAT on the one that it can take; a check from the files finds no fault."""
+    solu = INSTANCES / "best.solu"
+    plan = plan_cases(
+        ["mip"],
+        ["highs", "pulp-cbc", "cpsat"],
+        time_limit_s=60,
+        seeds=[1],
+        threads=1,
+        permute=True,
+        instances=INSTANCES,
+    )
+    rows = run_cases(plan.cases, tmp_path, solu=solu)
+    verdicts = {(row.case.instance, row.case.solver): row.verdict for row in rows}
+    words = {row.case.instance: row.answer.message for row in rows if row.verdict == "unsupported"}
+    for name in NAMES:
+        assert verdicts[name, "pulp-cbc"] == "ok"
+        assert verdicts[name, "highs"] in (("ok", "fail") if name in HIGHS_FAILS else ("ok",))
+        assert verdicts[name, "cpsat"] == ("ok" if name == "pure-integer" else "unsupported")
+    assert "'x' is continuous" in words["free-range"]
+    assert "objective has decimals" in words["decimal-knapsack"]
+    right = [row for row in rows if row.verdict != "fail"]
+    assert {row.case.key for row in right} == {
+        checked.row.case.key for checked in recheck(tmp_path, read_solu(solu)) if not checked.faults
+    }
+    assert all(scored.gap == 0 for scored in score_rows(right) if scored.supported)
+
+
+def test_solutions_are_judged_with_the_stated_tolerance() -> None:
+    """Rows and continuous bounds within the tolerance, integers exactly, the objective as it is."""
+    model = read("fixed-charge")
+    assert isinstance(model, MixedModel)
+    good = np.array([0.0, 0, 1, 0, 0, 7])
+
+    def moved(column: int, by: float) -> np.ndarray:
+        return good + by * (np.arange(6) == column)
+
+    assert model.misfits(good, 26.0) == []
+    assert model.misfits(moved(5, -3 * TOLERANCE), 26.0) == []  # 7e-6 is allowed
+    assert model.misfits(moved(5, -9 * TOLERANCE), 26.0) == ["row 0 does not hold"]
+    assert model.misfits(moved(2, -1e-9), 26.0) == ["variable 2 is 0.999999999, not an integer"]
+    assert model.misfits(moved(3, -5e-6), 26.0) == ["variable 3 is -5e-06, outside its bounds"]
+    assert model.misfits(good, 25.9) == ["objective is stated as 25.9, but it is 26"]
+    assert model.misfits(good[:-1], 26.0) == ["5 values for 6 variables"]
+    assert model.misfits(good * math.nan, 26.0) == ["a value is not finite"]
+
+
+HEAD = "NAME a\nROWS\n N c\n L r\nCOLUMNS\n x c 1 r 1\n y c 1 r 1\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "error", "words"),
+    [
+        ("SOS\n S1 SOS s1\n", Unsupported, r"m\.mps:8: special ordered sets \(SOS\)"),
+        ("QUADOBJ\n x x 1\n", Unsupported, "a quadratic objective"),
+        ("QCMATRIX r\n x x 1\n", Unsupported, "quadratic constraints"),
+        ("INDICATORS\n IF r x 1\n", Unsupported, "indicator constraints"),
+        ("BOUNDS\n SC b x 5\n", Unsupported, "semicontinuous variable"),
+        (" M 'MARKER' 'SOSORG'\n", Unsupported, "special ordered sets"),
+        ("BOUNDS\n FX b x 1e30\n", BadInput, "no value is left"),
+        ("BOUNDS\n LO b x Inf\n", BadInput, "no value is left"),
+        ("BOUNDS\n UP b x -Infinity\n", BadInput, "no value is left"),
+        ("BOUNDS\n UP b x nan\n", BadInput, "beyond"),
+    ],
+)
+def test_what_is_no_mixed_integer_model_is_refused_in_words(rest: str, error: type[Exception], words: str) -> None:
+    """With the line and what it is."""
+    with pytest.raises(error, match=words):
+        mps_model(f"{HEAD}{rest}ENDATA\n", "m.mps")
+
+
+def test_bounds_of_every_kind() -> None:
+    """Also infinities in words and in figures, and sides that are none."""
+    text = f"{HEAD}RHS\n s r 1e30\nBOUNDS\n LO b x -1e30\n UP b x Inf\n MI b y\n UP b y 4\nENDATA\n"
+    model = mps_model(text)
+    assert isinstance(model, MixedModel)
+    assert model.lower.tolist() == [-math.inf, -math.inf]
+    assert model.upper.tolist() == [math.inf, 4.0]
+    assert model.row_upper.tolist() == [math.inf]
+    assert not model.integer.any()
+    below = mps_model(f"{HEAD}BOUNDS\n UP b x -1\n LO b y -2\n UP b y -1\nENDATA\n")
+    assert below.lower.tolist() == [
+        -math.inf,
+        -2.0,
+    ]  # an upper bound below 0 removes the lower bound that is not stated
+
+
+@pytest.mark.parametrize("solver", ["highs", "pulp-cbc"])
+def test_unbounded_is_an_answer(tmp_path: Path, solver: str) -> None:
+    """Neither a failure nor an abort."""
+    path = tmp_path / "open.mps"
+    path.write_text(HEAD.replace("x c 1", "x c -1").replace("r 1\n y", "r -1\n y") + "ENDATA\n")
+    plan = plan_cases([str(path)], [solver], time_limit_s=20, seeds=[0], threads=1)
+    (row,) = run_cases(plan.cases, tmp_path / "out")
+    assert (row.answer.status, row.verdict) == ("unbounded", "solved")
+
+
+def test_known_values_with_reals(tmp_path: Path) -> None:
+    """Every kind of line, kept when it is written again; contradictions are refused."""
+    path = tmp_path / "a.solu"
+    text = "=opt= a 1.5\n=best= b 2e3  # me\n=bound= b 1999.25\n=inf= c\n=unkn= d\n=opt= e -7\n"
+    path.write_text(text)
+    known = read_solu(path)
+    assert known["a"] == Known(1.5, 1.5)
+    assert known["c"].infeasible
+    assert known["d"] == Known()
+    assert isinstance(known["e"].value, int)
+    write_solu(tmp_path / "b.solu", known)
+    assert read_solu(tmp_path / "b.solu") == known
+    for bad in ("=opt= a inf\n", "=opt= a 1_0\n", "=inf= a 3\n", "=inf= a\n=opt= a 3\n", "=opt= a 3\n=inf= a\n"):
+        path.write_text(bad)
+        with pytest.raises(BadInput, match=r"a\.solu:"):
+            read_solu(path)
+    with pytest.raises(BadInput, match="called infeasible"):
+        known["c"].improved(1, None)
+    assert known["a"].improved(1.5000001, None, "max").value == 1.5  # the same within the tolerance
+    assert is_equal(10**15, 10**15 + 1) is False  # integers have none
