@@ -120,6 +120,8 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
         report.point((out.running_time, _finite(out.mip_primal_bound), _finite(out.mip_dual_bound), None, None))
 
     is_mixed = bool(model.integer.any())
+    if is_mixed and not model.integer.all():  # presolve of 1.14.0 calls wrong solutions of such models optimal
+        solver.setOptionValue("presolve", "off")
     if is_mixed:
         solver.setCallback(called, None)
         solver.startCallback(kinds.kCallbackMipInterrupt)
@@ -151,7 +153,13 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions) -> Mix
         solver, bound_of = _solver(pulp, name, options, log)
         if not solver.available():
             raise Unsupported(f"PuLP does not find {name}")
-        problem.solve(solver)
+        try:
+            problem.solve(solver)
+        except pulp.PulpSolverError:
+            if name != "cbc":
+                raise
+            solver.options = solver.options[1:]  # without preprocessing CBC dies of some infeasible models
+            problem.solve(solver)
         said = log.read_bytes() if log.exists() else b""
     values = np.array([_value(variable) for variable in variables])
     bound = _finite(bound_of(problem, said))
