@@ -35,22 +35,26 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "placeopt.cli", "serve", "--listen", "127.0.0.1:0", "--state", folder]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
-            assert service.stderr is not None
-            base = "http://" + service.stderr.readline().split()[3].rstrip(";")
-            round_ = dumps(generate("preempt", jobs=12, nodes=4, gpus=4, seed=0))
-            request = urllib.request.Request(  # noqa: S310 - on loopback
-                f"{base}/v1/cluster", round_, {"content-type": "application/json"}, method="PUT"
-            )
-            urllib.request.urlopen(request).close()  # noqa: S310
-            run = subprocess.run(
-                [
-                    *(arguments.schemathesis, "run", f"{base}/openapi.json", "--checks", "not_a_server_error"),
-                    *("--max-examples", str(arguments.examples), "--seed", str(arguments.seed), "--no-color"),
-                    *("--request-timeout", "70"),  # calls wait for events up to 25 s
-                    *("--phases", "examples,coverage,fuzzing"),
-                ],
-                cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"},
-            )  # fmt: skip
+            try:
+                assert service.stderr is not None
+                base = "http://" + service.stderr.readline().split()[3].rstrip(";")
+                round_ = dumps(generate("preempt", jobs=12, nodes=4, gpus=4, seed=0))
+                request = urllib.request.Request(  # noqa: S310 - on loopback
+                    f"{base}/v1/cluster", round_, {"content-type": "application/json"}, method="PUT"
+                )
+                urllib.request.urlopen(request).close()  # noqa: S310
+                run = subprocess.run(
+                    [
+                        *(arguments.schemathesis, "run", f"{base}/openapi.json", "--checks", "not_a_server_error"),
+                        *("--max-examples", str(arguments.examples), "--seed", str(arguments.seed), "--no-color"),
+                        *("--request-timeout", "70"),  # calls wait for events up to 25 s
+                        *("--phases", "examples,coverage,fuzzing"),
+                    ],
+                    cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"},
+                )  # fmt: skip
+            except BaseException:
+                service.kill()  # nothing else ends it, and leaving the block waits for its end
+                raise
             alive = service.poll() is None
             service.terminate()
             faults = service.communicate()[1].count("a call failed")
