@@ -134,6 +134,10 @@ def main() -> int:
     limits = [float(limit) for limit in arguments.limits.split(",")]
     known = ", ".join(f"{package} {version}" for package, version in versions().items())
     lines = [
+        "# Longer limits in deterministic mode",
+        "",
+        "Value / cost by limit, and what ended the round. Plans with `time` were ended by the clock.",
+        "",
         f"`python tests/campaigns/monotony.py --limits {arguments.limits} --most-jobs {arguments.most_jobs} "
         f"--sets {arguments.sets}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
