@@ -128,7 +128,9 @@ def test_a_model_that_a_solver_cannot_take_is_unsupported(tmp_path: Path, capsys
     assert "unsupported" in text
     assert "'x' is continuous" in text
     assert run(["bench", "run", *options, "--out", str(out), "--json"]) == 0
-    counts = json.loads(capsys.readouterr().out)["verdicts"]["highs"]
+    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    assert (verdicts["highs"]["unsupported"], verdicts["highs"]["solved"] + verdicts["highs"]["ok"]) == (0, 2)
+    counts = verdicts["cpsat"]
     assert (counts["unsupported"], counts["abort"], counts["solved"]) == (1, 0, 1)
     report = make_report(out, plots=False)
     [summary] = [table for table in report.tables if table.name == "summary"]

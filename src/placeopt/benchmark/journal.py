@@ -185,7 +185,7 @@ def known_at_run(
     return {
         row.case.key: older.get(row.case.instance, Known())
         if row.known is None
-        else Known(row.known.value, row.known.bound, row.known.infeasible)
+        else Known(row.known.value, row.known.bound, infeasible=row.known.infeasible)
         for row in rows
     }
 

@@ -40,11 +40,11 @@ class Known:
 
     value: Number | None = None
     bound: Number | None = None
-    infeasible: bool = False
-    """Whether there is no solution."""
     value_by: str = field(default="", compare=False)
     bound_by: str = field(default="", compare=False)
     """Sources of the figures; a comment at the end of the line."""
+    infeasible: bool = False
+    """Whether there is no solution."""
 
     @property
     def optimal(self) -> bool:
