@@ -3,8 +3,9 @@ Gaps of value and cost of large rounds by time limit: ``python bench/limits.py [
 
 Every round is solved by ``auto`` in a warm `Engine`, whole: from the instance in memory, nothing of it computed before,
 to the checked plan. The gap of the cost is to the bound that the plan states, which holds for all plans worth as much
-or more. Medians over seeds, and the worst. ``--rounds`` takes those whose name begins so. ``--src`` runs another
-version's sources for comparison, in the same minutes, seed by seed: its rows are marked.
+or more. Medians over seeds, and the worst. ``--rounds`` takes those whose name begins so, ``--limits`` other limits.
+``--src`` runs another version's sources for comparison, in the same minutes, seed by seed: its rows are marked.
+``--busy N`` keeps N processes busy beside the solves, so that these get a part of the cores.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +29,10 @@ from placeopt.formats.table import markdown_table
 from placeopt.generators import generate
 
 SEEDS = (51, 52, 53, 54, 55)
+
+
+Found = dict[tuple[str, str, float], list[tuple[float | None, float | None, float]]]
+"""Gaps of value and cost, and seconds, of every seed; by round, version and limit."""
 
 
 class Round(NamedTuple):
@@ -51,7 +57,7 @@ ROUNDS = (
     Round("uniform", 1000, 1000, 8, (10,)),
     Round("varied", 1000, 1000, 4, (10,)),
     Round("varied", 1000, 1000, 8, (10,)),
-    Round("varied", 10_000, 1000, 4, (1, 5)),
+    Round("varied", 10_000, 1000, 4, (1, 2, 5)),
     Round("uniform", 200, 128, 8, (10,)),
     Round("varied", 200, 128, 8, (10,)),
     Round("contention", 10_000, 1000, 8, (5,)),
@@ -75,7 +81,7 @@ def solve(arguments: argparse.Namespace) -> None:
             engine.solve(generate(spec, jobs=400, nodes=48, gpus=4, seed=1), time_limit_s=1)
         for of in chosen(arguments.rounds):
             instance = generate(of.spec, jobs=of.jobs, nodes=of.nodes, gpus=of.gpus, seed=arguments.seeds[0])
-            for limit in of.limits:
+            for limit in arguments.limits or of.limits:
                 copy, began = instance.model_copy(), time.monotonic()
                 plan = engine.solve(copy, time_limit_s=limit)
                 took_s = time.monotonic() - began
@@ -99,25 +105,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--rounds", nargs="+", default=("",))
+    parser.add_argument("--limits", type=float, nargs="+")
+    parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy meanwhile")
     parser.add_argument("--src", type=Path, help="sources of another version")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if arguments.child:
         return solve(arguments)
-    found: dict[tuple[str, str, float], list[tuple[float | None, float | None, float]]] = {}
+    with ExitStack() as stack:
+        for _ in range(arguments.busy):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(process.kill)
+        found = solve_all(arguments)
+    write(arguments, found)
+    return None
+
+
+def solve_all(arguments: argparse.Namespace) -> Found:
+    """Solve every round by every seed and version, each in a child of its own."""
+    found: Found = {}
     for of in chosen(arguments.rounds):
         for seed in arguments.seeds:
             for version, src in (("before", arguments.src), ("", None)):
                 if version and src is None:
                     continue
                 call = [sys.executable, __file__, "--child", "--seeds", str(seed), "--rounds", of.name]
+                if arguments.limits:
+                    call += ["--limits", *map(str, arguments.limits)]
                 path = {} if src is None else {"PYTHONPATH": str(src)}
                 done = subprocess.run(call, env=os.environ | path, check=True, capture_output=True, text=True)
                 for line in done.stdout.splitlines():
                     name, limit, *rest = json.loads(line)
                     found.setdefault((name, version, limit), []).append(tuple(rest))
                     print(seed, version, line, flush=True)
+    return found
+
+
+def write(arguments: argparse.Namespace, found: Found) -> None:
+    """Print the table, and write it where a file is named."""
     rows = [
         (
             f"{name}{', ' * bool(version)}{version}",
@@ -130,6 +156,10 @@ def main() -> None:
     ]
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     picked = " ".join(f'"{prefix}"' for prefix in arguments.rounds)
+    if arguments.limits:
+        picked += f" --limits {' '.join(f'{limit:g}' for limit in arguments.limits)}"
+    if arguments.busy:
+        picked += f" --busy {arguments.busy}"
     text = (
         "# Value and cost of large rounds by time limit\n\n"
         f"`python bench/limits.py --seeds {' '.join(map(str, arguments.seeds))} --rounds {picked}`, "
@@ -141,7 +171,6 @@ def main() -> None:
     print(text)
     if arguments.out:
         arguments.out.write_text(text, encoding="utf-8")
-    return None
 
 
 if __name__ == "__main__":

@@ -44,10 +44,15 @@ CLOSE = 1e-4
 """The mix is good enough when prices bound the value within this part of it."""
 MOST_ROUNDS = 100
 """Most linear programs of a mix, and most for making it whole."""
-WHOLE, PLACED = 4.0, 3.2
+PLACED = 3.2
 """
-Time reserved for making a mix whole and placing its jobs, and for placing alone, the check of the plan included, in
-multiples of what a check takes. Measured from 10,000 to 100,000 jobs: 2.6 to 3.5 and 2.1 to 3.0.
+Time reserved for placing the jobs of a mix, the check of the plan included, in multiples of what a check takes.
+Measured from 10,000 to 100,000 jobs: 2.1 to 3.0.
+"""
+WHOLE_STEPS, PROOF_STEPS = 8, 2
+"""
+Time reserved for making a mix whole, and for the first proof before it, in multiples of a step of the mix: a pricing
+and a linear program. Measured from 10,000 to 100,000 jobs: 5 to 10, and 0.5 to 1.5.
 """
 CHARGED_ROUNDS, SMALL_ROUNDS = 10, 4
 """Last programs, of which jobs are charged; at 1,000 nodes plans cost up to a fifth more with 4."""
@@ -78,7 +83,7 @@ class PatternSearch:
 
     def __init__(self, context: SolveContext, left: float) -> None:
         """Begin with the patterns of the best plan so far; ``left`` multiples of a check are left to later stages."""
-        self.left = left
+        self._left = left
         self.context, state, best = context, context.base, context.incumbent.allocation
         groups = self._group(NOTHING_MERGED)
         merged = NOTHING_MERGED
@@ -93,8 +98,9 @@ class PatternSearch:
         self.check_s = context.budget.offer_s
         """Seconds that checking a plan of the mix takes, by the last plan and the number of jobs."""
         self._placed = max(sum(placement is not None for placement in best), 1)
-        self._reserved = WHOLE  # in multiples of these seconds
-        self._grid = CELLS, 0.0  # cells of the last grid that proved, and the seconds it took
+        self._reserved_steps, self._reserved_checks = WHOLE_STEPS + PROOF_STEPS, PLACED + left
+        self._pricing_s = self._program_s = 0.0  # what the last of each took
+        self._grid = 0, 0.0  # cells of the last grid that proved, and the seconds it took
         self._basis: Basis | None = None
         self._center: IntArray | None = None
         self._least = 0
@@ -120,7 +126,8 @@ class PatternSearch:
 
     @property
     def _ends(self) -> float:
-        return self.context.budget.deadline - (self._reserved + self.left) * self.check_s
+        steps_s = self._reserved_steps * (self._pricing_s + self._program_s)
+        return self.context.budget.deadline - steps_s - self._reserved_checks * self.check_s
 
     @property
     def _left_s(self) -> float:
@@ -184,15 +191,18 @@ class PatternSearch:
 
     def _add_at(self, price: IntArray) -> int:
         """Add the best patterns at a price, which becomes the center if it bounds the value closest."""
+        began = time.monotonic()
         best = self._pricing.price(price)
         bound = proven_bound(self.job_groups, price, best.pays, self.states.count, self._held)
         if self._center is None or bound < self._least:
             self._center, self._least = price, bound
-        return self.master.add_best(best)
+        added = self.master.add_best(best)
+        self._pricing_s = time.monotonic() - began
+        return added
 
     def dive(self) -> None:
         """Round the mix to integers, as far as time permits: jobs of several bundles first, then large parts."""
-        self._reserved = PLACED
+        self._reserved_steps, self._reserved_checks = 0, PLACED
         with suppress(OutOfTime):
             self._dive()
 
@@ -212,25 +222,23 @@ class PatternSearch:
 
     def _fill_last_nodes(self) -> None:
         """Fill the nodes that are left by an integer program; where it ends with less, round a step and try again."""
-        best, worth, close = None, 0, False
-        for _ in range(INTEGER_TRIES):
-            rest, whole = self.master.copy(), self._integers()
-            if whole is not None and (best is None or rest.worth(whole) > worth):
-                best, worth = (rest, whole), rest.worth(whole)
-            close = best is not None and self._is_close(self.objective, worth)
-            if close or not self._round_step():
-                break
-        if not close:
-            self._dive_on()
-        if best is not None and (close or worth > self.objective):
+        best, worth, ended = None, 0, False
+        with suppress(OutOfTime):
+            for _ in range(INTEGER_TRIES):
+                rest, whole = self.master.copy(), self._integers()
+                if whole is not None and (best is None or rest.worth(whole) > worth):
+                    best, worth = (rest, whole), rest.worth(whole)
+                close = best is not None and self._is_close(self.objective, worth)
+                if close or not self._round_step():
+                    break
+            ended = not close and self._dive_on()
+        if best is not None and (worth > self.objective or not ended):
             self.master, self.values, self.objective = best[0], best[1].astype(np.float64), worth
             self.master.take(self.values)
 
-    def _dive_on(self) -> None:
-        """Round the largest parts, and mix again for the nodes that are left, until none is."""
-        for _ in range(MOST_ROUNDS):
-            if not self._round_step():
-                return
+    def _dive_on(self) -> bool:
+        """Round the largest parts, and mix again for the nodes that are left, until none is; tell whether none is."""
+        return any(not self._round_step() for _ in range(MOST_ROUNDS))
 
     def _round_step(self) -> bool:
         """Round the largest parts, and mix again; tell whether parts may be left."""
@@ -251,7 +259,7 @@ class PatternSearch:
 
     def _program(self) -> bool:
         """Solve the linear program over the patterns known; tell whether there is a new mix."""
-        budget = self.context.budget
+        budget, began = self.context.budget, time.monotonic()
         model = self.master.model(budget.deadline)
         options = replace(budget.options(SIMPLEX_WORK, self._left_s), relax=True, start=self._basis, keep_basis=True)
         solution = self.context.solvers.solve("highs", model, options)
@@ -259,6 +267,7 @@ class PatternSearch:
             budget.note_limit(solution.limit)
             return False
         self.programs += 1
+        self._program_s = time.monotonic() - began
         self.price = self.master.prices(model, solution.duals)
         self.price[self._pricing.free_of_charge] = 0
         self.values = solution.relaxed_values
@@ -274,15 +283,16 @@ class PatternSearch:
 
         ``finely``: On finer grids, once nothing else is to be done.
         """
-        self._reserved = 0 if finely else PLACED
+        self._reserved_steps, self._reserved_checks = (0, self._left) if finely else (WHOLE_STEPS, PLACED)
         budget = self.context.budget
         with suppress(OutOfTime):
-            for cells in GRIDS[1:] if finely else GRIDS[:1]:
+            for cells in GRIDS if finely else GRIDS[:1]:
                 small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
                 is_open = not self._is_close(self.context.bounds.value) and not self.context.is_closed
                 cells_before, took_s = self._grid
-                in_time = budget.has_left(took_s * cells / cells_before / GRID_SHARE)
-                if small and self._center is not None and is_open and in_time:
+                is_finer = cells > cells_before
+                in_time = not cells_before or budget.has_left(took_s * cells / cells_before / GRID_SHARE)
+                if is_finer and small and self._center is not None and is_open and in_time:
                     began = time.monotonic()
                     self._prove(self._center.copy(), cells)
                     self._grid = cells, time.monotonic() - began
