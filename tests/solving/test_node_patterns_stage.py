@@ -1,5 +1,6 @@
 """The stage ``patterns``: a better plan, a bound, and where it stands aside."""
 
+import time
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import placeopt
 from helpers.builders import instance, job, machine, running
 from placeopt.check import violations
+from placeopt.errors import OutOfTime
 from placeopt.generators import generate
 from placeopt.heuristics.swaps import gathered
 from placeopt.model import Plan, Policy
@@ -62,6 +64,54 @@ def test_the_last_nodes_are_filled_in_whole_numbers(seed: int, monkeypatch: pyte
     rounded = solved()
     assert violations(round_, plan) == []
     assert plan.levels[0].objective > rounded.levels[0].objective
+
+
+def test_what_the_integer_program_found_survives_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut in the step after it, the mix is in whole numbers all the same, and the plan better than greedy's."""
+    round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=9)
+    search, dive = [], pattern_search.PatternSearch.dive
+
+    def out_of_time(*_: Any) -> bool:
+        raise OutOfTime("in the middle of a dive")
+
+    def begun(one: Any) -> None:
+        search.append(one)
+        dive(one)
+
+    greedy = placeopt.solve(round_, method="stranding", time_limit_s=60)
+    monkeypatch.setattr(pattern_search.PatternSearch, "dive", begun)
+    monkeypatch.setattr(pattern_search.PatternSearch, "_is_close", lambda *_: False)
+    monkeypatch.setattr(pattern_search.PatternSearch, "_round_step", out_of_time)
+    plan = placeopt.solve(round_, method="patterns", time_limit_s=60, deterministic=True, isolation="thread")
+    assert violations(round_, plan) == []
+    assert plan.levels[0].objective > greedy.levels[0].objective
+    assert (search[0].values == search[0].values.round()).all()
+
+
+def test_a_mix_ends_while_it_can_still_be_made_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slower its steps, the earlier; a plan comes of a mix that was cut short."""
+    round_ = generate("varied", jobs=2000, nodes=200, gpus=4, seed=2)
+    program, greedy = pattern_search.PatternSearch._program, placeopt.solve(round_, method="stranding", time_limit_s=60)
+    left, dives = [], []
+
+    def slowly(search: Any) -> bool:
+        time.sleep(0.3)
+        return program(search)
+
+    def begun(search: Any) -> None:
+        left.append(search.context.budget.left_s / (search._pricing_s + search._program_s))
+        dives.append(search.programs)
+        dive(search)
+
+    dive = pattern_search.PatternSearch.dive
+    monkeypatch.setattr(pattern_search.PatternSearch, "_program", slowly)
+    monkeypatch.setattr(pattern_search.PatternSearch, "dive", begun)
+    monkeypatch.setattr(pattern_search, "CLOSE", -1.0)  # no mix is good enough
+    plan = placeopt.solve(round_, method="patterns", time_limit_s=15)
+    assert violations(round_, plan) == []
+    assert dives
+    assert left[0] > pattern_search.WHOLE_STEPS / 2
+    assert plan.levels[0].objective > greedy.levels[0].objective
 
 
 def test_it_stands_aside() -> None:
