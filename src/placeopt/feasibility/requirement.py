@@ -179,9 +179,7 @@ def one_node_of_each_class(problem: Problem) -> list[Node]:
     return [problem.instance.cluster.nodes[n] for n in firsts]
 
 
-def _requirement(
-    problem: Problem, option: Option, job: Job, queue: int, barriers: tuple[str, ...]
-) -> Requirement:
+def _requirement(problem: Problem, option: Option, job: Job, queue: int, barriers: tuple[str, ...]) -> Requirement:
     known = problem.named_resources
     named = (*known, *unknown_resources(option.demand, known))
     demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
