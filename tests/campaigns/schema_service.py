@@ -72,6 +72,8 @@ def main() -> int:
         "|---|---|---|---|---|---|",
         f"| {tested[1] if tested else '?'} | {generated[1] if generated else '?'} | {errors} | {busy} | "
         f"{'yes' if alive else 'no'} | {service.returncode} |",
+        "\n503 is the answer to load, such as a ninth round that would wait, and not counted as a fault; 143 is that "
+        "of a service that ended by SIGTERM, which the campaign sends at the end.",
     ]
     OUT.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return int(errors > 0 or not alive)

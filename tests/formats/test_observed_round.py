@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from placeopt.errors import BadInput
+from placeopt.formats.documents import dumps
 from placeopt.formats.import_notes import NOTE_LENGTH, ImportNotes
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, observed_instance
 from placeopt.model import Cluster, Demand, Gpu, Instance, Job, Machine, Node, Option, Policy
@@ -103,3 +107,19 @@ def test_the_note_counts_by_reason_and_stays_within_its_length() -> None:
     shown = text.count("Left out, ") - 1
     assert len(text) < NOTE_LENGTH + 100
     assert text.endswith(f"Reasons that do not fit here: {200 - shown}, jobs and nodes: {200 - shown}.")
+
+
+def test_a_round_whose_placements_are_made_here_is_checked_all_the_same() -> None:
+    """Refused as by the instance: an id twice, a node that there is not, more GPUs than the option asks for."""
+    seen = [job("a", ObservedWorker("n1"), gpus=2), job("b", ObservedWorker("n1"), ObservedWorker("n2"))]
+    found = read(*seen)
+    assert Instance.model_validate_json(dumps(found)) == found
+    with pytest.raises(BadInput, match="'a' appears twice"):
+        read(*seen, job("a", ObservedWorker("n2")))
+    elsewhere = seen[0].job.model_copy(update={"id": "c", "nodes_allowed": ("n9",)})
+    with pytest.raises(BadInput, match="no node 'n9'"):
+        read(*seen, ObservedJob(elsewhere))
+    with pytest.raises(BadInput, match=r"2 GPUs, the option's demand is 1"):
+        read(*seen, job("d", ObservedWorker("n2", (2, 3))))
+    with pytest.raises(BadInput, match=r"1 workers; option 'default' of job 'e' has 2"):
+        read(*seen, job("e", ObservedWorker("n2"), ObservedWorker("n2"))._replace(workers=(ObservedWorker("n2"),)))

@@ -109,6 +109,17 @@ def test_the_command_survives_its_end(tmp_path):
     assert talk(line(id=3, call="snapshot"))[0] == first[2]
 
 
+def test_the_command_waits_for_the_word_of_a_host(tmp_path):
+    command = [sys.executable, "-m", "placeopt.cli", "serve", "--stdio", "--state", str(tmp_path), "--host-driver"]
+    load = line(id=1, call="put_cluster", body=json.loads(dumps(ROUND)))
+    decide = line(id=2, call="decide", body={"jobs": ["job-000000"], "commit": False})
+    for lines, ready in (([load, decide], True), ([decide], False), ([load, decide], True)):
+        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=True)
+        told = json.loads(done.stdout.splitlines()[-1])
+        assert ("reply" in told) == ready
+        assert ready or told["error"]["status"] == 503
+
+
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_signals_end_the_command(sign, code):
     child = subprocess.Popen(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.feasibility.requirement import BARRIERS, Requirement
+from placeopt.feasibility.requirement import BARRIERS, Requirement, one_node_of_each_class
 from placeopt.model import Job
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
@@ -115,8 +115,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
     """``open[c]``, shape (N,), of every barrier: mask of the nodes that satisfy it, by one node of each class."""
-    _, firsts = np.unique(problem.node_class, return_index=True)
-    nodes = [problem.instance.cluster.nodes[n] for n in firsts]
+    nodes = one_node_of_each_class(problem)
     selected = job.node_selector.items()
     labels = effective_labels(problem.instance, nodes) if selected else [{}] * len(nodes)
     allowed = None if job.nodes_allowed is None else frozenset(job.nodes_allowed)

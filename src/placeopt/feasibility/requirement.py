@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placeopt.model import Job, Option, Split
+import numpy as np
+
+from placeopt.model import Job, Node, Option, Split
 from placeopt.problem import Problem
 from placeopt.problem.arrays import resource_demand, unknown_resources
 
@@ -166,11 +168,18 @@ def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
     """Return the requirements of the options of ``job``, the most valuable first."""
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
-    requirements = [_requirement(problem, job, option, queue) for option in job.options]
+    barriers = _barriers(problem, job)
+    requirements = [_requirement(problem, option, job, queue, barriers) for option in job.options]
     return tuple(sorted(requirements, key=lambda requirement: -requirement.worth(requirement.most)))
 
 
-def _requirement(problem: Problem, job: Job, option: Option, queue: int) -> Requirement:
+def one_node_of_each_class(problem: Problem) -> list[Node]:
+    """Return the first node of each class of nodes, in the order of the classes."""
+    _, firsts = np.unique(problem.node_class, return_index=True)
+    return [problem.instance.cluster.nodes[n] for n in firsts]
+
+
+def _requirement(problem: Problem, option: Option, job: Job, queue: int, barriers: tuple[str, ...]) -> Requirement:
     known = problem.named_resources
     named = (*known, *unknown_resources(option.demand, known))
     demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
@@ -191,7 +200,7 @@ def _requirement(problem: Problem, job: Job, option: Option, queue: int) -> Requ
         single_node=option.single_node,
         workers_per_node=option.workers_per_node_max,
         splits=option.splits,
-        barriers=_barriers(problem, job),
+        barriers=barriers,
         queue=queue,
         jobs_per_gpu=problem.jobs_per_gpu,
         useful=utility is None or least is None or utility >= least,
@@ -199,7 +208,7 @@ def _requirement(problem: Problem, job: Job, option: Option, queue: int) -> Requ
 
 
 def _barriers(problem: Problem, job: Job) -> tuple[str, ...]:
-    nodes = problem.instance.cluster.nodes
+    nodes = one_node_of_each_class(problem)
     stand = {
         "drained": any(node.drained for node in nodes),
         "taints": any(node.taints for node in nodes),

@@ -34,8 +34,9 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import MAX_MS, Record, one_line, trusted
+from placeopt.model.base import MAX_JOBS, MAX_MS, Record, one_line, trusted
 from placeopt.model.failed_gpu import is_failed_gpu
+from placeopt.model.instance import job_fault
 from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
@@ -169,18 +170,38 @@ def observed_instance(
         cluster = cluster.model_copy(update={"nodes": nodes})
         ranked = _kept(previous.jobs, ranked, "id")
         running = _kept(previous.running, running, "job")
+    fields: dict[str, Any] = {
+        "name": name,
+        "now_ms": now_ms,
+        "note": f"{source[:900]}\n{notes.text()}".strip(),
+        "cluster": cluster,
+        "policy": policy,
+    }
+    observed: dict[str, Any] = {"jobs": ranked, "running": running}
+    fits = not failed and all(map(_is_placed_here, jobs)) and _refers_to_what_is_there(ranked, listed, cluster, policy)
     try:
-        return Instance(
-            name=name,
-            now_ms=now_ms,
-            note=f"{source[:900]}\n{notes.text()}".strip(),
-            cluster=cluster,
-            jobs=ranked,
-            running=running,
-            policy=policy,
-        )
+        return Instance(**fields).model_copy(update=observed) if fits else Instance(**fields, **observed)
     except ValidationError as error:
         raise validation_fault(Instance, error, name) from None
+
+
+def _is_placed_here(observed: ObservedJob) -> bool:
+    """Whether the running placement of a job is made of its option here, so that the two cannot contradict."""
+    if not observed.workers:
+        return True
+    option = observed.job.options[0]
+    if observed.unreadable_reason is not None or len(observed.workers) != option.workers:
+        return False
+    no_gpus = None if option.demand.gpus else ()
+    return all([gpus == no_gpus for _, gpus in observed.workers])  # noqa: C419 - half the time of a generator
+
+
+def _refers_to_what_is_there(jobs: Sequence[Job], nodes: AbstractSet[str], cluster: Cluster, policy: Policy) -> bool:
+    """Whether all jobs have ids of their own, and name nodes, queues and levels that there are."""
+    queues = {queue.id for queue in policy.queues}
+    levels = {"node"} | {domain.level for domain in cluster.domains}
+    alone = len({job.id for job in jobs}) == len(jobs) <= MAX_JOBS
+    return alone and not any([job_fault(job, nodes, queues, levels) for job in jobs])  # noqa: C419 - half the time
 
 
 class _GpuLedger:

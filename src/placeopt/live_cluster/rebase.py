@@ -68,13 +68,13 @@ def _changed(plan: Plan) -> list[str]:
 def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[Placement]:
     """Return the placements of jobs that the plan starts and that still wait."""
     ran = record.ran_at(plan.instance.revision)
+    jobs, running = record.jobs, record.running
     starts = []
     for placement in plan.placements:
         job = placement.job
-        waits = job in record.jobs and job not in record.running
-        if ran.get(job, job in record.running):
+        if ran.get(job, job in running):
             continue  # it ran already
-        if waits:
+        if job in jobs and job not in running:
             starts.append(placement)
         elif job in ran:
             refused.append(Refused(job=job, why="it was started meanwhile"))

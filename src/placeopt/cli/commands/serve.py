@@ -36,6 +36,13 @@ def serve(
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the journal; without it nothing outlives the process."),
     ] = None,
+    host_driver: Annotated[
+        bool,
+        typer.Option(
+            "--host-driver",
+            help="Refuse decisions after each start until put_cluster has said what the host system runs.",
+        ),
+    ] = False,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Who may call what: lines ROLE NAME SHA256. Needed on ports of a network."),
@@ -56,7 +63,7 @@ def serve(
         )
     from placeopt.service.service import Service
 
-    with Interruption(keeps="the state") as interruption, Service(state) as service:
+    with Interruption(keeps="the state") as interruption, Service(state, host_driver=host_driver) as service:
         if stdio:
             _lines(service, interruption)
         else:

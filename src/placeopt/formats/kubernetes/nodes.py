@@ -170,7 +170,8 @@ def make_cluster(
     records = []
     for node in nodes:
         cpu, memory = (
-            max(0, floor(have - taken)) for have, taken in zip((node.cpu, node.memory), node.taken, strict=True)
+            max(0, floor(have - taken if taken else have))  # what is left is a fraction of its own
+            for have, taken in zip((node.cpu, node.memory), node.taken, strict=True)
         )
         model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
         gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
