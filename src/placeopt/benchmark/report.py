@@ -23,7 +23,11 @@ PICTURES = ("svg", "pdf")
 """Formats of the figures."""
 
 
-KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
+KINDS = {
+    "placement": "Rounds of GPU placement",
+    "linear": "Integer models",
+    "quadratic": "Quadratic assignment problems",
+}
 READING = f"""\
 A case is one solver on one instance with one seed: of a round a method of `placeopt solve`, of an integer model a
 solver. Best first: {comparison.RANK}.
