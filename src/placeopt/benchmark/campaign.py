@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 
 from placeopt.benchmark.journal import MAP, SOLUTIONS, Case, Journal, Kind, KnownAtRun, Row, RunRecord
 from placeopt.benchmark.scored_cases import judge
 from placeopt.benchmark.sets import SetEntry, read_sets
+from placeopt.benchmark.solver_versions import run_versions
 from placeopt.benchmark.supervise import CaseOutcome, run_case
-from placeopt.environment import usable_cores, versions
+from placeopt.environment import usable_cores
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.solu import Known, read_solu
 from placeopt.parallel import run_parallel
@@ -171,7 +171,9 @@ def run_cases(
         if on_news is not None:
             on_news(CampaignProgress(0, kept, len(wanted)))
         if to_do:
-            journal.add(_run_record(len(journal.runs) + 1, command, jobs, solu))
+            journal.add(
+                _run_record(len(journal.runs) + 1, command, jobs, solu, sorted({case.solver for case in to_do}))
+            )
         inside = cancelled if jobs is not None else None  # a callable of this process does not reach other machines
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
@@ -227,13 +229,7 @@ def _no_case_text(items: Sequence[SetEntry], names: Sequence[str]) -> str:
     return f"none of {', '.join(names)} takes {items[0].name}; these do: {', '.join(able)}"
 
 
-def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) -> RunRecord:
-    packages = {**versions(), "python": platform.python_version()}
-    for name in ("numpy", "pulp", "joblib"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = "unknown"
+def _run_record(number: int, command: str, jobs: int | None, solu: Path | None, solvers: Sequence[str]) -> RunRecord:
     return RunRecord(
         number=number,
         began=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -244,7 +240,7 @@ def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) 
             "cores": str(usable_cores()),
             "memory_mib": _memory_mib(),
         },
-        versions=packages,
+        versions=run_versions(solvers),
         jobs=jobs or 0,
         solu=None if solu is None else str(solu.absolute()),
     )

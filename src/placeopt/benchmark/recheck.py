@@ -62,7 +62,7 @@ def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> di
     Return the known values improved by the rows without faults; values and bounds only get better.
 
     A value is the optimum only if a bound meets it and the referee has checked its solution. A round's cost is known as
-    that of ``<name>.cost``, from plans of proven value. Raises `BadInput` with the instance's name if a value
+    that of ``<name>.cost``, from plans whose value is proven. Raises `BadInput` with the instance's name if a value
     contradicts a bound.
     """
     out = dict(known)
@@ -71,8 +71,10 @@ def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> di
             continue
         answer, name = row.answer, row.case.instance
         _improve(out, name, answer.objective, answer.bound, answer.sense, _found_by(row))
-        if answer.cost is not None and answer.objective == answer.bound:
-            _improve(out, f"{name}{COST}", answer.cost, answer.cost_bound, "min", _found_by(row))
+        of = out.get(name, Known())
+        if answer.cost is not None and of.optimal and answer.objective == of.value:
+            proven = answer.cost_bound if answer.objective == answer.bound else None  # else it is about other plans
+            _improve(out, f"{name}{COST}", answer.cost, proven, "min", _found_by(row))
     return out
 
 
