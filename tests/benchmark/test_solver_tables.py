@@ -102,6 +102,8 @@ def test_a_log_of_cbc_as_a_trajectory() -> None:
         (2.59, -945.0, -960.5),
     ]
     assert cbc.trajectory(b"nothing of it") == []
+    ended = LOG + b"Total time (CPU seconds):       0.53   (Wallclock seconds):       2.82\n"
+    assert cbc.trajectory(ended, 3.0)[0] == (pytest.approx(0.50), -940.0, None)  # 0.18 s went by before CBC began
 
 
 def test_cbc_has_a_trajectory(tmp_path) -> None:  # type: ignore[no-untyped-def]

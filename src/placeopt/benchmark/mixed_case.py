@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -155,6 +156,7 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report
         solver, bound_of = _solver(pulp, name, options, log)
         if not solver.available():
             raise Unsupported(f"PuLP does not find {name}")
+        began = time.monotonic()
         try:
             problem.solve(solver)
         except pulp.PulpSolverError:
@@ -163,7 +165,7 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report
             solver.options = solver.options[1:]  # without preprocessing CBC dies of some infeasible models
             problem.solve(solver)
         said = log.read_bytes() if log.exists() else b""
-    for seconds, *figures in cbc.trajectory(said):
+    for seconds, *figures in cbc.trajectory(said, time.monotonic() - began):
         value, bound = (None if figure is None else sign * figure + model.offset for figure in figures)
         report.point((seconds, value, bound, None, None))
     values = np.array([_value(variable) for variable in variables])

@@ -52,8 +52,13 @@ def _search(flows: IntArray, distances: IntArray, case: Case, report: CaseReport
     report.solved()
     report.judging()
     report.point((report.wall_s or 0.0, result.cost, result.bound, None, None))
-    status, limit = ("optimal", "none") if result.optimal else ("feasible", "time")
-    answer = CaseAnswer(status=status, limit=limit, sense="min", objective=result.cost, bound=result.bound)
+    answer = CaseAnswer(
+        status="optimal" if result.optimal else "feasible",
+        limit="none" if result.optimal else "time",
+        sense="min",
+        objective=result.cost,
+        bound=result.bound,
+    )
     return answer, result.order
 
 

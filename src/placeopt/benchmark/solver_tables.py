@@ -98,7 +98,7 @@ def ipet_table(scored_cases: Sequence[ScoredCase]) -> Table:
                 *(case.instance, scored.solver, f"seed-{case.seed}"),
                 IPET_LIMITS.get(answer.limit, status) if status == "timelimit" else status,
                 *(answer.wall_s, case.time_limit_s, answer.objective, answer.bound),
-                *(scored.best, senses[case.instance], scored.primal_s),
+                *(scored.best, senses[case.instance], scored.primal_s if scored.supported else None),
             )
         )
     return Table("ipet", "Rows for IPET", IPET_COLUMNS, tuple(rows))

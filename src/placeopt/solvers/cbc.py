@@ -50,6 +50,7 @@ ADDRESS_SPACE_MIB = 80
 _BOUND = re.compile(rb"best possible ([-+.\deE]+?)\)?[\s,]|Lower bound:\s+([-+.\deE]+)\s")
 _FOUND = re.compile(rb"Integer solution of ([-+.\deE]+) found")
 _SECONDS = re.compile(rb"\(([.\d]+) seconds\)\s*$")
+_TOTAL = re.compile(rb"Wallclock seconds\):\s+([.\d]+)")
 _COMPLAINTS = ("No match for", "Short match for", "Multiple matches", "String of", "<Possible options")
 _PREPROCESSING = re.compile("Option for preprocess changed from .* to (?!off)")
 _LIMITS: dict[str, Limit] = {
@@ -228,12 +229,15 @@ def last_bound(log: bytes) -> float | None:
     return bounds[-1] if bounds and abs(bounds[-1]) < UNKNOWN else None
 
 
-def trajectory(log: bytes) -> list[tuple[float, float | None, float | None]]:
+def trajectory(log: bytes, ended_s: float = 0.0) -> list[tuple[float, float | None, float | None]]:
     """
     Return what CBC's output says by its own clock: seconds, the objective of its best solution, and its bound.
 
-    Of a minimum without its constant; None until there is one. Objectives have six digits.
+    Of a minimum without its constant; None until there is one. Objectives have six digits. ``ended_s``: seconds at the
+    end by the clock of the caller, whose start may be earlier.
     """
+    totals = _TOTAL.findall(log)
+    earlier_s = max(ended_s - float(totals[-1]), 0.0) if totals else 0.0
     out: list[tuple[float, float | None, float | None]] = []
     objective: float | None = None
     bound: float | None = None
@@ -244,7 +248,7 @@ def trajectory(log: bytes) -> list[tuple[float, float | None, float | None]]:
         if found is not None and (objective is None or float(found[1]) < objective):
             objective = float(found[1])
         bound = lower if bound is None or (lower is not None and lower > bound) else bound
-        out.append((float(seconds[1]), objective, bound))
+        out.append((earlier_s + float(seconds[1]), objective, bound))
     return out
 
 
