@@ -15,23 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from make_qap import DISTANCE_SEEDS, FLOW_SEED, taillard
 from placeopt.formats.qaplib import parse_qaplib
 from placeopt.rank_mapping.quadratic import solve_quadratic
 
 NAMES = ("nug30", "ste36a", "tai25a", "tai30a", "tai35a", "tai40a", "tho30", "tho40", "kra30a")
-SEEDS = {12: 792100592, 15: 1665697315, 17: 290326494, 20: 261789203, 25: 162518201, 30: 1217840750}
-SEEDS |= {35: 1304540207, 40: 1364951216}
-"""Of the distances of tai<n>a; found by trying all 2^31 states against the files. The flows' seed is 123456789."""
-
-
-def drawn(n: int, seed: int) -> np.ndarray:
-    """Return a symmetric matrix of 0 to 99 by the generator of Taillard (1991): x -> 16807 x mod 2^31 - 1."""
-    out, state, modulus = np.zeros((n, n), dtype=np.int64), seed, 2**31 - 1
-    for i in range(n):
-        for j in range(i + 1, n):
-            state = state * 16807 % modulus
-            out[i, j] = out[j, i] = state * 100 // modulus
-    return out
 
 
 def main() -> None:
@@ -47,8 +35,8 @@ def main() -> None:
         one, other = parse_qaplib((arguments.folder / f"{name}.dat").read_bytes(), name)
         n = len(one)
         if name.startswith("tai") and name.endswith("a"):
-            assert (one == drawn(n, SEEDS[n])).all()
-            assert (other == drawn(n, 123456789)).all()
+            assert (one == taillard(n, DISTANCE_SEEDS[n])).all()
+            assert (other == taillard(n, FLOW_SEED)).all()
         known = int((arguments.folder / f"{name}.sln").read_text().split()[1])
         began, cpu = time.perf_counter(), time.process_time()
         found = solve_quadratic(one, other, time_limit_s=arguments.time_limit, seed=arguments.seed)

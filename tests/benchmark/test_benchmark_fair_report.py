@@ -170,16 +170,16 @@ def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
 
 
 def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
-    """Issue 16, C4: pulp-cbc tells nothing before its end, so there is no area; highs has one."""
+    """Issue 16, C4: pulp-scip tells nothing before its end, so there is no area; highs has one."""
     rows = [
         row("a", "highs", wall=1, objective=10, bound=10, verdict="solved"),
-        row("a", "pulp-cbc", wall=1, objective=10, bound=10, verdict="solved"),
+        row("a", "pulp-scip", wall=1, objective=10, bound=10, verdict="solved"),
     ]
     scored_cases = score_rows(rows, {})
     table = summary_table(scored_cases, 1.0)
     by_name = {line[0]: line for line in table.rows}
     primal, both = table.columns.index("primal s"), table.columns.index("primal-dual s")
-    assert (by_name["pulp-cbc"][primal], by_name["pulp-cbc"][both]) == (None, None)
+    assert (by_name["pulp-scip"][primal], by_name["pulp-scip"][both]) == (None, None)
     assert (by_name["highs"][primal], by_name["highs"][both]) == (1.0, 1.0)
     assert "| - |" in table.markdown()
 
@@ -190,7 +190,7 @@ def test_the_rank_is_by_what_the_page_names(tmp_path: Path) -> None:
         row("a", "x-gap", wall=1, objective=11, bound=10),
         row("a", "b-slow", wall=5, objective=10, bound=10, verdict="solved"),
         row("a", "c-fast", wall=4, objective=10, bound=10, verdict="solved"),
-        row("a", "pulp-cbc", wall=4, objective=10, bound=10, verdict="solved"),
+        row("a", "pulp-scip", wall=4, objective=10, bound=10, verdict="solved"),
     ]
     with Journal(tmp_path / "out") as journal:
         for one in rows:
@@ -198,7 +198,7 @@ def test_the_rank_is_by_what_the_page_names(tmp_path: Path) -> None:
     report = make_report(tmp_path / "out", {}, plots=False)
     [summary] = [table for table in report.tables if table.name == "summary"]
     names = [line[0] for line in summary.rows]
-    assert names == ["c-fast", "pulp-cbc", "b-slow", "x-gap"]
+    assert names == ["c-fast", "pulp-scip", "b-slow", "x-gap"]
     assert "best first: by gap %, then PAR10 s, then primal-dual s" in summary.title
     assert "by gap %, then PAR10 s, then primal-dual s" in READING.replace("\n", " ")
 

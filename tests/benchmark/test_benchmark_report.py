@@ -294,6 +294,21 @@ def test_only_better_values_enter() -> None:
         improve_known({"x": Known(None, 13)}, checked)
 
 
+def test_the_cost_of_a_round_enters_where_its_value_is_proven() -> None:
+    """As that of NAME.cost, to be minimised; a plan of lower value may cost less, and says nothing."""
+
+    def plan(bound: int, cost: int, cost_bound: int) -> list:  # type: ignore[type-arg]
+        answer = CaseAnswer(status="feasible", objective=12, bound=bound, cost=cost, cost_bound=cost_bound)
+        return recheck_of(row("x", "auto", wall=1, objective=12, bound=bound).model_copy(update={"answer": answer}))
+
+    proven, better, short = plan(12, 50, 40), plan(12, 45, 30), plan(13, 20, 10)
+    known = improve_known(improve_known({}, proven), better)
+    assert known == {"x": Known(12, 12), "x.cost": Known(45, 40)}
+    assert "x.cost" not in improve_known({}, short)
+    with pytest.raises(BadInput, match=r"x\.cost: value 45 lies below bound 48"):
+        improve_known({"x.cost": Known(None, 48)}, better)
+
+
 def test_an_optimum_needs_a_bound_and_a_refereed_value(tmp_path: Path) -> None:
     """
     A row says that 7 is optimal: it enters as the optimum only if its own solution comes to 7.

@@ -83,10 +83,14 @@ def test_the_page(tmp_path: Path) -> None:
     (tmp_path / "one.test").write_text("a.json\n")
     (tmp_path / "two.test").write_text(f"a.json\n{INSTANCES / 'gap' / 'gap1-0.gap'}\n")
     sets = {name: read_sets([name], tmp_path) for name in ("one", "two")}
-    known = {"a": Known(5, 5, "auto, 10 s", "highs, 1 h"), "gap1-0": Known(300, 261, "greedy", "")}
+    known = {
+        "a": Known(5, 5, "auto, 10 s", "highs, 1 h"),
+        "a.cost": Known(1200, 1100),
+        "gap1-0": Known(300, 261, "greedy", ""),
+    }
     page = statistics_page(sets, known)
     assert page.count("| a |") == 1
-    assert re.search(r"\| a \| 4 \| 0 \| 6 \| 24 \|.*\| = 5 \| 5 \| auto, 10 s; highs, 1 h \|", page)
+    assert re.search(r"\| a \| 4 \| 0 \| 6 \| 24 \|.*\| = 5 \| 5 \| 1,200 \(1,100\) \| auto, 10 s; highs, 1 h \|", page)
     assert re.search(r"\| gap1-0 \| 75 \| 20 \| 300 \| 261 \| greedy \|", page)
 
 
@@ -102,15 +106,31 @@ def test_the_stored_page_agrees_with_the_stored_instances() -> None:
             assert item.sha256().startswith(row[1]), item.name
 
 
+def shown(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:,}"
+
+
 def test_the_stored_page_lists_known_values_and_finders() -> None:
-    """Of every value and bound of best.solu; all optima have a finder."""
+    """Of every value and bound of best.solu; all optima have a finder. A cost without a model stands at its round."""
     page = (INSTANCES / "STATISTICS.md").read_text()
+    models = {item.name for item in read_sets(["models"], INSTANCES)}
+    others = models | {item.name for item in read_sets(["gap", "mip", "qap"], INSTANCES)}
     for name, entry in read_solu(INSTANCES / "best.solu").items():
-        row = re.search(rf"^\| {re.escape(name)} \|.*\| (.*) \| (.*) \| (.*) \| [0-9a-f]{{12}} \|$", page, re.MULTILINE)
+        if name.endswith(".cost"):
+            cost = f"= {entry.value:,}" if entry.optimal else f"{entry.value:,} ({shown(entry.bound)})"
+            assert re.search(rf"^\| {re.escape(name.removesuffix('.cost'))} \|.*\| {re.escape(cost)} \|", page, re.M), (
+                name
+            )
+            if name not in models:
+                continue
+        cost = "" if name in others else r" [^|]* \|"
+        row = re.search(
+            rf"^\| {re.escape(name)} \|.*\| (.*) \| (.*) \|{cost} (.*) \| [0-9a-f]{{12}} \|$", page, re.MULTILINE
+        )
         assert row, name
         value, bound, finders = row.groups()
-        assert (value.startswith("= "), value.removeprefix("= ")) == (entry.optimal, f"{entry.value:,}"), name
-        assert bound == f"{entry.bound:,}", name
+        assert (value.startswith("= "), value.removeprefix("= ")) == (entry.optimal, shown(entry.value)), name
+        assert bound == shown(entry.bound), name
         assert set(filter(None, finders.split("; "))) == set(filter(None, (entry.value_by, entry.bound_by))), name
         assert finders or not entry.optimal, name
 

@@ -14,7 +14,7 @@ from helpers.command_line import MINSKY, Cli, said
 from placeopt.formats.documents import write_instance
 from placeopt.generators import generate
 from placeopt.model import Instance, Plan
-from placeopt.solvers.pulp_gateway import _cbc_program
+from placeopt.solvers.pulp_gateway import cbc_program
 
 SPECS = ("uniform", "varied", "gangs", "fractions")
 ROUNDS = [(spec, seed) for spec in SPECS for seed in range(5)]
@@ -43,7 +43,7 @@ def by_cbc(path: Path) -> float:
     """Optimum of an MPS file, maximised if the file says so, for CBC does not look."""
     turn = ["-max"] if path.read_text().split()[3] == "MAX" else []
     solution = path.with_suffix(".sol")
-    command = [_cbc_program(), str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
+    command = [cbc_program(), str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     first = solution.read_text().splitlines()[0]
     assert first.startswith("Optimal")

@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from helpers.solver_models import KNOWN, covering, hard, infeasible, placement
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.solvers.export import FORMATS, cpsat, lp, mps
-from placeopt.solvers.pulp_gateway import _cbc_program
+from placeopt.solvers.pulp_gateway import cbc_program
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import SolveOptions
 
@@ -90,7 +90,7 @@ def test_cbc_reads_mps(name: str, tmp_path: Path) -> None:
     path, solution = tmp_path / "model.mps", tmp_path / "model.sol"
     path.write_bytes(mps(model))
     turn = ["-max"] if model.sense == "max" else []
-    command = [_cbc_program(), str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
+    command = [cbc_program(), str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     expected = optimum(model)
     if done.returncode < 0:  # it dies over some infeasible models, after it has found them so

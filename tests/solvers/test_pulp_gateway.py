@@ -82,7 +82,7 @@ def test_infeasible_where_cbc_crashes() -> None:
 
 def test_crash_without_a_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever dies without a solution file has proven nothing."""
-    monkeypatch.setattr("placeopt.solvers.pulp_gateway._cbc_program", lambda: "/bin/false")
+    monkeypatch.setattr("placeopt.solvers.pulp_gateway.cbc_program", lambda: "/bin/false")
     solution = load("pulp-cbc")(knapsack(), LONG)
     assert (solution.status, solution.values) == ("error", None)
     assert "exit code 1" in solution.message

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 
-from placeopt.benchmark.journal import SOLUTIONS, Case, Journal, KnownAtRun, Row, RunRecord
+from placeopt.benchmark.journal import MAP, SOLUTIONS, Case, Journal, Kind, KnownAtRun, Row, RunRecord
 from placeopt.benchmark.scored_cases import judge
-from placeopt.benchmark.sets import Kind, SetEntry, read_sets
+from placeopt.benchmark.sets import SetEntry, read_sets
+from placeopt.benchmark.solver_versions import run_versions
 from placeopt.benchmark.supervise import CaseOutcome, run_case
-from placeopt.environment import usable_cores, versions
+from placeopt.environment import usable_cores
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.solu import Known, read_solu
 from placeopt.parallel import run_parallel
@@ -23,6 +24,10 @@ from placeopt.solvers.registry import SOLVERS, available
 from placeopt.solving.methods import METHODS
 
 ALL = "all"
+ABLE: Mapping[Kind, Collection[str]] = MappingProxyType(
+    {"placement": METHODS, "linear": SOLVERS, "quadratic": (MAP, *SOLVERS)}
+)
+"""Names that suit a kind of instances."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ def plan_cases(
     sets
         Names of lists in ``instances``, paths of lists or of instances.
     solvers
-        Methods of ``placeopt.solve`` for rounds, solvers of the gateway for integer models, or ``all``.
+        Methods of ``placeopt.solve`` for rounds, solvers of the gateway for integer models, those and ``map`` for
+        quadratic assignment problems, or ``all``.
     time_limit_s
         Wall-clock seconds of each case.
     seeds
@@ -88,7 +94,6 @@ def plan_cases(
     """
     items = read_sets(sets, instances)
     names = _solvers(solvers)
-    able: dict[Kind, Collection[str]] = {"placement": METHODS, "linear": SOLVERS}
     sums = {item.name: item.sha256() for item in items}
     cases = tuple(
         Case(
@@ -106,9 +111,9 @@ def plan_cases(
         for item in items
         for seed in seeds
         for name in names
-        if name in able[item.kind]
+        if name in ABLE[item.kind]
     )
-    suiting = set().union(*(able[item.kind] for item in items))
+    suiting = set().union(*(ABLE[item.kind] for item in items))
     left_out = tuple(name for name in names if name not in suiting) if ALL not in solvers else ()
     if not cases:
         raise BadInput(f"nothing to run: {_no_case_text(items, names)}")
@@ -166,7 +171,9 @@ def run_cases(
         if on_news is not None:
             on_news(CampaignProgress(0, kept, len(wanted)))
         if to_do:
-            journal.add(_run_record(len(journal.runs) + 1, command, jobs, solu))
+            journal.add(
+                _run_record(len(journal.runs) + 1, command, jobs, solu, sorted({case.solver for case in to_do}))
+            )
         inside = cancelled if jobs is not None else None  # a callable of this process does not reach other machines
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
@@ -203,13 +210,14 @@ def _solvers(names: Sequence[str]) -> list[str]:
     out: list[str] = []
     for name in names:
         if name == ALL:
-            out += [*METHODS, *installed]
-        elif name in METHODS or name in installed:
+            out += [*METHODS, *installed, MAP]
+        elif name in METHODS or name in installed or name == MAP:
             out.append(name)
         else:
             fault = "is not installed" if name in SOLVERS else "is not known"
             raise BadArgument(
-                f"solver {name!r} {fault}; methods: {', '.join(METHODS)}; solvers: {', '.join(installed)}"
+                f"solver {name!r} {fault}; methods: {', '.join(METHODS)}; solvers: {', '.join(installed)}, and for "
+                f"quadratic assignment {MAP}"
             )
     return list(dict.fromkeys(out))
 
@@ -217,17 +225,11 @@ def _solvers(names: Sequence[str]) -> list[str]:
 def _no_case_text(items: Sequence[SetEntry], names: Sequence[str]) -> str:
     if not items:
         return "the sets are empty"
-    able = ", ".join(METHODS if items[0].kind == "placement" else available())
-    return f"none of {', '.join(names)} takes {items[0].name}; these do: {able}"
+    able = [name for name in ABLE[items[0].kind] if name not in SOLVERS or name in available()]
+    return f"none of {', '.join(names)} takes {items[0].name}; these do: {', '.join(able)}"
 
 
-def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) -> RunRecord:
-    packages = {**versions(), "python": platform.python_version()}
-    for name in ("numpy", "pulp", "joblib"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = "unknown"
+def _run_record(number: int, command: str, jobs: int | None, solu: Path | None, solvers: Sequence[str]) -> RunRecord:
     return RunRecord(
         number=number,
         began=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -238,7 +240,7 @@ def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) 
             "cores": str(usable_cores()),
             "memory_mib": _memory_mib(),
         },
-        versions=packages,
+        versions=run_versions(solvers),
         jobs=jobs or 0,
         solu=None if solu is None else str(solu.absolute()),
     )

@@ -24,6 +24,7 @@ from placeopt.formats.solu import Number
 RUNNERS = {
     "placement": ("placeopt.benchmark.placement_case", "place_round"),
     "linear": ("placeopt.benchmark.linear_case", "solve_model"),
+    "quadratic": ("placeopt.benchmark.quadratic_case", "assign_items"),
 }
 """Modules are imported on use: an integer model needs no engine."""
 

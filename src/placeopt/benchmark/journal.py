@@ -20,12 +20,15 @@ Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsuppo
 Status = Literal[
     "optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported", "unbounded"
 ]
+Kind = Literal["placement", "linear", "quadratic"]
 Phase = Literal["reading", "solving", "judging"]
 """Phase of a case; only ``solving`` counts as the method's time and has a limit of its own."""
 TrajectoryPoint = tuple[float, Number | None, Number | None, int | None, int | None]
 """Seconds since the solve began; objective and bound of the first level, then of the cost level. None: unknown."""
 
 
+MAP = "map"
+"""The search of ``placeopt map``, as a solver of quadratic assignment problems."""
 NAME = "results.jsonl"
 SOLUTIONS = "solutions"
 EXPECTED = "a run or a row"
@@ -36,11 +39,11 @@ class Case(Record):
 
     instance: Name
     path: str
-    kind: Literal["placement", "linear"]
+    kind: Kind
     sha256: str
     """SHA-256 of the instance's content."""
     solver: Name
-    """A method of ``placeopt.solve`` for a round, a solver's name for an integer model."""
+    """A method of ``placeopt.solve`` for a round, a solver's name for a model, or ``map`` for quadratic assignment."""
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     time_limit_s: Annotated[float, Field(gt=0)]
     threads: Annotated[int, Field(ge=1)]

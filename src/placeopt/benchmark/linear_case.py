@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.benchmark.journal import Case, CaseAnswer
+from placeopt.benchmark.journal import Case, CaseAnswer, Status
 from placeopt.benchmark.linear_files import permuted, read_model
 from placeopt.benchmark.mixed_case import solve_mixed
 from placeopt.benchmark.mixed_model import MixedModel
@@ -17,7 +17,7 @@ from placeopt.errors import Unsupported
 from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
 from placeopt.solvers.pool import Worker
-from placeopt.solvers.result import Progress, SolveOptions
+from placeopt.solvers.result import Progress, Solution, SolveOptions
 
 if TYPE_CHECKING:
     from placeopt.benchmark.child import CaseReport
@@ -34,29 +34,15 @@ def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
     if isinstance(model, MixedModel):
         return _solve_mixed(model, case, target, report)
     asked, before = permuted(model, case.seed) if case.permuted else (model, np.arange(model.num_variables))
-    options = SolveOptions(
-        case.time_limit_s, threads=case.threads, seed=case.seed, memory_limit_mib=case.memory_limit_mib
-    )
-
-    def on_progress(news: Progress) -> None:
-        report.point((news.seconds, news.objective, news.bound, None, None))
-
-    with Worker() as worker:
-        _warm(worker, case.solver)
-        report.solving()
-        deadline = time.monotonic() + case.time_limit_s + GRACE_S
-        solution = worker.solve(case.solver, asked, options, deadline=deadline, on_progress=on_progress)
-        report.solved()
-    report.judging()
+    solution = run_solver(asked, case, report)
     refused: list[str] = []
     if solution.values is not None:
         values = solution.values[np.argsort(before)]
         refused = misfits(model, values, solution.objective)
-        _store(target, case, values.tolist())
+        store_values(target, case, values.tolist())
     report.point((report.wall_s or 0.0, solution.objective, solution.bound, None, None))
-    refusal = solution.status == "error" and solution.message.startswith(f"{Unsupported.__name__}: ")  # by its process
     return CaseAnswer(
-        status="unsupported" if refusal else solution.status,
+        status=status_of(solution),
         limit=solution.limit,
         sense=model.sense,
         objective=solution.objective,
@@ -64,6 +50,36 @@ def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
         refused=tuple(refused),
         message=solution.message,
     )
+
+
+def run_solver(model: LinearModel, case: Case, report: CaseReport) -> Solution:
+    """Return what the solver of the case finds, in a process of its own; progress and times go to the report."""
+    options = SolveOptions(
+        case.time_limit_s, threads=case.threads, seed=case.seed, memory_limit_mib=case.memory_limit_mib
+    )
+
+    claimed: float | None = None
+
+    def on_progress(news: Progress) -> None:
+        nonlocal claimed
+        claimed = claimed if news.claimed is None else news.claimed
+        value = claimed if news.objective is None else news.objective
+        report.point((news.seconds, value, news.bound, None, None))
+
+    with Worker() as worker:
+        _warm(worker, case.solver)
+        report.solving()
+        deadline = time.monotonic() + case.time_limit_s + GRACE_S
+        solution = worker.solve(case.solver, model, options, deadline=deadline, on_progress=on_progress)
+        report.solved()
+    report.judging()
+    return solution
+
+
+def status_of(solution: Solution) -> Status:
+    """Return the status as of a case: a solver's process says by an error that it cannot take the model."""
+    refused = solution.status == "error" and solution.message.startswith(f"{Unsupported.__name__}: ")
+    return "unsupported" if refused else solution.status
 
 
 def _solve_mixed(model: MixedModel, case: Case, target: Path, report: CaseReport) -> CaseAnswer:
@@ -75,7 +91,7 @@ def _solve_mixed(model: MixedModel, case: Case, target: Path, report: CaseReport
         values = outcome.values[np.argsort(before)]
         objective = model.objective_value(values)
         refused = model.misfits(values, objective)
-        _store(target, case, values.tolist())
+        store_values(target, case, values.tolist())
     report.point((report.wall_s or 0.0, objective, outcome.bound, None, None))
     return CaseAnswer(
         status=outcome.status,
@@ -88,7 +104,8 @@ def _solve_mixed(model: MixedModel, case: Case, target: Path, report: CaseReport
     )
 
 
-def _store(target: Path, case: Case, values: list[int] | list[float]) -> None:
+def store_values(target: Path, case: Case, values: list[int] | list[float]) -> None:
+    """Write the values of a solution to its file."""
     write_bytes(target, (json.dumps({"instance": case.instance, "values": values}) + "\n").encode())
 
 

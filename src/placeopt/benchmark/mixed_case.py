@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,7 @@ def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> MixedOutco
         with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
             import pulp
 
-        solve = lambda: _pulp(pulp, case.solver.removeprefix(PULP), model, options)  # noqa: E731
+        solve = lambda: _pulp(pulp, case.solver.removeprefix(PULP), model, options, report)  # noqa: E731
     else:
         raise Unsupported(f"{case.solver} takes bounded integers with integral coefficients only: {model.reason}")
     report.solving()
@@ -144,8 +145,10 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
     return MixedOutcome("no_solution" if values is None else "feasible", LIMITS[status], values, bound)
 
 
-def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions) -> MixedOutcome:
+def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
     """Solve through PuLP, which always minimises: some of its interfaces turn signs for a maximum, some do not."""
+    from placeopt.solvers import cbc
+
     sign = -1.0 if model.sense == "max" else 1.0
     problem, variables = _problem(pulp, model, sign)
     with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:
@@ -153,6 +156,7 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions) -> Mix
         solver, bound_of = _solver(pulp, name, options, log)
         if not solver.available():
             raise Unsupported(f"PuLP does not find {name}")
+        began = time.monotonic()
         try:
             problem.solve(solver)
         except pulp.PulpSolverError:
@@ -161,6 +165,9 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions) -> Mix
             solver.options = solver.options[1:]  # without preprocessing CBC dies of some infeasible models
             problem.solve(solver)
         said = log.read_bytes() if log.exists() else b""
+    for seconds, *figures in cbc.trajectory(said, time.monotonic() - began):
+        value, bound = (None if figure is None else sign * figure + model.offset for figure in figures)
+        report.point((seconds, value, bound, None, None))
     values = np.array([_value(variable) for variable in variables])
     bound = _finite(bound_of(problem, said))
     bound = None if bound is None else sign * bound + model.offset

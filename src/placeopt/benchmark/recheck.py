@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.benchmark.journal import Row, known_at_run, read_journal
+from placeopt.benchmark.journal import Kind, Row, known_at_run, read_journal
 from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
@@ -17,7 +18,8 @@ from placeopt.benchmark.sets import entry_of
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
-from placeopt.formats.solu import Known
+from placeopt.formats.solu import COST, Known, Number
+from placeopt.linear import Sense
 from placeopt.parallel import run_parallel
 
 
@@ -59,21 +61,32 @@ def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> di
     """
     Return the known values improved by the rows without faults; values and bounds only get better.
 
-    A value is the optimum only if a bound meets it and the referee has checked its solution. Raises `BadInput` with the
-    instance's name if a value contradicts a bound.
+    A value is the optimum only if a bound meets it and the referee has checked its solution. A round's cost is known as
+    that of ``<name>.cost``, from plans whose value is proven. Raises `BadInput` with the instance's name if a value
+    contradicts a bound.
     """
     out = dict(known)
     for row, faults in checked:
         if faults or row.verdict in NO_ANSWER:
             continue
         answer, name = row.answer, row.case.instance
-        try:
-            new = out.get(name, Known()).improved(answer.objective, answer.bound, answer.sense, by=_found_by(row))
-        except BadInput as error:
-            raise BadInput(f"{name}: {error}") from None
-        if new != Known():
-            out[name] = new
+        _improve(out, name, answer.objective, answer.bound, answer.sense, _found_by(row))
+        of = out.get(name, Known())
+        if answer.cost is not None and of.optimal and answer.objective == of.value:
+            proven = answer.cost_bound if answer.objective == answer.bound else None  # else it is about other plans
+            _improve(out, f"{name}{COST}", answer.cost, proven, "min", _found_by(row))
     return out
+
+
+def _improve(
+    known: dict[str, Known], name: str, value: Number | None, bound: Number | None, sense: Sense, by: str
+) -> None:
+    try:
+        new = known.get(name, Known()).improved(value, bound, sense, by=by)
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from None
+    if new != Known():
+        known[name] = new
 
 
 def _found_by(row: Row) -> str:
@@ -103,8 +116,7 @@ def _faults(row: Row, folder: Path) -> list[str]:
         return [f"{row.case.path}: the instance has changed since; run it again"]
     if row.solution is None:
         return [] if row.answer.objective is None else ["an objective without a solution"]
-    judged = _plan_faults if row.case.kind == "placement" else _value_faults
-    return judged(row, folder / row.solution)
+    return JUDGES[row.case.kind](row, folder / row.solution)
 
 
 def _plan_faults(row: Row, path: Path) -> list[str]:
@@ -137,3 +149,21 @@ def _value_faults(row: Row, path: Path) -> list[str]:
     except (BadInput, ValueError, KeyError, TypeError, OverflowError):
         return [f"{path}: no list of numbers under 'values'"]
     return misfits(model, values, row.answer.objective)
+
+
+def _order_faults(row: Row, path: Path) -> list[str]:
+    from placeopt.benchmark.quadratic_case import order_faults
+    from placeopt.formats.qaplib import parse_qaplib
+
+    flows, distances = parse_qaplib(read_bytes(row.case.path), row.case.path)
+    try:
+        order = np.asarray(parse_json(read_bytes(path), str(path))["values"], dtype=np.int64)
+    except (BadInput, ValueError, KeyError, TypeError, OverflowError):
+        return [f"{path}: no list of numbers under 'values'"]
+    return order_faults(flows, distances, order, row.answer.objective)
+
+
+JUDGES: Mapping[Kind, Callable[[Row, Path], list[str]]] = MappingProxyType(
+    {"placement": _plan_faults, "linear": _value_faults, "quadratic": _order_faults}
+)
+"""What finds the faults of a stored solution, by the kind of its instance."""

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from placeopt.benchmark import comparison
+from placeopt.benchmark import comparison, solver_tables
 from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import Row, RunRecord, read_journal
 from placeopt.benchmark.scored_cases import ScoredCase, score_rows
@@ -23,7 +23,11 @@ PICTURES = ("svg", "pdf")
 """Formats of the figures."""
 
 
-KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
+KINDS = {
+    "placement": "Rounds of GPU placement",
+    "linear": "Integer models",
+    "quadratic": "Quadratic assignment problems",
+}
 READING = f"""\
 A case is one solver on one instance with one seed: of a round a method of `placeopt solve`, of an integer model a
 solver. Best first: {comparison.RANK}.
@@ -31,6 +35,8 @@ solver. Best first: {comparison.RANK}.
 - **proven**: cases in which the solver has proven that nothing better exists; of a round value and cost both.
 - **wall s**, **spent s**, **CPU s**: shifted geometric means; *wall* counts the whole limit where nothing was proven,
   *spent* what it took until the solver ended, *CPU* the same on all processors. Reading and judging do not count.
+- **s, shift 1**, **s, shift 10**: shifted geometric means of *spent*; **scaled**: over the best solver's. The *virtual
+  best* takes of every case the fastest solver.
 - **PAR2 s**, **PAR10 s**: mean of wall seconds, a case without proof counted as 2 or 10 times its limit.
 - **gap %**: how far the value found is from the best one known, mean; 100 where there is none.
 - **primal s**: mean area under that gap over time, up to the limit: 0 the best at once, the limit never anything.
@@ -47,8 +53,7 @@ answer; *unsupported* the solver cannot take the instance, which then enters no 
 """
 SUMMARY, COMPARISON, BEST, VERDICT = "summary", "comparison", "best", "verdicts"
 WRONG = "wrong"
-SHOWN = (SUMMARY, COMPARISON, BEST, VERDICT, WRONG)
-"""Tables on the page; the others are long and only written as CSV."""
+SCALED, SECONDS, SETTINGS = "scaled", "seconds", "settings"
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,8 @@ def make_report(
         conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
         (
             *tables,
+            solver_tables.settings_table(runs, scored_cases),
+            solver_tables.ipet_table(scored_cases),
             comparison.wrong_table(scored_cases),
             comparison.instance_table(scored_cases),
             comparison.case_table(scored_cases),
@@ -136,6 +143,7 @@ def _kind_part(scored_cases: Sequence[ScoredCase], suffix: str, shift_s: float, 
     tables = [comparison.summary_table(shared, shift_s)]
     if len(names) > 1:
         tables.append(comparison.comparison_table(shared, chosen, shift_s))
+    tables += [solver_tables.scaled_table(shared), solver_tables.seconds_table(scored_cases)]
     tables.append(comparison.best_table(scored_cases))
     named = [replace(t, name=t.name + suffix, title=t.title + (f" ({suffix[1:]})" if suffix else "")) for t in tables]
     return _KindPart(len(shared), named, report_figures(shared, chosen, suffix))
@@ -175,6 +183,8 @@ def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequenc
     parts += ["## Verdicts\n", VERDICTS, by_name[VERDICT].markdown(), "## Wrong, or without an answer\n"]
     wrong = by_name[WRONG]
     parts.append(wrong.markdown() if wrong.rows else "None of all cases.\n")
+    settings = by_name[SETTINGS]
+    parts += [f"## {settings.title}\n", settings.markdown()]
     parts += ["## How it came about\n", "".join(f"- {line}\n" for line in conditions)]
     return "\n".join(parts)
 
@@ -182,15 +192,16 @@ def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequenc
 def _part(tables: dict[str, Table], end: str, figures: Sequence[Figure], level: str, *, brief: bool) -> list[str]:
     """Return the part of the page about one kind of instances."""
     out = []
-    for name in (SUMMARY, COMPARISON):
+    for name in (SUMMARY, SCALED, COMPARISON):
         if table := tables.get(name + end):
             text = _intervals(table) if name == COMPARISON else table
             out += [_heading(level, table), text.markdown()]
     for figure in figures:
         title, pdf = figure.title, "" if brief else f" ([PDF]({figure.name}.pdf))"
         out.append(f"![{title}]({figure.name}.svg)\n\n{title}{pdf}. In colours the best six and the baseline.\n")
-    if table := tables.get(BEST + end):
-        out += [_heading(level, table), table.markdown()]
+    seconds = tables.get(SECONDS + end)
+    for table in (seconds if seconds and solver_tables.is_short(seconds) else None, tables.get(BEST + end)):
+        out += [_heading(level, table), table.markdown()] if table else []
     return out
 
 

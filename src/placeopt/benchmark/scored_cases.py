@@ -181,8 +181,8 @@ def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, Number]:
 
 def _reports(case: Case) -> bool:
     """Return whether a solver reports while it runs: methods do, solvers as the registry states."""
-    entry = SOLVERS.get(case.solver) if case.kind == "linear" else None
-    return entry is None or entry.capability.progress
+    entry = SOLVERS.get(case.solver)
+    return entry is None or entry.capability.progress or entry.capability.log
 
 
 def _setting(case: Case) -> str:

@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
 from placeopt import __version__
+from placeopt.benchmark.journal import Kind
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.documents import write_instance
 from placeopt.formats.files import make_folder, read_bytes
 from placeopt.generators import generate
 
-Kind = Literal["placement", "linear"]
 LIST_ENDING = ".test"
-ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "linear"}
+ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "linear", ".dat": "quadratic"}
 """Kind of a file by the ending of its name; ``.gz`` may follow."""
 _FILES = (LIST_ENDING, *(f"{ending}{packed}" for ending in ENDINGS for packed in ("", ".gz")))
 GENERATED = "generate:"
@@ -43,8 +42,8 @@ class SetEntry:
     An instance of a set.
 
     ``name`` is the file's without its endings, as in ``.solu`` files and reports. ``kind`` ``placement``: a round as
-    JSON; ``linear``: a mixed-integer model, as MPS or as a generalised assignment problem. A ``generated`` file is
-    made from its name if it does not exist yet.
+    JSON; ``linear``: a mixed-integer model, as MPS or as a generalised assignment problem; ``quadratic``: a quadratic
+    assignment problem in QAPLIB's form. A ``generated`` file is made from its name if it does not exist yet.
     """
 
     name: str

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.sets import SetEntry
 from placeopt.formats.documents import read_instance
-from placeopt.formats.solu import Known
+from placeopt.formats.files import read_bytes
+from placeopt.formats.qaplib import parse_qaplib
+from placeopt.formats.solu import COST, Known
 from placeopt.formats.table import markdown_table
 from placeopt.model import Instance, Job
 from placeopt.whatif.domain_levels import gpus_by_node
@@ -21,15 +25,17 @@ HEAD = """\
 
 Written by `placeopt bench statistics --out instances/STATISTICS.md`. Load: GPUs that waiting jobs ask for, in percent
 of those that are free. Shares: jobs of a part of a GPU. Gangs: jobs of several workers. Value: the best known, of a
-round its net value; `=` where a bound meets it; by whom it was found. SHA-256: the first digits, of the content
-decompressed. How rounds are made: [docs/generators.md](../docs/generators.md); where data come from:
-[README.md](README.md).
+round its net value; `=` where a bound meets it; by whom it was found. Cost: the least known at that value where it is
+proven, in brackets what no plan is below. SHA-256: the first digits, of the content decompressed. How rounds are made:
+[docs/generators.md](../docs/generators.md); where data come from: [DATASHEET.md](DATASHEET.md).
 """
 
 
 ROUND = ("round", "waiting", "running", "nodes", "GPUs", "load %", "shares", "gangs", "has")
 MODEL = ("model", "columns", "rows")
+QUADRATIC = ("problem", "n", "symmetric", "flows")
 KNOWN = ("value", "bound", "found by", "SHA-256")
+KNOWN_OF_ROUND = ("value", "bound", "cost", "found by", "SHA-256")
 
 
 class RoundStatistics(NamedTuple):
@@ -106,7 +112,6 @@ def statistics_page(
         new = [item for item in items if item.name not in seen]
         seen.update(item.name for item in new)
         rounds = [item for item in new if item.kind == "placement"]
-        models = [item for item in new if item.kind == "linear"]
         parts.append(f"\n## {name}\n")
         if len(new) < len(items):
             parts.append(f"\n{len(items)} instances, of which {len(items) - len(new)} stand above.\n")
@@ -114,12 +119,15 @@ def statistics_page(
         for item in rounds:
             if on_news is not None:
                 on_news(item.name)
-            rows.append([item.name, *_round_cells(read_instance(item.there())), *_known(item, known)])
+            value, bound, *rest = _known(item, known)
+            cells = _round_cells(read_instance(item.there()))
+            rows.append([item.name, *cells, value, bound, _cost(known.get(f"{item.name}{COST}", Known())), *rest])
         if rows:
-            parts += ["\n", markdown_table([*ROUND, *KNOWN], rows)]
-        rows = [[item.name, *_model(item), *_known(item, known)] for item in models]
-        if rows:
-            parts += ["\n", markdown_table([*MODEL, *KNOWN], rows)]
+            parts += ["\n", markdown_table([*ROUND, *KNOWN_OF_ROUND], rows)]
+        for kind, head, cells_of in (("linear", MODEL, _model), ("quadratic", QUADRATIC, _quadratic)):
+            rows = [[item.name, *cells_of(item), *_known(item, known)] for item in new if item.kind == kind]
+            if rows:
+                parts += ["\n", markdown_table([*head, *KNOWN], rows)]
     return "".join(parts)
 
 
@@ -133,6 +141,20 @@ def _round_cells(instance: Instance) -> list[str]:
 def _model(item: SetEntry) -> list[str]:
     model = read_model(item.path)
     return [f"{model.objective.size:,}", f"{model.row_lower.size:,}"]
+
+
+def _quadratic(item: SetEntry) -> list[str]:
+    """Return size, whether both matrices are symmetric, and how many flows are not 0."""
+    one, other = parse_qaplib(read_bytes(item.path), str(item.path))
+    symmetric = (one == one.T).all() and (other == other.T).all()
+    return [f"{len(one):,}", "yes" if symmetric else "no", f"{np.count_nonzero(one):,}"]
+
+
+def _cost(entry: Known) -> str:
+    """Return the cost of a round, with its bound where they differ."""
+    if entry.optimal:
+        return f"= {entry.value:,}"
+    return "-" if entry.value is None else f"{entry.value:,} ({'-' if entry.bound is None else f'{entry.bound:,}'})"
 
 
 def _known(item: SetEntry, known: Mapping[str, Known]) -> list[str]:

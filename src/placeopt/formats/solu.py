@@ -21,6 +21,8 @@ FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound"
 INFEASIBLE, UNKNOWN = "=inf=", "=unkn="
 """Lines without a number: there is no solution; nothing is known."""
 
+COST = ".cost"
+"""Ending of the name under which the file states the cost of a round, at the proven optimum of its value."""
 MAX_DIGITS = 40
 """Longest number that is read; integers stay below 2^53."""
 TOLERANCE = 1e-6

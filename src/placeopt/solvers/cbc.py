@@ -6,7 +6,8 @@ is switched off: with it, CBC 2.10.3 calls wrong optima optimal (in 17 of 2,000 
 without). We read its log and its solution file ourselves: a file that is cut short, or that holds the values of the
 linear relaxation for want of a solution, reads elsewhere as a complete optimum.
 
-Bounds are reported while CBC runs, solutions only at its end: CBC writes none before. So it is asked to stop a
+Bounds are reported while CBC runs, solutions only at its end: CBC writes none before, its log only names their
+objectives, which are reported as claims. So it is asked to stop a
 little early; if it has to be killed, what remains is the hint and the bound.
 
 Work is counted in nodes, on one thread; a unit is of the order of a second of a small model. The root node, with its
@@ -47,6 +48,9 @@ ADDRESS_SPACE_MIB = 80
 """Address space that the program, and each of its threads, reserves without using the memory."""
 
 _BOUND = re.compile(rb"best possible ([-+.\deE]+?)\)?[\s,]|Lower bound:\s+([-+.\deE]+)\s")
+_FOUND = re.compile(rb"Integer solution of ([-+.\deE]+) found")
+_SECONDS = re.compile(rb"\(([.\d]+) seconds\)\s*$")
+_TOTAL = re.compile(rb"Wallclock seconds\):\s+([.\d]+)")
 _COMPLAINTS = ("No match for", "Short match for", "Multiple matches", "String of", "<Possible options")
 _PREPROCESSING = re.compile("Option for preprocess changed from .* to (?!off)")
 _LIMITS: dict[str, Limit] = {
@@ -225,6 +229,29 @@ def last_bound(log: bytes) -> float | None:
     return bounds[-1] if bounds and abs(bounds[-1]) < UNKNOWN else None
 
 
+def trajectory(log: bytes, ended_s: float = 0.0) -> list[tuple[float, float | None, float | None]]:
+    """
+    Return what CBC's output says by its own clock: seconds, the objective of its best solution, and its bound.
+
+    Of a minimum without its constant; None until there is one. Objectives have six digits. ``ended_s``: seconds at the
+    end by the clock of the caller, whose start may be earlier.
+    """
+    totals = _TOTAL.findall(log)
+    earlier_s = max(ended_s - float(totals[-1]), 0.0) if totals else 0.0
+    out: list[tuple[float, float | None, float | None]] = []
+    objective: float | None = None
+    bound: float | None = None
+    for line in log.splitlines():
+        seconds, found, lower = _SECONDS.search(line), _FOUND.search(line), last_bound(line + b"\n")
+        if seconds is None or (found is None and lower is None):
+            continue
+        if found is not None and (objective is None or float(found[1]) < objective):
+            objective = float(found[1])
+        bound = lower if bound is None or (lower is not None and lower > bound) else bound
+        out.append((earlier_s + float(seconds[1]), objective, bound))
+    return out
+
+
 class _Log:
     """Listens to what CBC prints: bounds go to the reading; its reason to stop and its complaints are kept."""
 
@@ -270,6 +297,9 @@ class _Log:
             bound = float(match[1] or match[2])
             if abs(bound) < UNKNOWN:
                 self._reading.offer_bound(self._sign * bound)
+        found = _FOUND.search(line)
+        if found is not None:
+            self._reading.report_claim(self._sign * float(found[1]))
         text = line.decode("ascii", errors="replace").rstrip()
         self.tail = f"{self.tail}{text}\n"[-2000:]
         if text.startswith("Result - "):

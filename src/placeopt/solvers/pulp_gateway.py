@@ -68,7 +68,7 @@ def _solve(
     if settled is not None:
         return settled
     if name == "cbc":
-        return cbc.solve(_cbc_program(), model, options, reading, stop)
+        return cbc.solve(cbc_program(), model, options, reading, stop)
     return _solve_by_package(name, model, options, reading, stop)
 
 
@@ -153,7 +153,7 @@ def _empty_row(reading: Reading) -> Solution | None:
     return None
 
 
-def _cbc_program() -> str:
+def cbc_program() -> str:
     """Path of CBC's program: PuLP's own, or the one on the path."""
     with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
         import pulp

@@ -97,6 +97,12 @@ class Reading:
                 self.bound = safe
                 self._report(None)
 
+    def report_claim(self, objective: float) -> None:
+        """Report an objective that the solver's log names, without values to verify it by."""
+        if self._on_progress is not None:
+            with self._lock:
+                self._on_progress(Progress(self.objective, self.bound, self.seconds, claimed=objective))
+
     def conclude(
         self, claim: Status, limit: Limit = "none", message: str = "", *, bound: int | None = None
     ) -> Solution:

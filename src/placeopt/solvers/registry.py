@@ -25,6 +25,7 @@ class Capability:
     relax: bool = False  # solves linear relaxations, with duals
     hint: bool = True  # starts from a hint
     progress: bool = True  # reports solutions and bounds while it runs
+    log: bool = False  # its log names objectives and bounds while it runs
     deterministic: bool = True  # can be cut by work instead of time
     max_coefficient: int = 2**53  # largest absolute coefficient it takes
 
@@ -36,6 +37,7 @@ class Entry:
     module: str  # of its wrapper
     package: str  # which it needs, by the name that is imported
     capability: Capability  # what it can do
+    settings: str = ""  # options set beyond limits, threads, seed and gap, as text
     name: str | None = None
     """Name of the solver in a wrapper of several: there ``solver(name)`` returns the ``solve``."""
 
@@ -60,16 +62,30 @@ class Solve(Protocol):
         ...
 
 
-def _through_pulp(name: str, package: str, *, hint: bool = True, deterministic: bool = False) -> Entry:
-    capability = Capability(hint=hint, progress=False, deterministic=deterministic, max_coefficient=10**9)
-    return Entry("placeopt.solvers.pulp_gateway", package, capability, name)
+def _through_pulp(
+    name: str,
+    package: str,
+    settings: str = "gapRel 1e-12",
+    *,
+    hint: bool = True,
+    deterministic: bool = False,
+    log: bool = False,
+) -> Entry:
+    capability = Capability(hint=hint, progress=False, log=log, deterministic=deterministic, max_coefficient=10**9)
+    return Entry("placeopt.solvers.pulp_gateway", package, capability, settings, name)
 
+
+HIGHS = (
+    "mip_feasibility_tolerance 1e-9 to 1e-6, by the heaviest row; integers: mip_abs_gap 0.999999; models with "
+    "continuous variables too: presolve off"
+)
+CBC = "preprocess off; integers: integerTolerance 1e-9 to 1e-6, by the heaviest row"
 
 SOLVERS = MappingProxyType(
     {
         "cpsat": Entry("placeopt.solvers.cpsat", "ortools", Capability()),
-        "highs": Entry("placeopt.solvers.highs", "highspy", Capability(relax=True, max_coefficient=10**15)),
-        "pulp-cbc": _through_pulp("cbc", "pulp", deterministic=True),
+        "highs": Entry("placeopt.solvers.highs", "highspy", Capability(relax=True, max_coefficient=10**15), HIGHS),
+        "pulp-cbc": _through_pulp("cbc", "pulp", CBC, deterministic=True, log=True),
         "pulp-scip": _through_pulp("scip", "pyscipopt"),
         "pulp-gurobi": _through_pulp("gurobi", "gurobipy"),
         "pulp-cplex": _through_pulp("cplex", "cplex"),
