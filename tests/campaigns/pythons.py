@@ -5,8 +5,8 @@ Campaign: wheel and sdist checked, then the tests against the installed wheel, o
 
 The files that git tracks are copied, wheel and sdist built from the copy, and checked by ``twine check --strict`` and
 ``check-wheel-contents``. Each Python gets an environment with the wheel and its extras; the tests of the copy run
-there, with no path to ``src``. ``--folder`` keeps environments and results: a Python whose tests have ended is not
-run again. Ends with code 1 if a check or a test failed.
+there, with no path to ``src``, one folder of ``tests/`` after the other. ``--folder`` keeps environments and results: a
+command that is repeated goes on with the folders that have none. Ends with code 1 if a check or a test failed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +34,17 @@ assert "site-packages" in placeopt.__file__, placeopt.__file__
 print(json.dumps([platform.python_version(), *[f"{{name}} {{version(name)}}" for name in {SHOWN!r}]]))
 """
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+
+
+@dataclass
+class Result:
+    """Tests of one folder in one Python."""
+
+    passed: int = 0
+    skipped: int = 0
+    failed: list[str] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    cpu_s: float = 0.0
 
 
 def run(*command: object, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -82,64 +95,81 @@ def checked(folder: Path, checkout: Path) -> tuple[Path, list[tuple[str, str]]]:
     return wheel, results
 
 
-def tested(python: str, folder: Path, checkout: Path, wheel: Path, workers: int) -> dict[str, object]:
-    """Run all tests in an environment of one Python; return the counts, what failed and why some were skipped."""
-    name = Path(python).resolve().parent.parent.name + "-" + Path(python).name
-    result = folder / f"{name}.json"
+def groups(checkout: Path) -> dict[str, list[str]]:
+    """Return what pytest is called with: a folder of tests, or the files that stand in none."""
+    tests = checkout / "tests"
+    holds = sorted(folder.name for folder in tests.iterdir() if any(folder.rglob("test_*.py")))
+    loose = sorted(f"tests/{file.name}" for file in tests.glob("test_*.py"))
+    return {"(top level)": loose, **{name: [f"tests/{name}"] for name in holds}}
+
+
+def tested(python: Path, paths: list[str], result: Path, checkout: Path, workers: int) -> Result:
+    """Return how many tests of these paths passed and were skipped, which failed, and why some were skipped."""
     if result.exists():
-        return json.loads(result.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-    own = environment(python, folder / f"venv-{name}", f"{wheel}[{EXTRAS}]")
-    version, *packages = json.loads(run(own, "-c", TELL, cwd=folder).stdout)
-    junit = folder / f"{name}.xml"
+        return Result(**json.loads(result.read_text(encoding="utf-8")))
+    junit = result.with_suffix(".xml")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(own, "-m", "pytest", "-n", workers, f"--junitxml={junit}", cwd=checkout, check=False)
+    done = run(python, "-m", "pytest", "-n", workers, f"--junitxml={junit}", *paths, cwd=checkout, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 1):
+        sys.exit(f"pytest {' '.join(paths)}: code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     cases = list(ET.parse(junit).getroot().iter("testcase"))  # noqa: S314 - pytest's own file
+    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     skipped = [one for case in cases for one in case.iter("skipped")]
-    told = {
-        "python": version,
-        "packages": packages,
-        "tests": len(cases),
-        "skipped": len(skipped),
-        "failed": [
-            f"{case.get('classname')}::{case.get('name')}"
-            for case in cases
-            if case.find("failure") is not None or case.find("error") is not None
-        ],
-        "reasons": Counter(one.get("message", "?") for one in skipped).most_common(),
-        "cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-    }
-    result.write_text(json.dumps(told), encoding="utf-8")
+    told = Result(
+        passed=len(cases) - len(failed) - len(skipped),
+        skipped=len(skipped),
+        failed=[f"{case.get('classname')}::{case.get('name')}" for case in failed],
+        reasons=Counter(one.get("message", "?") for one in skipped),
+        cpu_s=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    )
+    result.write_text(json.dumps(asdict(told)), encoding="utf-8")
     return told
 
 
-def table(checks: list[tuple[str, str]], rows: list[dict[str, object]], workers: int) -> str:
-    """Return the results as Markdown."""
+def table(checks: list[tuple[str, str]], found: dict[str, dict[str, Result]], folders: Iterable[str]) -> str:
+    """Return the results as Markdown: a column a Python, a row a folder."""
     lines = [
         "# The package in several Pythons",
         "",
         "By `python tests/campaigns/pythons.py`: wheel and sdist from the tracked files, the wheel with the extras",
-        f"`{EXTRAS}` in a fresh environment of each Python, all tests there, `-n {workers}`.",
+        f"`{EXTRAS}` in a fresh environment of each Python, all tests there.",
         "",
         "| check | result |",
         "|---|---|",
         *(f"| {name} | {said} |" for name, said in checks),
         "",
-        "| Python | passed | skipped | failed | CPU seconds | with |",
-        "|---|---:|---:|---:|---:|---|",
+        f"| tests passed, skipped | {' | '.join(found)} |",
+        f"|---|{'---|' * len(found)}",
     ]
-    for row in rows:
-        failed, tests, skipped = (row[key] for key in ("failed", "tests", "skipped"))
-        passed = tests - skipped - len(failed)  # type: ignore[operator, arg-type]
-        lines.append(
-            f"| {row['python']} | {passed} | {skipped} | {len(failed)} "  # type: ignore[arg-type]
-            f"| {row['cpu_s']:.0f} | {', '.join(row['packages'])} |"  # type: ignore[arg-type]
-        )
-    for row in rows:
-        lines += ["", f"Python {row['python']}:", ""]
-        lines += [f"- failed: `{name}`" for name in row["failed"]]  # type: ignore[attr-defined]
-        lines += [f"- {count} skipped: {reason}" for reason, count in row["reasons"]]  # type: ignore[attr-defined]
+    for name in folders:
+        cells = [_counts(results.get(name)) for results in found.values()]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    totals = [_total(results.values()) for results in found.values()]
+    lines += [f"| all of these | {' | '.join(map(_counts, totals))} |"]
+    lines += [f"| CPU seconds | {' | '.join(f'{total.cpu_s:.0f}' for total in totals)} |"]
+    for python, total in zip(found, totals, strict=True):
+        if total.failed or total.reasons:
+            lines += ["", f"{python}:", ""]
+            lines += [f"- failed: `{name}`" for name in total.failed]
+            lines += [f"- {count} skipped: {reason}" for reason, count in sorted(total.reasons.items())]
     return "\n".join([*lines, ""])
+
+
+def _counts(result: Result | None) -> str:
+    if result is None:
+        return "not reached"
+    failed = f", **{len(result.failed)} failed**" if result.failed else ""
+    return f"{result.passed:,}, {result.skipped}{failed}"
+
+
+def _total(results: Iterable[Result]) -> Result:
+    total = Result()
+    for one in results:
+        total.passed, total.skipped = total.passed + one.passed, total.skipped + one.skipped
+        total.failed, total.cpu_s = total.failed + one.failed, total.cpu_s + one.cpu_s
+        total.reasons = dict(Counter(total.reasons) + Counter(one.reasons))
+    return total
 
 
 def main() -> int:
@@ -148,20 +178,30 @@ def main() -> int:
     parser.add_argument("--pythons", default=sys.executable, help="interpreters, by commas")
     parser.add_argument("--folder", type=Path, default=Path("out/pythons"), help="environments and results")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest")
+    parser.add_argument("--only", help="folders of tests, by commas, in this order; all by default")
     parser.add_argument("--write", type=Path, help="file to write as well")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     checkout = copied(folder)
     wheel, checks = checked(folder, checkout)
-    rows = []
+    paths = groups(checkout)
+    found: dict[str, dict[str, Result]] = {}
     for python in arguments.pythons.split(","):
-        rows.append(tested(python, folder, checkout, wheel, arguments.workers))
-        text = table(checks, rows, arguments.workers)
-        if arguments.write:
-            arguments.write.write_text(text, encoding="utf-8")
+        name = Path(python).name
+        own = environment(python, folder / f"venv-{name}", f"{wheel}[{EXTRAS}]")
+        title, *packages = json.loads(run(own, "-c", TELL, cwd=folder).stdout)
+        results = found[f"{title}: {', '.join(packages)}"] = {}
+        wanted = arguments.only.split(",") if arguments.only else list(paths)
+        for group in dict.fromkeys([*wanted, *paths]):
+            result = folder / f"{name}-{group.strip('()').replace(' ', '-')}.json"
+            if group in wanted or result.exists():
+                results[group] = tested(own, paths[group], result, checkout, arguments.workers)
+            text = table(checks, found, paths)
+            if arguments.write:
+                arguments.write.write_text(text, encoding="utf-8")
     print(text)
-    return int("FAILED" in text or any(row["failed"] for row in rows))
+    return int("FAILED" in text or " failed" in text)
 
 
 if __name__ == "__main__":
