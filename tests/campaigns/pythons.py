@@ -5,8 +5,9 @@ Campaign: wheel and sdist checked, then the tests against the installed wheel, o
 
 The files that git tracks are copied, wheel and sdist built from the copy, and checked by ``twine check --strict`` and
 ``check-wheel-contents``. Each Python gets an environment with the wheel and its extras; the tests of the copy run
-there, with no path to ``src``, one folder of ``tests/`` after the other. ``--folder`` keeps environments and results: a
-command that is repeated goes on with the folders that have none. Ends with code 1 if a check or a test failed.
+there, with a path to ``bench`` and none to ``src``, one folder of ``tests/`` after the other. ``--folder`` keeps
+environments and results: a command that is repeated goes on with the folders that have none. Ends with code 1 if a
+check or a test failed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -47,10 +49,10 @@ class Result:
     cpu_s: float = 0.0
 
 
-def run(*command: object, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run a program without this process's paths."""
+def run(*command: object, cwd: Path, check: bool = True, path: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a program with ``path`` in place of this process's paths."""
     line = [str(word) for word in command]
-    done = subprocess.run(line, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True)
+    done = subprocess.run(line, cwd=cwd, env={**ENVIRONMENT, "PYTHONPATH": path}, capture_output=True, text=True)
     if check and done.returncode:
         sys.exit(f"{' '.join(line[:6])}: code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done
@@ -108,8 +110,11 @@ def tested(python: Path, paths: list[str], result: Path, checkout: Path, workers
     if result.exists():
         return Result(**json.loads(result.read_text(encoding="utf-8")))
     junit = result.with_suffix(".xml")
+    bench = str(checkout / "bench")  # the papers, which no wheel has
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = run(python, "-m", "pytest", "-n", workers, f"--junitxml={junit}", *paths, cwd=checkout, check=False)
+    done = run(
+        python, "-m", "pytest", "-n", workers, f"--junitxml={junit}", *paths, cwd=checkout, check=False, path=bench
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1):
         sys.exit(f"pytest {' '.join(paths)}: code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -120,7 +125,7 @@ def tested(python: Path, paths: list[str], result: Path, checkout: Path, workers
         passed=len(cases) - len(failed) - len(skipped),
         skipped=len(skipped),
         failed=[f"{case.get('classname')}::{case.get('name')}" for case in failed],
-        reasons=Counter(one.get("message", "?") for one in skipped),
+        reasons=dict(Counter(one.get("message", "?") for one in skipped)),
         cpu_s=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
     )
     result.write_text(json.dumps(asdict(told)), encoding="utf-8")
@@ -181,6 +186,9 @@ def main() -> int:
     parser.add_argument("--only", help="folders of tests, by commas, in this order; all by default")
     parser.add_argument("--write", type=Path, help="file to write as well")
     arguments = parser.parse_args()
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # in the background a shell has it ignored, and tests send it
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     checkout = copied(folder)
@@ -189,7 +197,7 @@ def main() -> int:
     found: dict[str, dict[str, Result]] = {}
     for python in arguments.pythons.split(","):
         name = Path(python).name
-        own = environment(python, folder / f"venv-{name}", f"{wheel}[{EXTRAS}]")
+        own = environment(python, folder / f"venv-{name}", f"{wheel}[{EXTRAS}]", "hatchling")
         title, *packages = json.loads(run(own, "-c", TELL, cwd=folder).stdout)
         results = found[f"{title}: {', '.join(packages)}"] = {}
         wanted = arguments.only.split(",") if arguments.only else list(paths)

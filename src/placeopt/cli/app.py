@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     from placeopt.cli.importers.importer import Importer
 
 
-class _PlainFlags:
-    """Help without a type for flags: they take no value."""
-
-    def get_params(self, ctx: typer.Context) -> list[Any]:
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command that this is mixed into
-        for parameter in found:
-            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-                parameter.metavar = ""
-        return found
+def _plain_flags(parameters: list[Any]) -> list[Any]:
+    """Return the parameters, without a type in the help of those that take no value."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
 
 
-class _HelpfulCommand(_PlainFlags, TyperCommand):
-    pass
+class _HelpfulCommand(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
 
 
-class _HelpfulGroup(_PlainFlags, TyperGroup):
-    pass
+class _HelpfulGroup(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
 
 
 class Command(NamedTuple):
