@@ -154,6 +154,19 @@ def test_parquet(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         made[path.suffix] = read_scenario(out).arrivals
     assert made[".csv"] == made[".parquet"]
     assert pyarrow
+    (tmp_path / "t.csv").write_text("time,dur,g\n1,2,3\n")
+    wrong = cli(
+        "import",
+        "jobs",
+        tmp_path / "t.csv",
+        "--columns",
+        "submit=time,duration=dur,gpus=G",
+        "--nodes",
+        "1x1xA",
+        "--out",
+        "-",
+    )
+    said(wrong, 3, "no column G; the header is 'time,dur,g'")
     command = ("import", "jobs", tmp_path / "h.parquet", "--nodes", nodes, "--out", "-")
     said(cli(*command, "--columns", "submit=a,duration=b,gpus=c"), 3, "no column a, b, c")
     (tmp_path / "h.parquet").write_bytes((tmp_path / "h.parquet").read_bytes()[:-40])

@@ -6,6 +6,7 @@ Skipped where Slurm is not installed (Debian: slurm-wlm, munge, slurmrestd) or t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import signal
@@ -167,9 +168,16 @@ def test_a_node_that_dies_gives_its_job_to_another(lab: SlurmLab) -> None:
     wait_until(lambda: lab.run("sinfo", "-h", "-n", f"g1,{first}", "-o%t").split() == ["idle"])
 
 
-def command(lab: SlurmLab, *options: str) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def command(lab: SlurmLab, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A driver as a process, which does not outlive the test: another one would find its jobs started."""
     line = [sys.executable, "-m", "placeopt.cli", "slurm", "run", "--every", "1s", "--json", *options]
-    return subprocess.Popen(line, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(line, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None:
@@ -177,15 +185,13 @@ def test_a_driver_that_is_killed_leaves_nothing_half_done(lab: SlurmLab) -> None
     dice = random.Random(4)
     jobs = [lab.submit("-N1", "--gres=gpu:a100:4", "-c2", "--mem=5G") for _ in range(14)]
     for _ in range(3):
-        process = command(lab)
-        time.sleep(dice.uniform(1.0, 1.6))
-        process.kill()
-        process.communicate()
-    process = command(lab)
-    wait_until(lambda: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
-    process.send_signal(signal.SIGTERM)
-    wait_until(lambda: process.poll() is not None)
-    _, told = process.communicate()
+        with command(lab):
+            time.sleep(dice.uniform(1.0, 1.6))
+    with command(lab) as process:
+        wait_until(lambda: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: process.poll() is not None)
+        _, told = process.communicate()
     assert process.returncode == 143, told
     assert all(ran_as_noted(lab, job) for job in jobs)
     assert {lab.job(job)["Restarts"] for job in jobs} == {"0"}
@@ -197,19 +203,24 @@ def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
     with pytest.raises(Unreachable, match=r"squeue|sinfo"):
         SlurmCommands(lab.env, timeout_s=2).read()
     messages: list[str] = []
+    rounds: list[RoundRecord] = []
     stop = threading.Event()
 
     def on_message(message: str) -> None:
         messages.append(message)
         if len(messages) == 1:
             lab.start_daemon("slurmctld")
+        if len(messages) == ROUNDS:
+            stop.set()
 
     def on_round(record: RoundRecord) -> None:
-        if came_of(record, "as-planned"):
+        rounds.append(record)
+        if came_of(record, "as-planned") or len(rounds) == ROUNDS:
             stop.set()
 
     with SlurmDriver(SlurmCommands(lab.env, timeout_s=3), DriverOptions(every_s=1), stop=stop) as running:
         run_rounds(running.run_round, on_round, on_message, every_s=1, stop=stop)
+    assert came_of(rounds[-1], "as-planned")
     assert messages[0].startswith("no answer: ")
     assert "there is an answer again" in messages[-1]
     assert ran_as_noted(lab, job)

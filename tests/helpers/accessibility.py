@@ -12,6 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from placeopt.formats.figure import luminance
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 AXE = os.environ.get("PLACEOPT_AXE", "")
 """The file ``axe.min.js``; ``npm pack axe-core`` brings it."""
@@ -24,6 +26,7 @@ MISSING = (
 )
 """Why pages cannot be checked; None if they can."""
 RUN = """
+<style>.scroll { background-image: none !important }</style>
 <script>%s</script><script>addEventListener("load", async () => {
   const root = document.documentElement, out = document.createElement("pre");
   const small = [...document.querySelectorAll("svg text")].filter(text => text.textContent.trim()).map(text => {
@@ -40,7 +43,21 @@ RUN = """
   out.id = "axe-found"; out.textContent = JSON.stringify(found); parent.document.body.append(out);
 });</script>
 """
+"""The shadows at the sides of boxes that scroll go: below a gradient axe computes no contrast."""
 FOUND = re.compile(r'<pre id="axe-found">(.*?)</pre>', re.DOTALL)
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, from 1 to 21, as WCAG 2.2 defines it."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def schemes(style: str) -> list[dict[str, str]]:
+    """Return the colours of each ``:root`` of a style sheet by name, those that it does not state from the first."""
+    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    sets = [dict(re.findall(r"--(\w+): (#\w{3,6})", block)) for block in blocks]
+    return [{**sets[0], **one} for one in sets]
 
 
 def checked(page: str, *, width: int = 1280, dark: bool = False) -> dict[str, Any]:

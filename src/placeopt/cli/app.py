@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from placeopt import __version__
 from placeopt.cli.output import ExitCode, write_out
@@ -21,6 +22,24 @@ from placeopt.cli.provenance import recorded
 
 if TYPE_CHECKING:
     from placeopt.cli.importers.importer import Importer
+
+
+def _plain_flags(parameters: list[Any]) -> list[Any]:
+    """Return the parameters, without a type in the help of those that take no value."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
+
+class _HelpfulCommand(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
+
+
+class _HelpfulGroup(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))
 
 
 class Command(NamedTuple):
@@ -150,6 +169,7 @@ def build_app(importers: Iterable[Importer], words: tuple[str, str] | None = Non
     """
     app = typer.Typer(
         name="placeopt",
+        cls=_HelpfulGroup,
         add_completion=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -171,7 +191,8 @@ def build_app(importers: Iterable[Importer], words: tuple[str, str] | None = Non
             _add(app, name, commands[name].load(), commands[name].example, bare=first in OVERVIEW)
             continue
         group = GROUPS[name]
-        sub = typer.Typer(name=name, no_args_is_help=False, help=group.help, epilog=f"Example: {group.example}")
+        epilog = f"Example: {group.example}"
+        sub = typer.Typer(name=name, cls=_HelpfulGroup, no_args_is_help=False, help=group.help, epilog=epilog)
         app.add_typer(sub)
         if first in OVERVIEW:
             continue
@@ -215,7 +236,8 @@ def _add(group: typer.Typer, name: str, command: Callable[..., int], example: st
     """Register a command; its docstring is the help, each paragraph on one line. ``bare``: without its options."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    register = group.command(name=name.replace("_", "-"), help=text, epilog=f"Example: {example}")
+    named = name.replace("_", "-")
+    register = group.command(name=named, cls=_HelpfulCommand, help=text, epilog=f"Example: {example}")
     register(_listed if bare else recorded(with_shared_options(command)))
 
 

@@ -316,6 +316,8 @@ class Journal:
 
 def _locked(folder: Path) -> int:
     """Return the descriptor of the lock file, which this process alone holds."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder}: is no folder, so it cannot be used for the state; name a folder, which may be new")
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -12,7 +12,7 @@ from helpers.scenarios import scenario, timed
 from placeopt import BadInput, solve
 from placeopt.formats.figure import Figure, ink_on, luminance, render
 from placeopt.readable import time_unit
-from placeopt.report.html import plan_table, policy_table, read_log, read_results
+from placeopt.report.html import page, plan_table, policy_table, read_log, read_results
 from placeopt.report.html.comparison import RESULTS, changes, comparisons, results_link
 from placeopt.report.html.curves import MOST_POINTS, grouped, step_figure
 from placeopt.report.html.inline_svg import FONT_SIZE, LEAST_PX, inline_svg
@@ -90,6 +90,32 @@ def test_verdicts(before: float | None, after: float, better: str, verdict: str,
     """A figure is better or worse only where one of the two is."""
     (change,) = changes(table([("fcfs", before)], better), table([("fcfs", after)], better))
     assert (change.verdict, change.words) == (verdict, words)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [(1.0, 1.9, "changed"), (1.0, 2.0, "worse"), (1.0, 0.5, "better"), (1.0, 0.6, "changed")],
+)
+def test_measured_times_differ_from_run_to_run(before: float, after: float, verdict: str) -> None:
+    """A time per decision is better or worse from a factor of 2 on."""
+    columns = (Column("policy"), Column("per decision", "decision_s", "less"))
+    (change,) = changes(*(ResultTable("t", "T", "", columns, [("fcfs", cell)]) for cell in (before, after)))
+    assert change.verdict == verdict
+
+
+def test_changes_stand_below_their_policy() -> None:
+    """The policy once, with its colour, then a row a figure; figures that are the same are marked."""
+    columns = (Column("policy"), Column("wait", "s", "less"), Column("use", "share", "more"))
+    before, after = (
+        ResultTable("t", "T", "", columns, [("fcfs", 1.0, 0.5), ("las", wait, 0.5)], colours={"las": "#0072b2"})
+        for wait in (2.0, 3.0)
+    )
+    text = page("t", "c", [], [], comparisons([before], [after]))
+    assert text.count('scope="rowgroup"') == 2
+    assert '<th colspan="5" scope="rowgroup"><span class="chip" style="background:#0072b2"></span>las</th>' in text
+    assert text.count('<tr class="same">') == 3
+    assert '<td class="worse">▼ worse</td>' in text
+    assert "<td>0 points</td>" in text
 
 
 def test_rows_are_paired_by_name() -> None:

@@ -22,7 +22,7 @@ from placeopt.cli.options import (
     expect,
     limits_of,
 )
-from placeopt.cli.output import ExitCode, output_width, write_out
+from placeopt.cli.output import ExitCode, UsageError, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
@@ -176,7 +176,8 @@ def explain(
     placement while all other jobs stay. With --all: how many jobs wait for each reason, and which single change of the
     cluster would let most of them start; 'placeopt report' draws its JSON.
     """
-    expect((job is None) == all_jobs, "--job", job, "either --job ID or --all")
+    if (job is None) != all_jobs:
+        raise UsageError("name one of --job ID and --all")
     seconds = time_limit if time_limit is not None else 30.0 if all_jobs else 5.0
     check_seconds("--time-limit", seconds)
     check_sources({"INSTANCE": instance, "PLAN": plan})

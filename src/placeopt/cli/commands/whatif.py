@@ -125,7 +125,7 @@ def fail(
     """
     limits = question.limits(time_limit)
     if everything == (domains is not None):
-        raise UsageError("expected --all, or --domains with some of the level")
+        raise UsageError("name one of --all and --domains, which lists some of the level")
     from placeopt.report.text.whatif import failures_page
     from placeopt.whatif.failures import fail as answer
 

@@ -84,11 +84,14 @@ class SlurmCommands:
         self._nodes_command: tuple[str, ...] | None = None
 
     def read(self) -> SlurmReading:
-        """Return nodes, then jobs: a job that starts in between is among the jobs."""
-        if self._nodes_command is None:
-            self._nodes_command = nodes_command(self._call("sinfo", "--version"))
-        nodes = self._json(*self._nodes_command)
-        jobs = self._json("squeue", "--json")
+        """Return nodes, then jobs: a job that starts in between is among the jobs. A refusal is no answer."""
+        try:
+            if self._nodes_command is None:
+                self._nodes_command = nodes_command(self._call("sinfo", "--version"))
+            nodes = self._json(*self._nodes_command)
+            jobs = self._json("squeue", "--json")
+        except SlurmRefused as error:  # as where no configuration of Slurm is found
+            raise Unreachable(str(error)) from None
         return SlurmReading(nodes, jobs, self.topology())
 
     def topology(self) -> str:

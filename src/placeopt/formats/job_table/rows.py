@@ -69,13 +69,14 @@ def _values(value: object) -> Values:
 def _csv(data: bytes, source: str, names: Sequence[str]) -> Rows:
     header: list[str] = []
     lines: Iterator[tuple[int, list[str]]] = iter(())
+    missing = list(names)
     for separator in SEPARATORS:
-        if header and set(names) <= set(header):
-            break
         with contextlib.suppress(BadInput):  # quotes that are none with this separator
             header, lines = _header(data, source, separator)
-    if not set(names) <= set(header):
-        missing = [name for name in names if name not in header]
+            missing = min(missing, [name for name in names if name not in header], key=len)
+            if not missing:
+                break
+    if missing:
         shown = data[:200].decode("utf-8", "replace").partition("\n")[0]
         raise BadInput(f"{source}:1: no column {', '.join(missing)}; the header is {shown!r}")
     if repeated := next((name for name in names if header.count(name) > 1), None):

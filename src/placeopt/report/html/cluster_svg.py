@@ -31,7 +31,8 @@ def cluster_svg(layout: ClusterLayout) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-MARGIN} {width:.0f} {height:.0f}" '
         f'width="{ZOOM * width:.0f}" height="{ZOOM * height:.0f}" role="img" aria-label="GPUs of the cluster" '
-        f'aria-description="{html.escape(layout.caption("as it runs now"))}" font-family="sans-serif" font-size="8">'
+        f'aria-description="{html.escape(layout.caption("as it runs now"))}" font-family="sans-serif" font-size="8" '
+        f'fill="currentColor">'
     ]
     for square in layout.squares:
         colour = square.colour if isinstance(square.colour, str) else SHADES[round(10 * min(1.0, square.colour))]

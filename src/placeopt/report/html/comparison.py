@@ -20,6 +20,9 @@ RESULTS = "results.json"
 LINK = re.compile(rf'download="{re.escape(RESULTS)}" href="data:application/json;base64,([A-Za-z0-9+/=]*)"')
 ALL_ROWS = 60
 """Figures up to which equal ones are listed too."""
+SAME = "same"
+MEASURED_FACTOR = 2
+"""From this factor on a measured time per decision is better or worse: two runs of one command differ by less."""
 
 
 class Change(NamedTuple):
@@ -34,8 +37,12 @@ class Change(NamedTuple):
     def verdict(self) -> str:
         """``better``, ``worse`` or ``same``; ``changed`` if neither is better."""
         if self.before == self.after:
-            return "same"
+            return SAME
         if not (self.column.better and isinstance(self.before, int | float) and isinstance(self.after, int | float)):
+            return "changed"
+        if self.column.unit == "decision_s" and (
+            max(self.before, self.after) < MEASURED_FACTOR * min(self.before, self.after)
+        ):
             return "changed"
         return "better" if (self.after < self.before) == (self.column.better == "less") else "worse"
 
@@ -45,10 +52,11 @@ class Change(NamedTuple):
         if not (isinstance(self.before, int | float) and isinstance(self.after, int | float)):
             return "-"
         difference = self.after - self.before
-        if self.column.unit == "share":
-            return f"{100 * difference:+.1f} points"
+        share = self.column.unit == "share"
         if not difference:
-            return "0 %"
+            return "0 points" if share else "0 %"
+        if share:
+            return f"{100 * difference:+.1f} points"
         sign = "+" if difference > 0 else "-"
         return "-" if not self.before else sign + percent(abs(difference / self.before))
 
@@ -87,8 +95,8 @@ def comparisons(before: Sequence[ResultTable], after: Sequence[ResultTable]) -> 
 def _compared(before: ResultTable, after: ResultTable) -> ResultTable:
     unit = after.time_unit()
     found = [change for change in changes(before, after) if not change.before is change.after is None]
-    listed = [change for change in found if len(found) <= ALL_ROWS or change.verdict != "same"]
-    count = {word: sum(change.verdict == word for change in found) for word in ("better", "worse", "changed", "same")}
+    listed = [change for change in found if len(found) <= ALL_ROWS or change.verdict != SAME]
+    count = {word: sum(change.verdict == word for change in found) for word in ("better", "worse", "changed", SAME)}
     totals = ", ".join(f"{number:,} {word}" for word, number in count.items() if number) or "nothing in common"
     alone = (len(before.rows) - len({c.key for c in found}), len(after.rows) - len({c.key for c in found}))
     notes = [
@@ -114,7 +122,13 @@ def _compared(before: ResultTable, after: ResultTable) -> ResultTable:
     keys = tuple(after.columns[: after.keys])
     columns = (*keys, *map(Column, ("figure", "before", "after", "change", "verdict")))
     return ResultTable(
-        f"change-{after.name}", title, " ".join([f"{totals.capitalize()}.", *notes]), columns, rows, keys=len(keys) + 1
+        f"change-{after.name}",
+        title,
+        " ".join([f"{totals.capitalize()}.", *notes]),
+        columns,
+        rows,
+        keys=len(keys) + 1,
+        colours=after.colours,
     )
 
 

@@ -7,11 +7,12 @@ import html
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import groupby
 from typing import NamedTuple
 
 from placeopt.formats.figure import Figure
 from placeopt.readable import amount
-from placeopt.report.html.comparison import results_link
+from placeopt.report.html.comparison import SAME, results_link
 from placeopt.report.html.inline_svg import inline_svg
 from placeopt.report.html.result_table import Cell, ResultTable, named, shown
 
@@ -85,38 +86,59 @@ def _table_section(table: ResultTable) -> str:
 
 
 def _table(table: ResultTable) -> str:
-    """Return a table of results, one unit of time in it, the best of each column in bold."""
+    """Return a table of results: one unit of time, the best of each column in bold, rows of one first key together."""
     unit = table.time_unit()
     best = [table.best(i) for i in range(len(table.columns))]
     numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
+    groups = [(first, list(rows)) for first, rows in groupby(table.rows, key=lambda row: row[0])]
+    skipped = int(table.keys > 1 and len({str(first) for first, _ in groups}) == len(groups) < len(table.rows))
+    if not skipped:
+        groups = [(None, list(table.rows))]
     head = "".join(
         f'<th scope="col"{_number(numeric[i])}>{html.escape(named(column, unit))}</th>'
-        for i, column in enumerate(table.columns)
+        for i, column in enumerate(table.columns[skipped:], skipped)
     )
-    rows = []
-    for row in table.rows:
-        partial = str(row[0]) in table.partial
-        cells = [_row_head(table, row[i]) for i in range(min(1, table.keys))]
-        for i, (cell, column) in enumerate(zip(row, table.columns, strict=True)):
-            if i == 0:
-                continue
-            words = html.escape(shown(cell, column, unit))
-            if partial and isinstance(cell, float):
-                words += "*"
-            if best[i] is not None and cell == best[i] and not partial:
-                words = f"<strong>{words}</strong>"
-            verdict = f' class="{cell}"' if cell in VERDICTS else ""
-            words = VERDICTS.get(str(cell), words)
-            cells.append(f"<td{verdict or _number(numeric[i])}>{words}</td>")
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+    bodies = []
+    for first, rows in groups:
+        lines = [_row(table, row, skipped, unit, best, numeric) for row in rows]
+        if skipped:
+            span = f'colspan="{len(table.columns) - 1}" scope="rowgroup"'
+            lines.insert(0, f"<tr>{_row_head(table, first, span)}</tr>")
+        bodies.append(f"<tbody>{''.join(lines)}</tbody>")
     star = "<p>* Not all jobs ended: these are figures of a part of the jobs.</p>" if table.partial else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{star}"
+    return f"<table><thead><tr>{head}</tr></thead>{''.join(bodies)}</table>{star}"
 
 
-def _row_head(table: ResultTable, cell: Cell) -> str:
+def _row(
+    table: ResultTable,
+    row: Sequence[Cell],
+    skipped: int,
+    unit: tuple[float, str],
+    best: Sequence[Cell],
+    numeric: Sequence[bool],
+) -> str:
+    """Return a row without its first ``skipped`` cells; the next one is its head."""
+    partial = str(row[0]) in table.partial
+    cells = [_row_head(table, row[skipped], 'scope="row"')]
+    for i, (cell, column) in enumerate(zip(row, table.columns, strict=True)):
+        if i <= skipped:
+            continue
+        words = html.escape(shown(cell, column, unit))
+        if partial and isinstance(cell, float):
+            words += "*"
+        if best[i] is not None and cell == best[i] and not partial:
+            words = f"<strong>{words}</strong>"
+        verdict = f' class="{cell}"' if cell in VERDICTS else ""
+        words = VERDICTS.get(str(cell), words)
+        cells.append(f"<td{verdict or _number(numeric[i])}>{words}</td>")
+    same = ' class="same"' if row[-1] == SAME else ""
+    return f"<tr{same}>{''.join(cells)}</tr>"
+
+
+def _row_head(table: ResultTable, cell: Cell, scope: str) -> str:
     colour = table.colours.get(str(cell), "")
     chip = f'<span class="chip" style="background:{colour}"></span>' if COLOUR.fullmatch(colour) else ""
-    return f'<th scope="row">{chip}{html.escape(str(cell))}</th>'
+    return f"<th {scope}>{chip}{html.escape(str(cell))}</th>"
 
 
 def _number(numeric: bool) -> str:

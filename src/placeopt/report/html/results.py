@@ -31,7 +31,7 @@ POLICY_COLUMNS = (
 ABOUT = (
     "Means of the jobs that ended. Wait: from arrival to the first start. JCT: from arrival to the end. Slowdown: JCT "
     "over the run time alone and well placed. Makespan: from the first arrival to the last end. GPU use: part of the "
-    "GPUs' time that jobs held. Bold: the best of its column."
+    "GPUs' time that jobs held, above 100 % where they share GPUs. Bold: the best of its column."
 )
 BETTER: dict[str, Better] = {
     "gpus_placed": "more", "jobs_placed": "more", "jobs_waiting": "less", "gpus_waiting": "less", "lost": "less",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_JOBS = 200
 """Waiting jobs on the page, in their order."""
 MOST_ROUNDS = 20
+NOT_COMMITTED = {"reason": "", "detail": "placed by the last round, which is not committed"}
+"""What the page says of a job that waits and stands in the last plan."""
 PAGE = files("placeopt.service.http").joinpath("page.html").read_text(encoding="utf-8")
 
 
@@ -76,7 +78,10 @@ class Overviews:
         rounds = json.loads(self._service.call("rounds"))["rounds"][:MOST_ROUNDS]
         found = [json.loads(self._service.call("round", path={"id": entry["id"]})) for entry in rounds]
         plans = [entry["plan"] for entry in found if entry.get("plan")]
-        reasons = {} if not plans else {entry["job"]: _reason(entry) for entry in plans[0]["unplaced"]}
+        reasons = {}
+        if plans:
+            reasons = {entry["job"]: NOT_COMMITTED for entry in plans[0]["placements"]}
+            reasons |= {entry["job"]: _reason(entry) for entry in plans[0]["unplaced"]}
         return reasons, [_round(entry) for entry in found]
 
 
