@@ -129,7 +129,7 @@ CORES = (
 )
 ALL_NODES = (
     "As above, on the paper's 80 nodes for 4 days of its month, one seed: more nodes leave more room to choose from. "
-    "Of the whole month there is CODA (below), and in bench/soda_month.md placeopt and, by an earlier version, SODA."
+    "Of the whole month there is CODA (below), and placeopt in bench/soda_month.md."
 )
 WHOLE_MONTH = "The paper's 80 nodes, 30 days and 100,000 jobs, drawn here; one seed, 559 s of CPU time."
 HELD = (

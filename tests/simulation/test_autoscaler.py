@@ -8,6 +8,7 @@ from placeopt.model.endpoint import Autoscaler, Endpoint, LoadStep, Replica
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.autoscaler import horizon_ms, wanted_over_time
 from placeopt.simulation.endpoints import replicas, serving
+from placeopt.simulation.latency import most_load
 from placeopt_papers.scenarios.dynamoml import LAGGING, POD_START_MS, dynamoml_scenario
 
 STEPS = ((0, 3_000), (1000, 16_000), (2000, 16_001), (3000, 3_000))
@@ -46,17 +47,38 @@ def test_a_change_is_seen_after_the_lag_and_decided_at_the_next_period() -> None
     assert stays == [(0, 4000), (1600, 3600), (2400, 3600)]
 
 
-def test_ahead_adds_the_largest_rise_so_far() -> None:
+def test_ahead_adds_the_largest_rise_to_be_expected() -> None:
     """
     Of the time until a decision answers, here 950 ms: at first 3, from nothing; 13 from the second step on.
 
-    3 + 3, 16 + 13, 16.001 + 13 and 3 + 13, of which a replica takes 8. Over 1,250 ms the second rise is from nothing.
+    3 + 3 x 2, 16 + 13 x 3/2, 16.001 + 13 x 4/3 and 3 + 13 x 5/4, of which a replica takes 8. Over 1,250 ms the second
+    rise is from nothing: 16 + 16 x 3/2, 16.001 + 16 x 4/3 and 3 + 16 x 5/4.
     """
     late = endpoint(period_ms=400, lag_ms=300, start_ms=250)
     assert horizon_ms(late) == 950
-    assert with_gpus(late, "ahead") == [(0, 1), (1600, 4), (2400, 4), (3600, 2)]
+    assert with_gpus(late, "ahead") == [(0, 2), (1600, 5), (2400, 5), (3600, 3)]
     later = endpoint(period_ms=400, lag_ms=600, start_ms=250)
-    assert with_gpus(later, "ahead") == [(0, 1), (1600, 4), (2800, 5), (3600, 3)]
+    assert with_gpus(later, "ahead") == [(0, 2), (1600, 5), (2800, 5), (3600, 3)]
+
+
+def test_what_is_expected_may_use_all_that_answers_in_time() -> None:
+    """80 % of a replica's 10 a second for the load of the moment, 95 % within 1,100 ms for what is expected."""
+    late = endpoint(lag_ms=300).model_copy(update={"latency_target_ms": 1100})
+    load = (LoadStep(from_ms=0, rate_milli=8_000), LoadStep(from_ms=1000, rate_milli=13_000))
+    assert most_load(late.gpu, 1100) == pytest.approx(20 / 21)
+    loads = late.model_copy(update={"load": load})
+    assert with_gpus(loads, "ahead") == [(0, 3), (1300, 3)]  # 8 + 8 x 2 = 24, 13 + 8 x 3/2 = 25; of 80 % 3 and 4
+    assert with_gpus(loads) == [(0, 1), (1300, 2)]
+
+
+def test_a_rise_is_forgotten_after_five_minutes() -> None:
+    """From 1 to 9 after a minute: 9 + 8 x 3/2 = 21, then 9 + 8 x 4/3, and after six minutes the load alone."""
+    late = endpoint(lag_ms=300)
+    load = [LoadStep(from_ms=at, rate_milli=rate) for at, rate in ((0, 1000), (60_000, 9000), (359_999, 9000))]
+    loads = late.model_copy(update={"load": tuple(load), "until_ms": 600_000})
+    assert with_gpus(loads, "ahead") == [(0, 1), (60_300, 3), (360_299, 3)]
+    load[2] = LoadStep(from_ms=360_000, rate_milli=9000)
+    assert with_gpus(loads.model_copy(update={"load": tuple(load)}), "ahead")[-1] == (360_300, 2)
 
 
 def test_a_replica_answers_once_it_has_started() -> None:

@@ -10,7 +10,8 @@ from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.autoscaler import wanted_replicas
-from placeopt.simulation.endpoints import Serving, latency_ms, most_load, replicas, serving
+from placeopt.simulation.endpoints import Serving, replicas, serving
+from placeopt.simulation.latency import latency_ms, most_load
 
 GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, latency_ms=100)
 CPU = Replica(demand=Demand(gpus=0, cpu_millicores=4000), rate_milli=2_000, latency_ms=100)

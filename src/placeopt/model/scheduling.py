@@ -267,8 +267,9 @@ class Scheduling(Record):
     """With ``bandwidth`` ``throttle``."""
     replicas: Literal["follow", "ahead", "peak", "first"] = "follow"
     """
-    Number of an endpoint's replicas: by the load that the autoscaler measures; by that plus the largest rise measured
-    so far within the time until what is decided answers; by the peak of the load; or by its first step.
+    Number of an endpoint's replicas: by the load that the autoscaler measures; also as many as answer in time what the
+    load may rise to until what is decided answers, by the rises of the last five minutes; by the peak of the load; or
+    by its first step.
     """
     replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """Largest load of a replica, as a part of its rate; it determines their number, at least one (SODA V-D 1)."""

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.latency import most_load
 
 Wanted = tuple[int, int]
 """Replicas with GPUs, and on CPU cores alone."""
+REMEMBERED_MS = 300_000
+"""How long a rise counts: as long as Kubernetes' autoscaler keeps replicas after a peak, unless told otherwise."""
 
 
-def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
+def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling, expected_milli: int = 0) -> Wanted:
     """
-    Return the replicas that a policy wants under a load.
+    Return the replicas that a policy wants under a load, and under one that is expected before a decision answers.
 
-    At least one, and as many as it takes that none serves more than ``replica_load_percent`` of its capacity. With
-    ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU would suffice (SODA V-D 2).
+    At least one, and as many as it takes that none serves more than ``replica_load_percent`` of its capacity, and that
+    the expected load is answered in time. With ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU
+    would suffice (SODA V-D 2).
     """
-    percent = scheduling.replica_load_percent
-    with_gpus = _number(endpoint.gpu, rate_milli, percent)
+
+    def number(replica: Replica) -> int:
+        percent = scheduling.replica_load_percent
+        known = replica.model_copy(update={"rate_milli": replica.profiled_rate_milli or replica.rate_milli})
+        in_time = max(percent, int(100 * most_load(known, endpoint.latency_target_ms)))
+        return max(
+            1,
+            -(-rate_milli * 100 // (known.rate_milli * percent)),
+            -(-expected_milli * 100 // (known.rate_milli * in_time)),
+        )
+
+    with_gpus = number(endpoint.gpu)
     if scheduling.cpu_replicas and endpoint.cpu is not None and with_gpus == 1:
-        return 0, min(endpoint.replicas_max, _number(endpoint.cpu, rate_milli, percent))
+        return 0, min(endpoint.replicas_max, number(endpoint.cpu))
     return min(endpoint.replicas_max, with_gpus), 0
 
 
@@ -30,15 +46,18 @@ def wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[i
     The first decision is by the first load step, for which the service was deployed. Later ones are at multiples of the
     autoscaler's period, by the load of ``lag_ms`` earlier; two at one moment count as the later one.
     """
-    loads = _expected(endpoint) if scheduling.replicas == "ahead" else endpoint.load
-    wanted = [wanted_replicas(endpoint, step.rate_milli, scheduling) for step in loads]
+    expected = _expected(endpoint) if scheduling.replicas == "ahead" else [0] * len(endpoint.load)
+    wanted = [
+        wanted_replicas(endpoint, step.rate_milli, scheduling, later)
+        for step, later in zip(endpoint.load, expected, strict=True)
+    ]
     begin = endpoint.load[0].from_ms
     if scheduling.replicas == "first":
         return [(begin, wanted[0])]
     if scheduling.replicas == "peak":
         return [(begin, max(wanted))]
     decided = {begin: wanted[0]}
-    for step, number in zip(loads[1:], wanted[1:], strict=True):
+    for step, number in zip(endpoint.load[1:], wanted[1:], strict=True):
         at = _decided_ms(endpoint, step.from_ms)
         if at < endpoint.until_ms:
             decided[at] = number
@@ -56,26 +75,29 @@ def _decided_ms(endpoint: Endpoint, changed_ms: int) -> int:
     return -(-seen // period) * period if period else seen
 
 
-def _expected(endpoint: Endpoint) -> tuple[LoadStep, ...]:
+def _expected(endpoint: Endpoint) -> list[int]:
     """
-    Return each load step with the largest rise so far within `horizon_ms` added; the first step is a rise from 0.
+    Return the load that each step may have risen to once what it causes answers.
 
-    So with nothing but past measurements the load may rise as fast as it ever did, until what is decided answers.
-    Without a lag that is the load itself.
+    Added is the largest of the n rises of the last `REMEMBERED_MS`, times (n + 1) / n: of n values from 0 to an unknown
+    end, all as likely, that is the unbiased estimate of the end. Without a lag nothing is added.
     """
-    horizon = horizon_ms(endpoint)
+    load, horizon = endpoint.load, horizon_ms(endpoint)
     if not horizon:
-        return endpoint.load
-    rise, expected = 0, []
-    for i, step in enumerate(endpoint.load):
-        for first in range(i, -1, -1):
-            if first < i and step.from_ms - endpoint.load[first].from_ms >= horizon:
-                break
-            rise = max(rise, step.rate_milli - (endpoint.load[first - 1].rate_milli if first else 0))
-        expected.append(step.model_copy(update={"rate_milli": step.rate_milli + rise}))
-    return tuple(expected)
+        return [step.rate_milli for step in load]
+    expected: list[int] = []
+    rises: list[int] = []
+    before = [0, *(step.rate_milli for step in load)]
+    for i, step in enumerate(load):
+        rises.append(step.rate_milli - min(before[_first_within(load, i, horizon) : i + 1]))
+        recent = rises[_first_within(load, i, REMEMBERED_MS) :]
+        expected.append(step.rate_milli + max(0, *recent) * (len(recent) + 1) // len(recent))
+    return expected
 
 
-def _number(replica: Replica, rate_milli: int, percent: int) -> int:
-    known = replica.profiled_rate_milli or replica.rate_milli
-    return max(1, -(-rate_milli * 100 // (known * percent)))
+def _first_within(load: Sequence[LoadStep], last: int, span_ms: int) -> int:
+    """Return the first of the steps that lie less than ``span_ms`` before the one with index ``last``."""
+    first = last
+    while first and load[last].from_ms - load[first - 1].from_ms < span_ms:
+        first -= 1
+    return first

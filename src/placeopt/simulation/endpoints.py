@@ -13,6 +13,7 @@ from placeopt.model.endpoint import Endpoint, Replica
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.autoscaler import wanted_over_time
+from placeopt.simulation.latency import latency_ms, most_load
 
 LATE_SHARE = 0.05
 """Above it the 95th percentile of latency is late by an unknown time."""
@@ -118,22 +119,6 @@ class Serving:
     def late_share(self) -> float:
         """Part of the requests that was late."""
         return self.late / self.requests if self.requests else 0.0
-
-
-def latency_ms(replica: Replica, load: float) -> float:
-    """Return the mean latency at a load of the part ``load``, below 1, of what replicas can serve."""
-    return replica.latency_ms + _between_ms(replica) * load / (2 * (1 - load))
-
-
-def most_load(replica: Replica, target_ms: int) -> float:
-    """Return the highest load, as a part of the capacity, at which answers are in time on average."""
-    slack = (target_ms - replica.latency_ms) / _between_ms(replica)
-    return 2 * slack / (2 * slack + 1)
-
-
-def _between_ms(replica: Replica) -> float:
-    """Return the time between two answers of a replica that serves all it can."""
-    return 1_000_000 / replica.rate_milli
 
 
 def serving(endpoints: Iterable[tuple[Endpoint, list[Stay]]], until_ms: int) -> Serving | None:
