@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from placeopt.model import Instance, Plan, Policy, Running
 from placeopt.model import Placement as PlacementRecord
+from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 
 
 def running_record(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) -> Running:
     """Return the record of a job that runs; ``flags``: whether it may be moved, shrunk, preempted."""
     movable, shrinkable, preemptible = flags
-    return Running.model_construct(
-        job=placement.job,
-        option=placement.option,
-        assignments=placement.assignments,
-        started_ms=started_ms,
-        movable=movable,
-        shrinkable=shrinkable,
-        preemptible=preemptible,
-    )
+    fields = {
+        "job": placement.job,
+        "option": placement.option,
+        "assignments": placement.assignments,
+        "started_ms": started_ms,
+        "expected_end_ms": None,
+        "movable": movable,
+        "shrinkable": shrinkable,
+        "preemptible": preemptible,
+    }
+    return trusted(Running, fields)
 
 
 def empty_plan(instance: Instance, policy: Policy) -> Plan:
