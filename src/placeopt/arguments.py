@@ -56,11 +56,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        signature, kinds = _declared(function)
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise BadInput(f"{function.__name__}: {error}") from None
+        signature, kinds, positional = _declared(function)
+        if not kwargs and len(args) == len(positional):
+            given: Mapping[str, Any] = dict(zip(positional, args, strict=True))
+        else:
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                raise BadInput(f"{function.__name__}: {error}") from None
         for name, kind in kinds.items():
             several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             for value in given.get(name, ()) if several else [given[name]] if name in given else []:
@@ -72,8 +75,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @cache
-def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
-    """Return a function's signature and the types of its arguments, as far as they are available at run time."""
+def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any], tuple[str, ...]]:
+    """
+    Return a function's signature and the types of its arguments, as far as they are available at run time.
+
+    Third: the names of its arguments where all are positional, so that a call that gives each needs no binding.
+    """
     names = vars(inspect.getmodule(function))
     kinds = {}
     for name, kind in function.__annotations__.items():
@@ -82,7 +89,9 @@ def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str
         except NameError:  # imported for type checkers only
             continue
     kinds.pop("return", None)
-    return inspect.signature(function), kinds
+    signature = inspect.signature(function)
+    by_place = all(one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for one in signature.parameters.values())
+    return signature, kinds, tuple(signature.parameters) if by_place else ()
 
 
 def _is_a(value: object, kind: Any) -> bool:

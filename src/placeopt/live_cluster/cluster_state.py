@@ -260,15 +260,18 @@ class ClusterState:
         self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
     ) -> Problem:
         """Return the class problem after a change; raise if the change is not possible."""
+        if not (numbers or records):
+            return self.placer.problem
         parts, table = self.parts, self.parts.table
-        bare = self.record.bare()
         if records:
+            bare = self.record.bare()
             changed = [name for name, node in records.items() if node is not None]
             self._refuse_impossible(changed, bare)
             parts.nodes_changed(bare, before)
         grown = len(table.members) > self.placer.problem.num_jobs
         mix_is_old = len(table) + len(numbers) > 2 * max(self.placer.jobs_known, 1)
-        problem = parts.class_problem(bare) if records or grown or mix_is_old else self.placer.problem
+        anew = records or grown or mix_is_old
+        problem = parts.class_problem(self.record.bare()) if anew else self.placer.problem
         counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
         refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
         return problem

@@ -347,7 +347,7 @@ class Engine:
         Parameters
         ----------
         plan
-            Of the present revision, from ``place`` or from anywhere: all but the very plan that the last whole round
+            Of the present revision, from ``place`` or from anywhere: all but the very plan that the last ``place``
             returned are judged by the referee first.
         movable, shrinkable, preemptible
             What may be done later to the jobs that start now: true for all of them, or the ids of some.

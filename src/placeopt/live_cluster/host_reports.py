@@ -80,6 +80,9 @@ class HostReports(FailureReports):
             mapped(name, {} if given is None else given)
         if now_ms is not None:
             expect("now_ms", now_ms, int, "a whole number")
+        if now_ms is not None and not (add_jobs or remove_jobs or machines or domains or any(maps.values())):
+            self._update_time(now_ms)
+            return
         machines, domains = tuple(machines), tuple(domains)
         with self._state.kept():
             if machines or domains:
@@ -88,6 +91,18 @@ class HostReports(FailureReports):
             words = [f"{_listed(what, [one.id for one in ones])} came" for what, ones in new if ones]
             add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
             self._update(add, remove, nodes or {}, now_ms, expected_end_ms or {}, flags or {}, priority or {}, words)
+
+    def _update_time(self, now_ms: int) -> None:
+        """Let time go on, and nothing else change: schedulers do that before most decisions."""
+        self._refuse_earlier(now_ms)
+        with self._state.kept():
+            self._state.record.now_ms = now_ms
+            self._state.record.note("time went on")
+            self._state.number_classes_anew()
+
+    def _refuse_earlier(self, now_ms: int) -> None:
+        if now_ms < self._state.record.now_ms:
+            raise BadInput(f"now_ms: {now_ms}, but it is {self._state.record.now_ms} already; time goes forward")
 
     def _update(
         self,
@@ -106,8 +121,8 @@ class HostReports(FailureReports):
         records = record.check_nodes(nodes, repaired)
         record.check_jobs(add, remove, nodes)
         self.refuse_lost_nodes(records, frozenset(remove))
-        if now_ms is not None and now_ms < record.now_ms:
-            raise BadInput(f"now_ms: {now_ms}, but it is {record.now_ms} already; time goes forward")
+        if now_ms is not None:
+            self._refuse_earlier(now_ms)
         for job_id, end in expected_end_ms.items():
             if job_id not in record.running:
                 raise BadInput(f"expected_end_ms: job {job_id!r} does not run")

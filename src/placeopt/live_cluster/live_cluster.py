@@ -43,6 +43,7 @@ class LiveCluster:
         self.state = ClusterState(instance, policy)
         self.reports = HostReports(self.state)
         self._issued: Plan | None = None
+        """The last plan that the referee accepted here; it is not judged again while the cluster is at its revision."""
         self.last: Plan | None = None
         """The last plan of a whole round."""
         self._prices = policy, CarriedPrices()
@@ -81,9 +82,10 @@ class LiveCluster:
         if by_neighbours or self.state.policy.postpone.rule == "utility":
             placer = FullPlacer(self.state.problem())
             numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
-        return plan_for(
+        self._issued = plan_for(
             self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=open_nodes
         )
+        return self._issued
 
     def _mask(self, nodes: Iterable[str]) -> BoolArray:
         """Shape (N,): the nodes of these names."""
@@ -181,10 +183,9 @@ class LiveCluster:
         refused: tuple[Refused, ...] = ()
         if plan.instance.revision != record.revision or (rebased and plan is not self._issued):
             plan, refused = rebase(record, self.state.policy, plan, lambda: self.state.snapshot)
-        elif plan.asked is not None:
-            self._refuse(record.ledger.violations(record, plan))
         elif plan is not self._issued:
-            self._refuse(violations(self.state.snapshot, plan))
+            whole = plan.asked is None
+            self._refuse(violations(self.state.snapshot, plan) if whole else record.ledger.violations(record, plan))
         moved = {entry.job for entry in plan.moved}
         changed = [*(entry.job for entry in plan.moved), *(entry.job for entry in plan.shrunk)]
         starting = [p for p in plan.placements if p.job not in record.running]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Literal
 
 Kind = Literal["end", "failure", "leave", "arrival", "round"]
@@ -26,14 +28,20 @@ class EventQueue:
         self._after_end = 0 if step_ms is None else self._step
         self._heap: list[tuple[int, int, int, Kind, str]] = []
         self._num_added = 0
+        self._arrivals: list[tuple[int, str]] = []  # the next one last
         self._rounds: set[int] = set()
 
     def __len__(self) -> int:
         """Return the number of events, superseded ends included."""
-        return len(self._heap)
+        return len(self._heap) + len(self._arrivals)
+
+    def add_arrivals(self, jobs: Iterable[tuple[str, int]]) -> None:
+        """Add all arrivals, each a job and its time; they stay out of the heap, which holds what follows from them."""
+        self._arrivals = sorted(((self.on_step(at_ms), job) for job, at_ms in jobs), key=itemgetter(0))
+        self._arrivals.reverse()
 
     def add(self, kind: Kind, job: str, at_ms: int) -> None:
-        """Add an arrival, a failure (which applies if nothing changes until then) or the leaving of a service."""
+        """Add a failure, which applies if nothing changes until then, or the leaving of a service."""
         self._add(self.on_step(at_ms), kind, job)
 
     def noticed(self, start_ms: int, end_ms: int) -> int:
@@ -60,6 +68,11 @@ class EventQueue:
 
     def next(self) -> tuple[int, Kind, str]:
         """Remove the next event; return its time, kind and job."""
+        if self._arrivals:
+            at, job = self._arrivals[-1]
+            if not self._heap or (at, self._rank["arrival"]) < self._heap[0][:2]:
+                self._arrivals.pop()
+                return at, "arrival", job
         at, _, _, kind, job = heapq.heappop(self._heap)
         if kind == "round":
             self._rounds.discard(at)

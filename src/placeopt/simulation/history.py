@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 
 from placeopt.arguments import checked
@@ -15,7 +16,7 @@ from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """
     A job in one placement, from ``start_ms`` to ``end_ms``; None: it still runs there.
@@ -30,7 +31,7 @@ class Span:
     """How long its GPUs waited there for CPU cores and memory bandwidth, rounded down."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JobHistory:
     """
     One job; None: the event has not happened.
@@ -100,8 +101,8 @@ class Rounds:
     held: int = 0
     cut: int = 0
     """Number of decisions that the time limit cut short, so that another run may decide otherwise."""
-    wall_s: list[float] = field(default_factory=list)
-    cpu_s: list[float] = field(default_factory=list)
+    wall_s: array[float] = field(default_factory=lambda: array("d"))
+    cpu_s: array[float] = field(default_factory=lambda: array("d"))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ NEVER_MS = 10**16
 """Later than any event: when a job that waits on its GPUs for workers goes on."""
 
 
-@dataclass
+@dataclass(slots=True)
 class RunningJob:
     """A job that runs."""
 
@@ -102,7 +102,7 @@ class LongestObserved:
         run.end_ms = run.start_ms - (-run.actual_ms * run.slowdown // 1000)
 
 
-@dataclass
+@dataclass(slots=True)
 class JobState:
     """A job of the scenario, during the simulation."""
 

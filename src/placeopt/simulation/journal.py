@@ -97,8 +97,15 @@ class EventLog:
         """Whether lines of the older log are left."""
         return self._at < len(self._old)
 
+    @property
+    def reads_lines(self) -> bool:
+        """Whether lines are written or compared; otherwise none need be made."""
+        return self._file is not None
+
     def write(self, **line: object) -> None:
         """Write a line, or compare it with the older log; raises `BadInput` if that has another line there."""
+        if self._file is None:
+            return
         text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
         if self.replaying:
             if text != self._old[self._at]:
@@ -107,7 +114,7 @@ class EventLog:
                     f"is of another scenario, policy, seed or version; {ANEW}"
                 )
             self._at += 1
-        elif self._file is not None:
+        else:
             self._file.write(text + "\n")
 
     def decision(self, number: int) -> Line | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
-from placeopt.model import Instance, Job, Placement
+from placeopt.model import Instance, Job, Option, Placement
 from placeopt.model.base import Thousandths
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Throttle
@@ -19,8 +20,9 @@ from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.utility import path_excess
 
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
-UNREAD = {"run_time_ms": None, "rate_milli": None, "latency_ms": None, "utility_thousandths": None}
+UNREAD = ("run_time_ms", "rate_milli", "latency_ms", "utility_thousandths", "value")
 """Fields of options that do not decide how fast a job runs."""
+_read_fields = attrgetter(*(name for name in Option.model_fields if name not in UNREAD))
 
 
 Domains = tuple[frozenset[int], ...]
@@ -223,10 +225,11 @@ def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
     of_job: dict[str, int] = {}
     members: list[Job] = []
     for job in jobs:
-        options = tuple(option.model_copy(update={**UNREAD, "value": 1}) for option in job.options)
-        key = (options, job.communication)
+        key = (*map(_read_fields, job.options), job.communication)
         number = numbers.setdefault(key, len(members))
         if number == len(members):
+            bare = {**dict.fromkeys(UNREAD), "value": 1}
+            options = tuple(option.model_copy(update=bare) for option in job.options)
             members.append(Job(id=f"shape-{number}", options=options, communication=job.communication))
         of_job[job.id] = number
     return of_job, tuple(members)

@@ -167,9 +167,10 @@ class _Simulation:
             seed=self._params.seed,
         )
         begin = {held.job for held in scenario.running}
+        self._events.add_arrivals(
+            (name, state.job.arrival_ms) for name, state in self._states.items() if name not in begin
+        )
         for name, state in self._states.items():
-            if name not in begin:
-                self._events.add("arrival", name, state.job.arrival_ms)
             if state.arrival.leaves_ms is not None:
                 self._events.add("leave", name, state.arrival.leaves_ms)
         if scenario.running:
@@ -231,7 +232,7 @@ class _Simulation:
         self._scheduler.withdraw(state.job.id)
 
     def _round(self) -> None:
-        self._num_rounds += 1
+        self._num_rounds += 1 + self._scheduler.num_rounds_skipped(self.now)
         logged = self._journal.decision(self._num_rounds)
         waiting = self._scheduler.num_waiting
         looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
@@ -253,11 +254,11 @@ class _Simulation:
             self._rounds.wall_s.append(time.perf_counter() - wall)
             self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
-            self._journal.write(
-                t=self.now, e="round", n=self._num_rounds, waiting=waiting, **self._placed.granted(decision).line()
-            )
+            if self._journal.reads_lines:
+                line = self._placed.granted(decision).line()
+                self._journal.write(t=self.now, e="round", n=self._num_rounds, waiting=waiting, **line)
+                self._journal.flush()
             self._placed.apply(decision, self.now)
-            self._journal.flush()
         wake = self._scheduler.wake_ms(self.now)
         if wake is not None and len(self._events):  # else nothing differs then
             self._events.round_at(wake)

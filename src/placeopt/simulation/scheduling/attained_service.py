@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_right
 
 GPU_SECOND = 1_000_000
@@ -20,10 +21,25 @@ class AttainedService:
         self._levels = [level * GPU_SECOND for level in levels_gpu_s]
         self._attained: dict[str, int] = {}
         self._running: dict[str, tuple[int, int]] = {}  # job -> start in ms, GPU-milli
+        self._rises_ms: list[int] = []  # a heap; those of jobs that have stopped stay in it until then
+
+    @property
+    def num_levels(self) -> int:
+        """Number of levels."""
+        return len(self._levels) + 1
 
     def start(self, job: str, gpu_milli: int, now_ms: int) -> None:
         """Count from now on what a job holds."""
         self._running[job] = now_ms, gpu_milli
+        had = self._attained.get(job, 0)
+        for bound in self._levels[bisect_right(self._levels, had) :] if gpu_milli else ():
+            heapq.heappush(self._rises_ms, now_ms - (had - bound) // gpu_milli)
+
+    def next_rise_ms(self, now_ms: int) -> int | None:
+        """Return when a running job may next rise a level: until then all levels stay; None: at no time."""
+        while self._rises_ms and self._rises_ms[0] <= now_ms:
+            heapq.heappop(self._rises_ms)
+        return self._rises_ms[0] if self._rises_ms else None
 
     def stop(self, job: str, now_ms: int) -> None:
         """Stop counting for a job."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
@@ -43,19 +44,23 @@ class PreemptionPolicy:
         """Return whether a job might make another leave in an option, whatever runs where."""
         return self._takes_workers or self._rule.may_claim(job, option)
 
-    def choose(self, request: Request, candidates: Iterable[Candidate]) -> list[Eviction] | None:
+    def constant_until(self, now_ms: int) -> int | None:
+        """Return until when the choice is the same while the same jobs run in the same placements; None: for good."""
+        return self._rule.constant_until(now_ms)
+
+    def choose(self, request: Request, candidates: list[Candidate]) -> list[Eviction] | None:
         """
         Return the evictions that make a job fit in one of its options; None where all that are allowed do not.
 
-        Evictions are made in the order of the rule until the job fits; then each that is not needed is undone, the
-        first one first.
+        ``candidates``: the last submitted first. Evictions are made in the order of the rule until the job fits; then
+        each that is not needed is undone, the first one first.
         """
         job, option, free = request.job, request.option, self._resources
-        known = {candidate.job.id: candidate for candidate in candidates}
+        known: dict[str, Candidate] = {}
         evicted: dict[str, Eviction] = {}
         fits = False
-        for eviction in self._in_order(request, list(known.values())):
-            candidate = known[eviction.job]
+        for candidate, eviction in self._in_order(request, candidates):
+            known[eviction.job] = candidate
             before = evicted[eviction.job].kept if eviction.job in evicted else candidate.placement
             free.exchange(before, eviction.kept, candidate.demand)
             evicted[eviction.job] = eviction
@@ -73,14 +78,42 @@ class PreemptionPolicy:
             free.exchange(eviction.kept, known[name].placement, known[name].demand)
         return list(evicted.values()) if fits and evicted else None
 
-    def _in_order(self, request: Request, candidates: list[Candidate]) -> Iterator[Eviction]:
+    def _in_order(self, request: Request, candidates: list[Candidate]) -> Iterator[tuple[Candidate, Eviction]]:
         """Yield evictions, the first to be made first; a later one of a job replaces an earlier one."""
-        last_first = sorted(candidates, key=lambda candidate: candidate.job.arrival_ms, reverse=True)
         if self._takes_workers:
-            for candidate in last_first:
-                yield from _fewer_workers(candidate)
-        for victim in self._rule.stoppable(request, [candidate for candidate in last_first if candidate.may_stop]):
-            yield Eviction(victim.job.id, None)
+            for candidate in candidates:
+                yield from ((candidate, eviction) for eviction in _fewer_workers(candidate))
+        for victim in self._rule.stoppable(request, [candidate for candidate in candidates if candidate.may_stop]):
+            yield victim, Eviction(victim.job.id, None)
+
+
+class RunningCandidates:
+    """The running jobs that may be evicted, kept in order: the last submitted first."""
+
+    def __init__(self) -> None:
+        self._order: list[tuple[int, int]] = []  # as the candidates; no two are equal
+        self._candidates: list[Candidate] = []
+        self._place: dict[str, tuple[int, int]] = {}
+
+    def add(self, candidate: Candidate, number: int) -> None:
+        """Add a job that starts; ``number`` orders jobs that were submitted together."""
+        place = self._place[candidate.job.id] = -candidate.job.arrival_ms, number
+        at = bisect_left(self._order, place)
+        self._order.insert(at, place)
+        self._candidates.insert(at, candidate)
+
+    def remove(self, job: str) -> None:
+        """Remove a job, if it is there."""
+        place = self._place.pop(job, None)
+        if place is not None:
+            at = bisect_left(self._order, place)
+            del self._order[at], self._candidates[at]
+
+    def without(self, jobs: Collection[str]) -> list[Candidate]:
+        """Return a list of all candidates but those of some jobs."""
+        if not jobs:
+            return [*self._candidates]
+        return [candidate for candidate in self._candidates if candidate.job.id not in jobs]
 
 
 def _fewer_workers(candidate: Candidate) -> Iterator[Eviction]:

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
 from placeopt.problem.classes import admits, effective_labels
+
+MOST_COUNTS = 1000
+"""Kinds of workers that are counted on every node; beyond that all are counted anew."""
+
+
+@dataclass
+class WorkerCount:
+    """How many workers of a kind fit, each node up to the number of a job, as far as the journal is read."""
+
+    on_node: dict[str, int]
+    journal_read: int
+    all_nodes: int = 0
+    full_nodes: int = 0
+    """Nodes on which all workers of the job fit."""
 
 
 class FreeResources:
@@ -39,11 +54,15 @@ class FreeResources:
         self._shares_bind = policy.share_mode == "fraction"
         self._overcommits = policy.share_mode == "overcommit"
         self._admitting: dict[tuple[object, ...], list[str]] = {}
+        self._counts: dict[tuple[object, ...], WorkerCount] = {}
+        self._journal: list[str] = []
+        """Nodes whose free amounts have changed, in order."""
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
         """Account for a placement that starts or, with ``sign`` -1, ends."""
         for assignment in placement.assignments:
             node = assignment.node
+            self._journal.append(node)
             self._cpu_millicores[node] -= sign * assignment.cpu_millicores
             self._memory_mib[node] -= sign * assignment.memory_mib
             milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
@@ -53,6 +72,9 @@ class FreeResources:
                 milli[index] -= sign * (1000 if self._exclusive else share)
                 jobs[index] += sign
                 memory[index] += sign * demand.gpu_memory_mib
+        if len(self._journal) > 4 * len(self._node) + 1000:  # what fell behind that far is counted anew
+            self._journal.clear()
+            self._counts.clear()
 
     def exchange(self, before: Placement | None, after: Placement | None, demand: Demand) -> None:
         """Account for ``after`` in place of ``before``."""
@@ -63,22 +85,39 @@ class FreeResources:
 
     def fits(self, job: Job, option: Option, workers: int, *, idle: bool = False) -> bool:
         """Return whether a number of workers of an option fits; with ``idle``, overcommitted GPUs must be idle."""
-        fitting = 0
-        for node in self.admitting(job):
-            here = self.workers_on(node, option, workers, idle=idle)
-            fitting = here if option.single_node else fitting + here
-            if fitting >= workers:
-                return True
-        return False
+        shape = (option.demand, option.single_node, option.workers_per_node_max)
+        key = (shape, workers, idle, *self._conditions(job))
+        count = self._counts.get(key)
+        if count is None:
+            if len(self._counts) >= MOST_COUNTS:
+                self._counts.clear()
+            count = self._counts[key] = WorkerCount(dict.fromkeys(self.admitting(job), 0), len(self._journal))
+            changed: Iterable[str] = count.on_node
+        else:
+            changed = dict.fromkeys(self._journal[count.journal_read :])
+            count.journal_read = len(self._journal)
+        for node in changed:
+            before = count.on_node.get(node)
+            if before is not None:
+                here = self.workers_on(node, option, workers, idle=idle)
+                count.on_node[node] = here
+                count.all_nodes += here - before
+                count.full_nodes += (here == workers) - (before == workers)
+        return count.full_nodes > 0 or (not option.single_node and count.all_nodes >= workers)
 
     def admitting(self, job: Job) -> list[str]:
         """Return the nodes that admit a job, in the order of the file."""
-        key = (job.nodes_allowed, tuple(job.node_selector.items()), job.tolerations)
+        key = self._conditions(job)
         known = self._admitting.get(key)
         if known is None:
             known = [name for name, node in self._node.items() if admits(node, self._labels[name], job)]
             self._admitting[key] = known
         return known
+
+    @staticmethod
+    def _conditions(job: Job) -> tuple[object, ...]:
+        """Return what decides which nodes admit a job."""
+        return job.nodes_allowed, tuple(job.node_selector.items()), job.tolerations
 
     def worker(self, option: Option, nodes: Iterable[str], placed: Placement) -> tuple[str, tuple[int, ...]] | None:
         """Return node and GPUs for one more worker of a placed job, on the first possible of ``nodes``, or None."""

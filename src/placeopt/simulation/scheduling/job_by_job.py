@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Hashable, Iterable
 
 from placeopt.live_cluster.engine import Engine
@@ -19,13 +18,13 @@ from placeopt.simulation.scheduling.node_arrays import NodeArrays
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
 from placeopt.simulation.scheduling.preemption_policy import (
     PREEMPTION_RULES,
-    Candidate,
     PreemptionContext,
     Request,
 )
 from placeopt.simulation.scheduling.queue_state import QueueState
 from placeopt.simulation.scheduling.scheduler import Stopped
 from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
+from placeopt.simulation.scheduling.waiting_queue import SortedQueue
 from placeopt.solving.params import SolveParams
 
 
@@ -38,7 +37,6 @@ class JobByJob(QueueState):
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         super().__init__(engine, scenario, scheduling)
-        self._restart_ms = scenario.physics.restart_ms
         apart_limited = scheduling.apart_max_thousandths is not None
         self._performance = PerformanceModel(scenario) if apart_limited else None
         rule = PREEMPTION_RULES[scheduling.preempts]
@@ -48,14 +46,22 @@ class JobByJob(QueueState):
         if rule.stops_jobs or takes_workers:
             context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
-        self._candidates_at: tuple[int, list[Candidate]] = (-1, [])
-        """The candidates for eviction, and the version of the state that they are of."""
+        self._no_evictions: dict[Hashable, Hashable] = {}
+        """Kinds of jobs for which no evictions made room, and what these depended on."""
         self._classes: dict[Hashable, int] = {}
         """Classes of jobs by number, since their records take long to hash."""
-        self._num_stops: Counter[str] = Counter()
         self._least_milli: dict[Hashable, int] = {}
         """GPU-milli that jobs of a shape need at least."""
         queue = self._queue
+        fixed = scheduling.interval_ms is not None or scenario.physics.step_ms is not None
+        leaves = any(arrival.service for arrival in scenario.arrivals)  # the queue may end without a round
+        time_counts = scheduling.strict or self._elastic_rule.resizes or self.policy.postpone.rule != "none"
+        self._may_skip = type(queue) is SortedQueue and not (fixed or leaves or time_counts)
+        """Whether rounds at a quantum are left out while nothing that decisions depend on changes."""
+        self._settled = False
+        """Whether another round now would change nothing either."""
+        self._skipping_ms: int | None = None
+        """The last round, if rounds at a quantum are left out since."""
         self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
 
@@ -75,7 +81,19 @@ class JobByJob(QueueState):
         if self._monitor is not None:
             return self._monitor.next_ms
         quantum = self._scheduling.quantum_ms
-        return None if quantum is None or not self._queue.num_jobs else now_ms - now_ms % quantum + quantum
+        if quantum is None or not self._queue.num_jobs:
+            return None
+        wake = now_ms - now_ms % quantum + quantum
+        if not self._settled or self._preemption is None:
+            return wake
+        self._skipping_ms = now_ms
+        until = self._preemption.constant_until(now_ms)
+        return None if until is None else max(wake, -(-until // quantum) * quantum)
+
+    def num_rounds_skipped(self, now_ms: int) -> int:
+        since, quantum = self._skipping_ms, self._scheduling.quantum_ms
+        self._skipping_ms = None
+        return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
 
     def arrive(self, job: Job) -> None:
         self._jobs[job.id] = job
@@ -113,7 +131,10 @@ class JobByJob(QueueState):
         if self.policy.postpone.rule != "none":  # a place may become good enough
             self._retry_filter.open_all()
         elif self._preemption is not None:  # a job may be evicted
-            self._retry_filter.open_where(self._may_evict_for)
+            depends = self._evictions_depend_on(self._preemption)
+            self._retry_filter.open_where(
+                lambda shape: self._no_evictions.get(shape) != depends and self._may_evict_for(shape)
+            )
         disturbing = self._disturbing(view)
         for job in disturbing:
             self._stop(job)
@@ -128,10 +149,12 @@ class JobByJob(QueueState):
         self._requeue(disturbing, view, at_the_end=True)
         self._grow()
         decision = self._decision(view)
-        self._num_stops.update(decision.stop)
+        self._count_stops(decision)
+        self._settled = self._may_skip and not self._placed_before
         return decision
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
+        self._settled = False  # the log tells of changes that the next rounds make
         self._begin(view)
         disturbing = self._disturbing(view)
         for job in decision.stop:
@@ -151,7 +174,7 @@ class JobByJob(QueueState):
             self._start(placement)
         self._requeue([job for job in decision.stop if job in disturbing], view, at_the_end=True)
         self._decision(view)
-        self._num_stops.update(decision.stop)
+        self._count_stops(decision)
 
     # -- the queue
 
@@ -165,7 +188,9 @@ class JobByJob(QueueState):
                 break
             placement = self._place(job, shape)
             if placement is None and with_evictions and self._preemption is not None and self._may_evict_for(shape):
+                depends = None if self._placed_before else self._evictions_depend_on(self._preemption)
                 placement = self._place_with_evictions(job, self._preemption, view)
+                self._no_evictions[shape] = depends  # jobs that this round has touched are no candidates in it
             if placement is not None:
                 self._start(placement)
                 if self._elastic_rule.assembles:
@@ -255,7 +280,7 @@ class JobByJob(QueueState):
         takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
         gang = self._gang(job, fewest if takes_workers else {})
         options = [option for option in gang.options if preemption.may_claim(record, option)]
-        candidates = self._candidates() if options else []
+        candidates = self._candidates.without(self._placed_before) if options else []
         for option in sorted(options, key=lambda option: -option.value):
             request = Request(record, option, view.now_ms, view.expected_ends)
             evictions = preemption.choose(request, candidates)
@@ -277,31 +302,13 @@ class JobByJob(QueueState):
 
     # -- evictions
 
+    def _evictions_depend_on(self, preemption: PreemptionPolicy) -> tuple[int, int | None]:
+        """Return what evictions for a kind of job depend on: as long as it stays, none that were not found are."""
+        return self._num_changes, preemption.constant_until(self._now_ms)
+
     def _may_evict_for(self, shape: Hashable) -> bool:
         """Return whether a running job might be evicted for a kind of job."""
         return self._preemption is not None and isinstance(shape, tuple) and self._preemption.may_evict_for(shape[1])
-
-    def _candidates(self) -> list[Candidate]:
-        """Return the running jobs that this round has not touched and may change, in order of arrival."""
-        if self._candidates_at[0] != self._version:
-            names = [job for job in self._running if job not in self._placed_before and self._may_change(job)]
-            names.sort(key=self._by_arrival)
-            held = ((self._jobs[name], self._running[name]) for name in names)
-            candidates = [
-                Candidate(record, placement, self._option(placement), self._may_stop(placement))
-                for record, placement in held
-            ]
-            self._candidates_at = self._version, candidates
-        return self._candidates_at[1]
-
-    def _may_stop(self, placement: Placement) -> bool:
-        """Return whether one more restart keeps the restarts within the allowed part of the job's run time."""
-        most, name = self._scheduling.restarts_max_thousandths, placement.job
-        if most is None:
-            return True
-        options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
-        whole = next(option.run_time_ms for option in options if option.id == placement.option)
-        return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
 
     # -- other changes of running jobs
 

@@ -95,6 +95,24 @@ class PreemptionRule(ABC):
         del job, now_ms
         return None
 
+    def constant_until(self, now_ms: int) -> int | None:
+        """
+        Return until when the rule gives the same answers as long as the same jobs run in the same placements.
+
+        Until then a job for which no evictions made room is not tried again.
+
+        Parameters
+        ----------
+        now_ms
+            Time of the simulation, in milliseconds.
+
+        Returns
+        -------
+        int or None
+            A later time, the next millisecond by default; None: for good.
+        """
+        return now_ms + 1
+
     def may_stop_for(self, key: Hashable) -> bool:
         """
         Return whether a waiting job of this key might stop another.
@@ -167,6 +185,10 @@ class InferenceFirst(PreemptionRule):
         del now_ms
         return job.kind
 
+    def constant_until(self, now_ms: int) -> int | None:
+        del now_ms
+        return None
+
     def may_stop_for(self, key: Hashable) -> bool:
         return key == "inference"
 
@@ -181,6 +203,10 @@ class LowerPriority(PreemptionRule):
         del now_ms
         return job.priority
 
+    def constant_until(self, now_ms: int) -> int | None:
+        del now_ms
+        return None
+
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         return _with_more(candidates, lambda candidate: -candidate.job.priority, -request.job.priority)
 
@@ -191,9 +217,14 @@ class HigherServiceLevel(PreemptionRule):
     def key(self, job: Job, now_ms: int) -> Hashable:
         return self.context.service.level(job.id, now_ms)
 
-    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
+    def constant_until(self, now_ms: int) -> int | None:
+        """Return when a running job may next rise a level."""
+        return self.context.service.next_rise_ms(now_ms)
+
+    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterator[Candidate]:
         level, now_ms = self.context.service.level, request.now_ms
-        return _with_more(candidates, lambda candidate: level(candidate.job.id, now_ms), level(request.job.id, now_ms))
+        for higher in range(self.context.service.num_levels - 1, level(request.job.id, now_ms), -1):
+            yield from (candidate for candidate in candidates if level(candidate.job.id, now_ms) == higher)
 
 
 class LongerRunTimeLeft(PreemptionRule):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 
 from placeopt.errors import BadInput
@@ -13,9 +14,11 @@ from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, with_workers
+from placeopt.simulation.scheduling.evictions import RunningCandidates
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
+from placeopt.simulation.scheduling.preemption_policy import Candidate
 from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
 from placeopt.simulation.scheduling.scheduler import Scheduler
@@ -60,8 +63,6 @@ class QueueState(Scheduler):
         """Jobs that this round has touched -> where they were when it began."""
         self._started: set[str] = set()
         """Jobs that start in this round."""
-        self._version = 0
-        """Number of changes of ``_running`` and ``_placed_before``."""
         self._monitor = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
         self._resources = FreeResources(scenario.cluster, policy)
         by_amounts = not self._elastic_rule.resizes and scheduling.watch is None
@@ -69,6 +70,11 @@ class QueueState(Scheduler):
         self._resizable: dict[str, None] = {}
         """Running jobs that may have more or fewer workers, in order of start."""
         self._number = {name: number for number, name in enumerate(self._arrivals)}
+        self._restart_ms = scenario.physics.restart_ms
+        self._num_stops: Counter[str] = Counter()
+        self._candidates = RunningCandidates()
+        self._num_changes = 0
+        """Number of changes of ``_running``."""
         self._fixed = {held.job for held in scenario.running if not held.preemptible}
         for held in scenario.running:
             self._jobs[held.job] = self._arrivals[held.job].job
@@ -86,7 +92,6 @@ class QueueState(Scheduler):
         self._catch_up(view.now_ms, {})
         self._placed_before.clear()
         self._started.clear()
-        self._version += 1
 
     def _decision(self, view: RoundView) -> Decision:
         """Return what differs since the round began."""
@@ -107,7 +112,6 @@ class QueueState(Scheduler):
 
     def _touch(self, job: str) -> None:
         self._placed_before.setdefault(job, self._running.get(job))
-        self._version += 1
 
     # -- changes
 
@@ -152,7 +156,8 @@ class QueueState(Scheduler):
     def _occupy(self, placement: Placement) -> None:
         job, option = placement.job, self._option(placement)
         self._running[job] = placement
-        self._version += 1
+        self._num_changes += 1
+        self._add_candidate(job)
         self._queue.update_held(self._jobs[job], placement, 1)
         self._service.start(job, gpu_milli_of(placement), self._now_ms)
         self._resources.take(placement, option.demand)
@@ -165,7 +170,8 @@ class QueueState(Scheduler):
 
     def _vacate(self, job: str) -> None:
         placement = self._running.pop(job)
-        self._version += 1
+        self._num_changes += 1
+        self._candidates.remove(job)
         self._queue.update_held(self._jobs[job], placement, -1)
         self._service.stop(job, self._now_ms)
         self._resources.take(placement, self._option(placement).demand, -1)
@@ -175,6 +181,30 @@ class QueueState(Scheduler):
         self._resizable.pop(job, None)
         if self._monitor is not None:
             self._monitor.vacate(placement)
+
+    def _add_candidate(self, job: str) -> None:
+        """Let a running job be evicted from now on, if it may change."""
+        if self._scheduling.changes_jobs and self._may_change(job):
+            placement = self._running[job]
+            candidate = Candidate(self._jobs[job], placement, self._option(placement), self._may_stop(placement))
+            self._candidates.add(candidate, self._number[job])
+
+    def _count_stops(self, decision: Decision) -> None:
+        """Count the stops of a round."""
+        for job in decision.stop:
+            self._num_stops[job] += 1
+            if job in self._running:  # it restarted at once
+                self._candidates.remove(job)
+                self._add_candidate(job)
+
+    def _may_stop(self, placement: Placement) -> bool:
+        """Return whether one more restart keeps the restarts within the allowed part of the job's run time."""
+        most, name = self._scheduling.restarts_max_thousandths, placement.job
+        if most is None:
+            return True
+        options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
+        whole = next(option.run_time_ms for option in options if option.id == placement.option)
+        return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
 
     # -- facts about jobs
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
-from placeopt.model.base import MAX_VALUE
+from placeopt.model.base import MAX_VALUE, trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
@@ -22,6 +23,11 @@ from placeopt.solving.params import SolveParams
 
 VALUE_OF_MS = 10**11
 """Value of a job of one millisecond where the value of a job is its rate."""
+
+
+UNREAD = ("run_time_ms", "rate_milli", "latency_ms")
+"""Fields of options that decide where no rule reads run times."""
+_read_fields = attrgetter(*(name for name in Option.model_fields if name not in UNREAD))
 
 
 class Stopped(Exception):
@@ -52,7 +58,8 @@ class Scheduler(ABC):
         self._estimator = ResourceEstimator(scenario, scheduling)
         self._shares = Shares(scenario, policy.share_mode)
         self._profiles_count = bool(scenario.slowdowns)
-        self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
+        self._options: dict[tuple[object, ...], tuple[Option, ...]] = {}
+        """Options without fields that no rule reads, by all their other fields."""
         if scheduling.changes_jobs and scenario.physics.rule == "sc17":
             raise BadInput(
                 f"policy {scheduling.name!r} changes running jobs, which the run-time rule 'sc17' cannot tell of: it "
@@ -90,6 +97,11 @@ class Scheduler(ABC):
         """Return when the next round is held even if no job arrives or ends; None: at no time."""
         del now_ms
         return None
+
+    def num_rounds_skipped(self, now_ms: int) -> int:
+        """Return how many rounds before that of ``now_ms`` were left out, since they could not change anything."""
+        del now_ms
+        return 0
 
     @property
     def looks_ahead(self) -> bool:
@@ -174,13 +186,12 @@ class Scheduler(ABC):
             job = job.model_copy(update={"options": tuple(by_rate(option) for option in job.options)})
         if self._reads_run_times:
             return job
-        options = self._options.get(job.options)
+        read = tuple(map(_read_fields, job.options))
+        options = self._options.get(read)
         if options is None:
-            bare = {"run_time_ms": None, "rate_milli": None, "latency_ms": None}
-            options = tuple(option.model_copy(update=bare) for option in job.options)
-            options = self._options.setdefault(options, options)
-            self._options[job.options] = options
-        return job.model_copy(update={"options": options})
+            bare = dict.fromkeys(UNREAD)
+            options = self._options[read] = tuple(option.model_copy(update=bare) for option in job.options)
+        return trusted(Job, {**job.__dict__, "options": options})
 
     def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
         """Bring the engine up to date with arrivals, time and expected ends."""
