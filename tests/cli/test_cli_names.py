@@ -111,7 +111,7 @@ def test_a_path_without_its_ending_is_no_set(cli: Cli, tmp_path: Path) -> None:
     assert f"one: no such file; did you mean {tmp_path / 'one.gap'}?" in done.err
     done = cli("bench", "run", "--set", tmp_path / "two", *options)
     assert done.code == 3
-    assert "two: no such file; instances end in .json, .mps, .gap, lists in .test" in done.err
+    assert "two: no such file; instances end in .json, .mps, .gap, .dat, lists in .test" in done.err
 
 
 def test_openb_is_read_packed_and_with_other_columns(cli: Cli, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ NAMED = re.compile(rf"`((?:[\w.-]+/)*\w[\w.-]*\.(?:{ENDINGS}))`|\]\((?!https?:|#
 ELSEWHERE = frozenset(
     {
         # written by commands
-        *("results/results.jsonl", "papers/results.jsonl", "summaries.json", "report.md", "papers.md", "own.csv"),
+        *("results/results.jsonl", "papers/results.jsonl", "summaries.json", "report.md", "papers.md"),
         # of other people's repositories, which the page names
         *("data/data.csv", "openb_node_list_all_node.csv", "profiles/prof_from_experiments.json"),
     }
