@@ -16,7 +16,7 @@ from placeopt.simulation.event_queue import EventQueue
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.preemption_policy import HigherServiceLevel, InferenceFirst, LowerPriority
+from placeopt.simulation.scheduling.preemption_rules import HigherServiceLevel, InferenceFirst, LowerPriority
 
 RULES = {
     "las": {"order": "las", "preempts": "las", "levels_gpu_s": (5, 30), "quantum_ms": 1000},

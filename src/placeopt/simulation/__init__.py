@@ -11,7 +11,8 @@ from placeopt.simulation.job_warnings import (
 )
 from placeopt.simulation.play import Tick, simulate
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
-from placeopt.simulation.scheduling.preemption_policy import PREEMPTION_RULES, PreemptionRule
+from placeopt.simulation.scheduling.preemption_policy import PreemptionRule
+from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
 from placeopt.simulation.scheduling.queue_orders import QUEUE_ORDERS, QueueContext, QueueOrder, sorted_by
 from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry, named_policy, policy_names

@@ -19,7 +19,7 @@ from placeopt.problem.classes import class_key
 from placeopt.simulation.history import History, JobHistory
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision
-from placeopt.simulation.scheduling.preemption_policy import PREEMPTION_RULES
+from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
 from placeopt.simulation.scheduling.queue_orders import queue_order
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.scheduling.scheduler import uses_allowances

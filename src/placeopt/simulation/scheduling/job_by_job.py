@@ -16,11 +16,8 @@ from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.simulation.scheduling.evictions import PreemptionPolicy
 from placeopt.simulation.scheduling.node_arrays import NodeArrays
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
-from placeopt.simulation.scheduling.preemption_policy import (
-    PREEMPTION_RULES,
-    PreemptionContext,
-    Request,
-)
+from placeopt.simulation.scheduling.preemption_policy import PreemptionContext, Request
+from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
 from placeopt.simulation.scheduling.queue_state import QueueState
 from placeopt.simulation.scheduling.scheduler import Stopped
 from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
