@@ -17,7 +17,7 @@ from placeopt.benchmark.comparison import (
 )
 from placeopt.benchmark.figures import step_figure
 from placeopt.benchmark.journal import Case, CaseAnswer, Journal, Row, TrajectoryPoint
-from placeopt.benchmark.recheck import improve_known, recheck
+from placeopt.benchmark.recheck import RecheckedRow, improve_known, recheck
 from placeopt.benchmark.report import make_report, write_report
 from placeopt.benchmark.scored_cases import score_rows
 from placeopt.errors import BadInput
@@ -297,7 +297,7 @@ def test_only_better_values_enter() -> None:
 def test_the_cost_of_a_round_enters_where_its_value_is_proven() -> None:
     """As that of NAME.cost, to be minimised; a plan of lower value may cost less, and says nothing."""
 
-    def plan(bound: int, cost: int, cost_bound: int) -> list:  # type: ignore[type-arg]
+    def plan(bound: int, cost: int, cost_bound: int) -> list[RecheckedRow]:
         answer = CaseAnswer(status="feasible", objective=12, bound=bound, cost=cost, cost_bound=cost_bound)
         return recheck_of(row("x", "auto", wall=1, objective=12, bound=bound).model_copy(update={"answer": answer}))
 
@@ -329,8 +329,6 @@ def test_an_optimum_needs_a_bound_and_a_refereed_value(tmp_path: Path) -> None:
     assert (tmp_path / "best.solu").read_text().startswith("=opt= tiny 7  # highs, 10 s")
 
 
-def recheck_of(one: Row) -> list:  # type: ignore[type-arg]
+def recheck_of(one: Row) -> list[RecheckedRow]:
     """A row that nothing was found wrong with."""
-    from placeopt.benchmark.recheck import RecheckedRow
-
     return [RecheckedRow(one, ())]

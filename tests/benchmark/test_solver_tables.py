@@ -1,11 +1,13 @@
 """Tables in the forms of the field: seconds or verdict, scaled means, rows for IPET, versions and options."""
 
+from pathlib import Path
+
 import pytest
 from test_benchmark_report import row
 
 from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.benchmark.journal import RunRecord
-from placeopt.benchmark.scored_cases import score_rows
+from placeopt.benchmark.scored_cases import ScoredCase, score_rows
 from placeopt.benchmark.solver_tables import ipet_table, scaled_table, seconds_table, settings_table
 from placeopt.benchmark.solver_versions import run_versions
 from placeopt.formats.solu import Known
@@ -32,7 +34,7 @@ Result - Optimal solution found
 """
 
 
-def scored() -> list:  # type: ignore[type-arg]
+def scored() -> list[ScoredCase]:
     return score_rows(ROWS, KNOWN)
 
 
@@ -106,7 +108,7 @@ def test_a_log_of_cbc_as_a_trajectory() -> None:
     assert cbc.trajectory(ended, 3.0)[0] == (pytest.approx(0.50), -940.0, None)  # 0.18 s went by before CBC began
 
 
-def test_cbc_has_a_trajectory(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_cbc_has_a_trajectory(tmp_path: Path) -> None:
     """Its log names solutions before the end, in integers and in floating point; so there is a primal integral."""
     lines = "\n".join(f" x{j} gain {17 + 7 * j % 13}\n x{j} r{j % 3} {11 + 5 * j % 7}" for j in range(30))
     form = "NAME t\nOBJSENSE\n MAX\nROWS\n N gain\n L r0\n L r1\n L r2\nCOLUMNS\n"

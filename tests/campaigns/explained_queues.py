@@ -32,7 +32,7 @@ from placeopt.explain.changes import single_changes
 from placeopt.explain.records import QueueExplanation, WaitingReason
 from placeopt.explain.words import constraint_name
 from placeopt.feasibility.requirement import DROP_ORDER, NAMED
-from placeopt.model import Job
+from placeopt.model import Job, Placement, Running
 
 
 @dataclass
@@ -97,9 +97,9 @@ def _conflict_faults(round_: Instance, plan: Plan, job: Job, reason: WaitingReas
             yield f"{job.id}: {kept} cannot hold without {group} either"
 
 
-def _fits_without(round_: Instance, held: Iterable[object], job: Job, groups: list[str]) -> bool:
+def _fits_without(round_: Instance, held: Iterable[Placement | Running], job: Job, groups: list[str]) -> bool:
     for edited in edits(round_, job.id, groups):
-        if FreeNodes(edited, held).fits(next(one for one in edited.jobs if one.id == job.id)):  # type: ignore[arg-type]
+        if FreeNodes(edited, held).fits(next(one for one in edited.jobs if one.id == job.id)):
             return True
     return False
 
