@@ -14,7 +14,7 @@ QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tes
 	--ignore=tests/check/test_mutated_plans.py --ignore=tests/terms/test_colocated_pairs.py
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test quick cover site lock clean
+.PHONY: demo test types lint pages quick cover site lock clean
 
 demo: $(STAMP)
 	@mkdir -p out
@@ -23,12 +23,19 @@ demo: $(STAMP)
 	$(BIN)/placeopt show out/demo-plan.json.gz --instance $(ROUND)
 
 test: $(STAMP)
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=$(WORKERS) types lint pages
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=15
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+pages: $(STAMP)
 	$(BIN)/mkdocs build --quiet
-	$(BIN)/pytest -n $(WORKERS) --durations=15
 
 # Less than a minute on two cores: what most changes break first.
 quick: $(STAMP)

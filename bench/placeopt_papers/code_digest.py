@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -49,6 +48,7 @@ def left_out(scheduling: Scheduling | None) -> tuple[str, ...]:
     return NEVER if scheduling.adapts or solves else (*NEVER, *MODELS)
 
 
+@cache
 def bare_code(source: str) -> str:
     """Return a module's code without comments, docstrings and layout."""
     tree = ast.parse(source)
@@ -68,6 +68,10 @@ def module_files() -> dict[str, Path]:
     }
 
 
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def _is_text(line: ast.stmt) -> bool:
     return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
 
@@ -78,7 +82,7 @@ def _digest(modules: frozenset[str]) -> str:
     digest = hashlib.sha256()
     folders = set()
     for module in sorted(modules):
-        digest.update(f"{module}\n{_bare_code_of(files[module])}\n".encode())
+        digest.update(f"{module}\n{bare_code(_text(files[module]))}\n".encode())
         folders.add(files[module].parent)
     for path in sorted(path for folder in folders for path in folder.iterdir() if path.suffix in DATA):
         digest.update(path.name.encode() + path.read_bytes())
@@ -96,27 +100,24 @@ def _imported(roots: tuple[str, ...], without: tuple[str, ...]) -> frozenset[str
         if module in found or any(module == one or module.startswith(f"{one}.") for one in without):
             continue
         found.add(module)
-        left += [name for name in _imports(files[module]) if name in files]
+        left += [name for name in _imports(_text(files[module])) if name in files]
         left += [module.rpartition(".")[0]] if "." in module else []
     return frozenset(found)
 
 
-def _imports(path: Path) -> Iterator[str]:
-    """Yield the names that a file imports anywhere, except for types only: modules, and what may be modules in them."""
-    left: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+@cache
+def _imports(source: str) -> tuple[str, ...]:
+    """Return the names that a module imports, except for types only: modules, and what may be modules in them."""
+    names: list[str] = []
+    left: list[ast.AST] = [ast.parse(source)]
     while left:
         node = left.pop()
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            names += (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            names += (node.module or "", *(f"{node.module}.{name.name}" for name in node.names))
         elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             left += node.orelse
         else:
             left += ast.iter_child_nodes(node)
-
-
-@cache
-def _bare_code_of(path: Path) -> str:
-    return bare_code(path.read_text(encoding="utf-8"))
+    return tuple(names)

@@ -45,7 +45,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Let digests be made anew."""
-    for made in (code_digest._digest, code_digest._imported, code_digest._bare_code_of):
+    for made in (code_digest._digest, code_digest._imported):
         made.cache_clear()
 
 
