@@ -84,6 +84,8 @@ class Run:
     requeued: int = 0
     refused: int = 0
     taken_back: int = 0
+    untimed: int = 0
+    """Jobs that ran but of which Slurm states no start; they count in no wait and no GPU use."""
     round_s: list[float] = field(default_factory=list)
     stood_still_s: float = 0.0
     faults: list[str] = field(default_factory=list)
@@ -180,16 +182,19 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
             continue
         run.starts += 1
         run.requeued += job["restart_cnt"]
-        run.waits_s.append(job["start_time"] - job["submit_time"])
-        last = max(last, job["end_time"])
-        gpus = GPUS[job["name"]] * len(expand_hosts(job["nodes"])) or job["tasks"] * (job["name"] == "one GPU a task")
-        gpu_seconds += gpus * (job["end_time"] - job["start_time"])
         if planned:
             note = read_note(job["admin_comment"])
             if note is not None and note.kind == "start" and set(note.nodes) == set(expand_hosts(job["nodes"])):
                 run.as_planned += 1
             else:
                 run.faults.append(f"job {job['job_id']} ({job['name']}) ran on {job['nodes']}: {job['admin_comment']}")
+        if not job["start_time"]:  # Slurm forgets it where a job was requeued as its node went
+            run.untimed += 1
+            continue
+        run.waits_s.append(job["start_time"] - job["submit_time"])
+        last = max(last, job["end_time"])
+        gpus = GPUS[job["name"]] * len(expand_hosts(job["nodes"])) or job["tasks"] * (job["name"] == "one GPU a task")
+        gpu_seconds += gpus * (job["end_time"] - job["start_time"])
     run.ended_s = last - began
     run.gpu_use = gpu_seconds / (run.ended_s * (8 * 7 + 4 * 4 + 6 + 2)) if run.ended_s else 0.0
 
@@ -237,6 +242,12 @@ def report(results: dict[tuple[int, str], Run], arguments: argparse.Namespace, v
                 "",
             )
             lines.append(f"| {' | '.join(map(str, cells))} |")
+    untimed = sum(run.untimed for run in results.values())
+    if untimed:
+        lines += [
+            "",
+            f"Of {untimed} jobs that were requeued Slurm states no start: they count in no wait and no GPU use.",
+        ]
     faults = [f"- seed {seed}, {name}: {fault}" for (seed, name), run in results.items() for fault in run.faults]
     lines += ["", *(faults or ["No job ran elsewhere than its note says, was lost, or did not end."]), ""]
     return "\n".join(lines)

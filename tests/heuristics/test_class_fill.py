@@ -1,6 +1,7 @@
 """Jobs placed by class: lawful on every kind of round, nothing left that has room, and near greedy where it goes on."""
 
 import sys
+import time
 from collections import Counter
 from itertools import count, pairwise
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from placeopt.check import violations
 from placeopt.heuristics import greedy
 from placeopt.heuristics.class_fill import fill_by_class, seconds_to_fill
 from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics.search import construct
 from placeopt.problem import Allocation, Problem, State, compile_problem
 from placeopt.problem.free_capacity import room_decides
 from placeopt.terms.objective import value
@@ -114,6 +116,39 @@ def test_a_pass_that_is_too_slow_goes_on_by_class(monkeypatch: pytest.MonkeyPatc
     assert not result.not_reached
     assert result.by_class > 0
     assert value(problem, result.allocation) > value(problem, cut.allocation)
+
+
+def test_hurried_classes_come_by_what_they_bring() -> None:
+    """Time for one class: that of the two cheap jobs, which are worth more together than the dear one before them."""
+    jobs = [job("dear", gpus=2, value=9), *(job(f"cheap{i}", gpus=1, value=6) for i in range(2))]
+    problem = compile_problem(instance(2, jobs, machines=[machine(gpus=2)]))
+    order = np.arange(3)
+    placed_first: list[set[str]] = []
+    for hurried in (False, True):
+        looks = iter((False, True))
+        placed, missed = fill_by_class(State(problem), order, lambda looks=looks: next(looks), hurried=hurried)
+        placed_first.append({problem.job_ids[one] for one in placed})
+        assert len(placed) + len(missed) == 3
+    assert placed_first == [{"dear"}, {"cheap0", "cheap1"}]
+
+
+@pytest.mark.parametrize("grace_s", [0.0, 60.0])
+def test_after_the_deadline_there_is_a_grace(grace_s: float) -> None:
+    """Time is over before the pass begins: what is left is placed by class if there is a grace."""
+    problem = compile_problem(generate("uniform", jobs=300, nodes=40, gpus=4, seed=84))
+    order = order_jobs(problem, problem.policy.order)
+    result = greedy(problem, order, deadline=time.monotonic(), fill=True, grace_s=grace_s)
+    assert bool(result.by_class) == bool(grace_s)
+    assert all(_is_gang(problem, one) for one in result.not_reached) == bool(grace_s)
+
+
+def test_a_construction_that_is_cut_short_goes_on_by_class() -> None:
+    """The chosen jobs first; the rest of them, and then the others, by class."""
+    problem = compile_problem(generate("uniform", jobs=300, nodes=40, gpus=4, seed=85))
+    cut = construct(problem, (), deadline=time.monotonic())
+    filled_up = construct(problem, (), deadline=time.monotonic() + 0.02, fill=True)
+    assert not any(found is not None for one, found in enumerate(cut.allocation) if one not in problem.running)
+    assert value(problem, filled_up.allocation) > value(problem, cut.allocation)
 
 
 def _is_gang(problem: Problem, one: int) -> bool:

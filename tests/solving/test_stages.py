@@ -21,6 +21,7 @@ from placeopt.problem import Placement, compile_problem
 from placeopt.solvers import highs
 from placeopt.solvers.race import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solving import greedy_rule
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.finish import finish
@@ -264,6 +265,7 @@ class TestTime:
     def test_greedy_without_time_leaves_the_running_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are a valid plan by themselves, and the others are not reached."""
         monkeypatch.setattr(greedy, "LEAST_S", 0.0)
+        monkeypatch.setattr(greedy_rule, "GRACE", 0.0)
         held, free = job("held", value=5), job("free")
         context = started(instance(1, [held, free], running=[running(held, [("n0", [0])])], policy=NO_COST))
         context.budget.deadline = time.monotonic() - 1

@@ -27,19 +27,26 @@ def seconds_to_fill(problem: Problem, order: IntArray) -> list[float]:
     return seconds
 
 
-def fill_by_class(state: State, jobs: IntArray, over: Callable[[], bool]) -> tuple[dict[int, Placement], list[int]]:
+def fill_by_class(
+    state: State, jobs: IntArray, over: Callable[[], bool], *, hurried: bool = False
+) -> tuple[dict[int, Placement], list[int]]:
     """
     Return places for ``jobs`` beside what ``state``, which does not change, holds; and the jobs that were not reached.
 
-    Classes follow one another as their first jobs do. The jobs of a class go to the nodes where one of them strands the
-    fewest GPUs (`Stranding`, with a plain maximum), each node taking as many as it can, in the most valuable option
-    that has room. Jobs that several nodes may take together are not reached. ``over`` is polled before every class.
+    Classes follow one another as their first jobs do. Where the pass may not reach all of them (``hurried``) they come
+    by what their jobs are worth together, since a class takes the same time whatever it brings. The jobs of a class go
+    to the nodes where one of them strands the fewest GPUs (`Stranding`, with a plain maximum), each node taking as many
+    as it can, in the most valuable option that has room. Jobs that several nodes may take together are not reached.
+    ``over`` is polled before every class.
     """
     problem, placed, missed = state.problem, dict[int, Placement](), list[int]()
     if not room_decides(problem):
         return placed, jobs.tolist()
     room = _Room(state)
-    for members in _by_class(problem, jobs):
+    classes = _by_class(problem, jobs)
+    if hurried:
+        classes.sort(key=lambda members: -len(members) * max(_values(problem, members[0])))
+    for members in classes:
         if over():
             missed += members
             continue
@@ -54,6 +61,10 @@ def fill_by_class(state: State, jobs: IntArray, over: Callable[[], bool]) -> tup
             if not members:
                 break
     return placed, missed
+
+
+def _values(problem: Problem, job: int) -> list[int]:
+    return [int(problem.options.value[option]) for option in problem.options_of(job)]
 
 
 def _by_class(problem: Problem, jobs: IntArray) -> list[list[int]]:

@@ -23,6 +23,9 @@ TRIES = 8
 PACE_AFTER = 32
 """Jobs after which it is known how long a job takes."""
 
+UNSURE = 3.0
+"""Multiples of what placing the rest by class takes when the machine is quick, from which it surely ends in time."""
+
 
 class Chooser(Protocol):
     """Where a job goes, by anything but a score of nodes. It watches the state it was made for."""
@@ -78,6 +81,7 @@ def greedy(
     seed: int = 0,
     chooser: Callable[[State], Chooser] | None = None,
     fill: bool = False,
+    grace_s: float = 0.0,
 ) -> GreedyResult:
     """
     Place the jobs of ``order`` one after the other, each in its most valuable option that fits.
@@ -105,6 +109,8 @@ def greedy(
     fill
         Whether the pass ends early enough for the rest of the queue to be placed by class (`fill_by_class`) by the
         deadline.
+    grace_s
+        Seconds after the deadline, or after it begins if that is later, in which that may still go on.
 
     Returns
     -------
@@ -124,15 +130,16 @@ def greedy(
     failed_classes: set[int] = set()
     fill_s = seconds_to_fill(problem, order) if fill and deadline < float("inf") else []
     began = time.monotonic()
+    given_s = grace_s if fill_s else None
     for position, (job, k) in enumerate(zip(order.tolist(), problem.job_class[order].tolist(), strict=True)):
         if k in failed_classes or state.placements[job] is not None:
             continue
         if over() or (position >= PACE_AFTER and fill_s and _is_slow(began, position, deadline, fill_s)):
-            return _cut_short(state, order[position:], over, fill=fill)
+            return _cut_short(state, order[position:], given_s, deadline, cancelled)
         try:
             placement = chosen.place(job)
         except OutOfTime:
-            return _cut_short(state, order[position:], over, fill=fill)
+            return _cut_short(state, order[position:], given_s, deadline, cancelled)
         if placement is None:
             failed_classes.add(k)
             if stop_at_first_failure:
@@ -151,12 +158,17 @@ def _is_slow(began: float, position: int, deadline: float, fill_s: list[float]) 
     return deadline - now <= fill_s[position] < rest_s
 
 
-def _cut_short(state: State, rest: IntArray, over: Callable[[], bool], *, fill: bool) -> GreedyResult:
-    """Return the result where the clock leaves the jobs ``rest``."""
+def _cut_short(
+    state: State, rest: IntArray, grace_s: float | None, deadline: float, cancelled: Callable[[], bool] | None
+) -> GreedyResult:
+    """Return the result where the clock leaves the jobs ``rest``, which are placed by class; not without a grace."""
     waiting = rest[[state.placements[job] is None for job in rest.tolist()]]
-    if not fill:
+    if grace_s is None or not len(waiting):
         return GreedyResult(state.allocation(), tuple(waiting.tolist()))
-    placed, missed = fill_by_class(state, waiting, over)
+    now = time.monotonic()
+    ends = max(deadline, now) + grace_s
+    hurried = ends - now < UNSURE * seconds_to_fill(state.problem, waiting)[0]
+    placed, missed = fill_by_class(state, waiting, stop_at(ends, cancelled), hurried=hurried)
     allocation = list(state.placements)
     for job, placement in placed.items():
         allocation[job] = placement

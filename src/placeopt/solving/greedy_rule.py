@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,6 +34,13 @@ def has_many_fractions(problem: Problem) -> bool:
         and not problem.changeable
         and not shares_nest(problem)
     )
+
+
+GRACE = 0.25
+"""
+Part of the time reserved for the end in which jobs may still be placed by class: the reserve is generous, and where
+compiling was slow by chance it leaves nothing for a plan.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,7 @@ class GreedyRule:
             seed=seed,
             chooser=None if self.chooser is None else CHOOSERS[self.chooser],
             fill=self.chooser is None and not self.strict,
+            grace_s=GRACE * budget.reserve_s,
         )
 
     def fill_up(self, problem: Problem, budget: Budget, start: Allocation, deadline: float | None = None) -> Allocation:
@@ -104,3 +113,16 @@ class GreedyRule:
             problem, self.jobs(problem), self.score, deadline=deadline, cancelled=budget.cancelled, start=start
         )
         return filled.allocation
+
+    def complete(self, problem: Problem, budget: Budget, start: Allocation) -> GreedyResult:
+        """Return ``start`` with waiting jobs added by score, or by class once time is over: there is no other plan."""
+        return greedy(
+            problem,
+            self.jobs(problem),
+            self.score,
+            deadline=max(budget.heuristic_deadline(), time.monotonic()),
+            cancelled=budget.cancelled,
+            start=start,
+            fill=True,
+            grace_s=budget.reserve_s,
+        )

@@ -28,6 +28,7 @@ def construct(
     start: Allocation | None = None,
     deadline: float = float("inf"),
     cancelled: Callable[[], bool] | None = None,
+    fill: bool = False,
 ) -> GreedyResult:
     """
     Return a plan of the running jobs, and of as many waiting ones as find room.
@@ -37,7 +38,7 @@ def construct(
     - ``guide``: Prices that compare jobs of equal worth, and nodes for gangs; None: their traffic alone does.
     - ``chosen``: Jobs placed before all others; None: those that a knapsack chooses.
     - ``start``: Where jobs are already; they stay. Only the running jobs, if left out.
-    - ``deadline``, ``cancelled``: As in ``greedy``.
+    - ``deadline``, ``cancelled``, ``fill``: As in ``greedy``.
     """
     order, state = InsertionOrder(problem, guide), State(problem, start)
     placed = np.array([placement is not None for placement in state.placements], dtype=bool)
@@ -48,7 +49,7 @@ def construct(
     def chooser(begun: State) -> GangsByCost:
         return GangsByCost(Candidates(begun, score_named(ranking, problem), over), weighted, guide)
 
-    return greedy(problem, queue, deadline=deadline, cancelled=cancelled, start=start, chooser=chooser)
+    return greedy(problem, queue, deadline=deadline, cancelled=cancelled, start=start, chooser=chooser, fill=fill)
 
 
 class GangsByCost:

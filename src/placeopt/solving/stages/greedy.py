@@ -28,14 +28,14 @@ class Greedy:
     """Whether it runs only where a plan from elsewhere is worth much less than the bound."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where a plan of the greatest value is there: else one comes first, however little time is left."""
+        """Only where a plan is there, and its value is the greatest or time is over: a plan comes first in any case."""
         if self.only_if_far and not context.is_far:
             return "the plan is close to the bound"
         if context.handover.is_placed:
             return "there is a first plan near its bound"
         if context.incumbent.number and context.value_proven:
             return "the value is proven"
-        return context.budget.stop_reason() if self.only_if_far else None
+        return context.budget.stop_reason() if self.only_if_far or context.incumbent.number else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place the waiting jobs, and note which were not reached."""

@@ -32,12 +32,14 @@ class JoinedPlan:
         assert given is not None  # noqa: S101 - `Method.from_start` is for rounds with one
         with gc_paused():
             kept = _kept(context, given)
-            handover.first_pass = context.greedy.fill_up(context.problem, context.budget, kept)
+            result = context.greedy.complete(context.problem, context.budget, kept)
+            handover.first_pass = result.allocation
             handover.first_pass_s = time.monotonic() - began
             offer = context.incumbent.offer(handover.first_pass)
         running = len(context.problem.running)
         placed, left, filled = (_placed(plan) - running for plan in (given, kept, handover.first_pass))
-        yield StageReport(f"{left} of {placed} placements of parts hold, {filled - left} more", offer=offer)
+        cut = f", {result.by_class} of them by class" if result.by_class else ""
+        yield StageReport(f"{left} of {placed} placements of parts hold, {filled - left} more{cut}", offer=offer)
 
 
 def _placed(allocation: Allocation) -> int:

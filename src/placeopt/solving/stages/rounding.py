@@ -75,7 +75,7 @@ class RoundRelaxations:
                 handover.rankings = list(RANKINGS if scarce else RANKINGS[::-1])
             left = handover.rankings
         offer, took_s = None, 0.0
-        made: list[str] = []
+        made, cut = list[str](), ""
         while left:
             if made and not (budget.steps(JOBS_PER_S) >= context.problem.num_jobs and budget.has_left(NEXT * took_s)):
                 break
@@ -89,7 +89,11 @@ class RoundRelaxations:
                     chosen=chosen,
                     deadline=budget.heuristic_deadline(FIRST_SHARE if self.first else None) - CHECKS * budget.offer_s,
                     cancelled=budget.cancelled,
+                    fill=self.first,
                 )
+            if result.by_class:
+                budget.note_limit("time")
+                cut = f", {result.by_class} jobs placed by class"
             took_s = time.monotonic() - began
             made.append(ranking)
             offer, lags = _offer(context, result.allocation)
@@ -98,7 +102,7 @@ class RoundRelaxations:
             if budget.stopped():
                 break
         level: LevelName = "cost" if context.value_proven else "value"
-        yield StageReport(f"nodes by {', '.join(made)}", level=level, offer=offer)
+        yield StageReport(f"nodes by {', '.join(made)}{cut}", level=level, offer=offer)
 
 
 def _offer(context: SolveContext, allocation: Allocation) -> tuple[Offer | None, bool]:
