@@ -23,7 +23,7 @@ TRIES = 8
 PACE_AFTER = 32
 """Jobs after which it is known how long a job takes."""
 
-UNSURE = 3.0
+UNSURE = 1.5
 """Multiples of what placing the rest by class takes when the machine is quick, from which it surely ends in time."""
 
 
