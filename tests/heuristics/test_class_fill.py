@@ -142,13 +142,21 @@ def test_after_the_deadline_there_is_a_grace(grace_s: float) -> None:
     assert all(_is_gang(problem, one) for one in result.not_reached) == bool(grace_s)
 
 
-def test_a_construction_that_is_cut_short_goes_on_by_class() -> None:
-    """The chosen jobs first; the rest of them, and then the others, by class."""
-    problem = compile_problem(generate("uniform", jobs=300, nodes=40, gpus=4, seed=85))
-    cut = construct(problem, (), deadline=time.monotonic())
-    filled_up = construct(problem, (), deadline=time.monotonic() + 0.02, fill=True)
-    assert not any(found is not None for one, found in enumerate(cut.allocation) if one not in problem.running)
-    assert value(problem, filled_up.allocation) > value(problem, cut.allocation)
+def test_a_construction_that_is_too_slow_goes_on_by_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same clock: single jobs that were not reached one by one are placed by class; the plan is worth more."""
+    problem = compile_problem(generate("uniform", jobs=2000, nodes=1000, gpus=4, seed=85))
+    made = []
+    for fill in (False, True):
+        ticks = count()
+        clock = SimpleNamespace(monotonic=lambda ticks=ticks: next(ticks) * 2e-5)
+        monkeypatch.setattr(sys.modules["placeopt.heuristics.greedy"], "time", clock)
+        made.append(construct(problem, (), deadline=0.02, fill=fill))
+    cut, whole = made
+    assert cut.not_reached
+    assert cut.by_class == 0
+    assert whole.by_class > 0
+    assert all(_is_gang(problem, one) for one in whole.not_reached)
+    assert value(problem, whole.allocation) > value(problem, cut.allocation)
 
 
 def _is_gang(problem: Problem, one: int) -> bool:

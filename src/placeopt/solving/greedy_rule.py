@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -120,7 +119,7 @@ class GreedyRule:
             problem,
             self.jobs(problem),
             self.score,
-            deadline=max(budget.heuristic_deadline(), time.monotonic()),
+            deadline=budget.heuristic_deadline(),
             cancelled=budget.cancelled,
             start=start,
             fill=True,
