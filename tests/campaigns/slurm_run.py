@@ -4,8 +4,9 @@ The same list of jobs through ``placeopt slurm run`` and through Slurm's own bac
 Usage: ``python tests/campaigns/slurm_run.py [--seeds 0-4] [--every 1] [--worth jobs|gpus] [--jobs N] [--out FILE.md]``.
 60 jobs of 12 shapes come within 15 s and run for 3 to 15 s; node g8 is drained from the beginning, and a node is killed
 after 10 s. Jobs are submitted at the same seconds to both; those for placeopt with a hold. Where a job was to run is
-read from its admin comment, where it ran from squeue, both after the end. Exit code 1 if a job ran elsewhere than its
-note says, a start was refused, or a job did not end. Needs root, slurm-wlm and munge.
+read from its admin comment, where it ran from squeue, both after the end and once no node has to report any more: a
+job that is COMPLETING is listed without the nodes that have (``man squeue``, %N). Exit code 1 if a job ran elsewhere
+than its note says, a start was refused, or a job did not end. Needs root, slurm-wlm and munge.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ ARRIVE_S, RUN_S = 15.0, (3.0, 15.0)
 KILL_AFTER_S = 10.0
 DRAINED = "g8"
 LONGEST_S = 240.0
+SETTLE_S = 30.0
+"""How long nodes have, after the last job, to report that what ran on them has ended."""
 HEADER = (
     *("seed", "scheduler", "starts", "as planned", "refused", "taken back", "requeued by Slurm"),
     *("mean wait, s", "longest", "last end, s", "GPU use", "round, median s"),
@@ -117,7 +120,10 @@ def run_once(seed: int, every_s: float | None, worth: str, longest_s: float) -> 
             lab.submit(
                 "--time=2", *SHAPES[job.shape], f"--job-name={job.shape}", seconds=job.run_s, held=driver is not None
             )
-        while (left := waiting_or_running(lab)) and time.time() < began + longest_s:
+        while (left := in_states(lab, "PENDING,RUNNING")) and time.time() < began + longest_s:
+            time.sleep(0.5)
+        settled_by = time.time() + SETTLE_S
+        while in_states(lab, "COMPLETING") and time.time() < settled_by:
             time.sleep(0.5)
         over.set()
         killer.join()
@@ -167,9 +173,9 @@ def start_driver(lab: SlurmLab, every_s: float, worth: str, run: Run) -> subproc
     return driver
 
 
-def waiting_or_running(lab: SlurmLab) -> list[str]:
-    """Return the jobs that have not ended; those whose nodes have not reported their end yet have."""
-    return lab.run("squeue", "--noheader", "--array", "--states=PENDING,RUNNING", "--format=%i").split()
+def in_states(lab: SlurmLab, states: str) -> list[str]:
+    """Return the jobs in these states; one whose nodes have not all reported its end is COMPLETING, not RUNNING."""
+    return lab.run("squeue", "--noheader", "--array", f"--states={states}", "--format=%i").split()
 
 
 def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
@@ -184,7 +190,7 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
         run.requeued += job["restart_cnt"]
         if planned:
             note = read_note(job["admin_comment"])
-            if note is not None and note.kind == "start" and set(note.nodes) == set(expand_hosts(job["nodes"])):
+            if note is not None and note.kind == "start" and ran_on(job, set(note.nodes)):
                 run.as_planned += 1
             else:
                 run.faults.append(f"job {job['job_id']} ({job['name']}) ran on {job['nodes']}: {job['admin_comment']}")
@@ -197,6 +203,12 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
         gpu_seconds += gpus * (job["end_time"] - job["start_time"])
     run.ended_s = last - began
     run.gpu_use = gpu_seconds / (run.ended_s * (8 * 7 + 4 * 4 + 6 + 2)) if run.ended_s else 0.0
+
+
+def ran_on(job: dict[str, Any], planned: set[str]) -> bool:
+    """Return whether a job ran on these nodes; one that is COMPLETING is listed on those alone that still have it."""
+    listed = set(expand_hosts(job["nodes"]))
+    return listed <= planned if job["job_state"] == "COMPLETING" else listed == planned
 
 
 def report(results: dict[tuple[int, str], Run], arguments: argparse.Namespace, version: str) -> str:

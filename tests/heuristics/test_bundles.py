@@ -165,6 +165,23 @@ class TestExchange:
         new = Piece([4], worth=0, allowed=frozenset({0, 1}))
         assert exchange(np.array([0, 1]), free, idle, held, [new], [1.0]) == [new]
 
+    def test_nothing_is_put_anywhere_once_time_is_over(self) -> None:
+        """Each item is a pass over all nodes: 10,000 of them took a second after the deadline."""
+        held: list[list[BundleItem]] = [[]]
+        free, idle, new = [[9]], [{1000: 2}], [Piece([1]), Piece([2])]
+        assert exchange(np.zeros(1, dtype=np.int64), free, idle, held, new, [1.0], lambda: True) == new
+        assert (free, idle, held) == ([[9]], [{1000: 2}], [[]])
+
+    def test_time_may_end_while_items_are_put(self) -> None:
+        """The second of two items is left where the clock ends between them."""
+        held: list[list[BundleItem]] = [[]]
+        free, idle, new = [[9]], [{1000: 2}], [Piece([1]), Piece([2])]
+        answers = iter([False])
+        assert (
+            exchange(np.zeros(1, dtype=np.int64), free, idle, held, new, [1.0], lambda: next(answers, True)) == new[1:]
+        )
+        assert (free, idle, held) == ([[8]], [{1000: 1}], [new[:1]])
+
     def test_a_node_that_running_jobs_overload_takes_what_adds_nothing(self) -> None:
         """
         Node 0 lacks 2 of the first resource before the call, which no exchange can mend: there is nothing on it.

@@ -137,9 +137,10 @@ def test_after_the_deadline_there_is_a_grace(grace_s: float) -> None:
     """Time is over before the pass begins: what is left is placed by class if there is a grace."""
     problem = compile_problem(generate("uniform", jobs=300, nodes=40, gpus=4, seed=84))
     order = order_jobs(problem, problem.policy.order)
-    result = greedy(problem, order, deadline=time.monotonic(), fill=True, grace_s=grace_s)
-    assert bool(result.by_class) == bool(grace_s)
-    assert all(_is_gang(problem, one) for one in result.not_reached) == bool(grace_s)
+    late = {"deadline": time.monotonic(), "fill": True, "grace_s": grace_s}
+    for result in (greedy(problem, order, **late), construct(problem, (), **late)):
+        assert bool(result.by_class) == bool(grace_s)
+        assert all(_is_gang(problem, one) for one in result.not_reached) == bool(grace_s)
 
 
 def test_a_construction_that_is_too_slow_goes_on_by_class(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def realise(
         items = _bundle_items(options, quota, nodes)
         unplaced.extend(items if over() else (item for item in items if not nodes.place(item)))
         groups.append(nodes)
-    if unplaced:  # exchanged between all node classes
+    if unplaced and not over():  # exchanged between all node classes
         free = [row for nodes in groups for row in nodes.free]
         idle = [shares for nodes in groups for shares in nodes.idle]
         held = [items for nodes in groups for items in nodes.held]

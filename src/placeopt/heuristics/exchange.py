@@ -59,10 +59,11 @@ def exchange(
       and the items on it; all but the first are updated.
     - ``unplaced``: Items without a node.
     - ``unit``: Of each resource, an amount that counts as one.
-    - ``over``: Whether time is over; what is overloaded then gives up items at once.
+    - ``over``: Whether time is over; no more items are put anywhere then, and overloaded nodes give up items at once.
     """
     assignment = _Assignment(node_class, free, idle, held, unplaced, unit)
-    left = [p for p in range(len(assignment.items) - len(unplaced), len(assignment.items)) if not assignment.put(p)]
+    new = range(len(assignment.items) - len(unplaced), len(assignment.items))
+    left = [p for p in new if over() or not assignment.put(p)]
     assignment.level(over)
     for p in (*assignment.give_up().tolist(), *left):
         if not over():

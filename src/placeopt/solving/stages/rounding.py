@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.search import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
+from placeopt.solving.greedy_rule import GRACE
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.solving.stages.relaxations import choose_jobs, greedy_comes_first, guide_of_best_value
@@ -22,7 +24,10 @@ LAG = 0.003
 CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
 FIRST_SHARE = 0.7
-"""Part of the time left for the first plan: where that is cut short, greedy, twice as quick, makes a whole one."""
+"""
+Part of the time left after which no more jobs of the first plan are placed one by one: the rest is placed by class, in
+all of the time that is left and `GRACE`, because that takes longer where the machine is slow.
+"""
 NEXT = 4.0
 """Time left, in multiples of what the last ranking took, from which on another one is tried: it takes up to three."""
 JOBS_PER_S = 1000
@@ -81,15 +86,18 @@ class RoundRelaxations:
                 break
             ranking, began = left.pop(0), time.monotonic()
             with gc_paused():
+                ends = budget.heuristic_deadline() - CHECKS * budget.offer_s
+                deadline = min(ends, budget.heuristic_deadline(FIRST_SHARE)) if self.first else ends
                 result = construct(
                     context.problem,
                     context.weighted,
                     ranking=ranking,
                     guide=guide,
                     chosen=chosen,
-                    deadline=budget.heuristic_deadline(FIRST_SHARE if self.first else None) - CHECKS * budget.offer_s,
+                    deadline=deadline,
                     cancelled=budget.cancelled,
                     fill=self.first,
+                    grace_s=ends + GRACE * budget.reserve_s - deadline if ends < math.inf else 0.0,
                 )
             if result.by_class:
                 budget.note_limit("time")
