@@ -122,8 +122,8 @@ def test_a_problem_with_both_diagonals_ends_at_its_optimum(cli, tmp_path):
         ("[[0, 1]", ["not JSON"]),
         ('{"id": "j", "workers": 2}', ["workers"]),
         ('{"id": "j", "options": [{"demand": {"gpus": 0}}]}', ["options[0].demand.gpus"]),
-        ('{"id": "j", "options": [{"workers": 1, "demand": {"gpus": 2}}]}', ["1 ranks of 2 GPUs", "exactly 2"]),
-        ('{"id": "j", "options": [{"workers": 5}]}', ["5 ranks of 1 GPUs", "has 4 GPUs", "at least 5"]),
+        ('{"id": "j", "options": [{"workers": 1, "demand": {"gpus": 2}}]}', ["1 rank of 2 GPUs", "exactly 2"]),
+        ('{"id": "j", "options": [{"workers": 5}]}', ["5 ranks of 1 GPU", "has 4 GPUs", "at least 5"]),
     ],
 )
 def test_traffic_that_cannot_be_mapped_is_refused_in_words(cli, tmp_path, box, text, words):

@@ -60,7 +60,7 @@ def test_the_whole_queue(files: tuple[str, str], tmp_path: Path, capsys: pytest.
     assert run(["explain", *files, "--all"]) == 0
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 100
-    for words in ("1 jobs wait, 1 distinct requests", "Reasons", "conflict", "Every job was answered"):
+    for words in ("1 job waits, 1 distinct request", "Reasons", "conflict", "Every job was answered"):
         assert words in said, words
     assert run(["explain", *files, "--all", "--json"]) == 0
     text = capsys.readouterr().out
@@ -69,7 +69,7 @@ def test_the_whole_queue(files: tuple[str, str], tmp_path: Path, capsys: pytest.
     assert QueueExplanation.model_validate_json(answer).reasons[0].examples == ("gang",)
     (tmp_path / "queue.json").write_text(text)
     assert run(["report", str(tmp_path / "queue.json"), "--out", str(tmp_path / "page.html")]) == 0
-    assert "Queue: why 1 jobs wait" in (tmp_path / "page.html").read_text()
+    assert "Queue: why 1 job waits" in (tmp_path / "page.html").read_text()
     assert run(["explain", *files]) == run(["explain", *files, "--all", "--job", "gang"]) == 2
 
 

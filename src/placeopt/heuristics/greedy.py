@@ -152,10 +152,10 @@ def greedy(
 
 
 def _is_slow(began: float, position: int, deadline: float, fill_s: list[float]) -> bool:
-    """Tell whether no more than the time to place the rest by class is left, and greedy would take longer."""
+    """Tell whether no more is left than it surely takes to place the rest by class, and greedy would take longer."""
     now = time.monotonic()
     rest_s = (now - began) / position * (len(fill_s) - position)
-    return deadline - now <= fill_s[position] < rest_s
+    return deadline - now <= UNSURE * fill_s[position] < rest_s
 
 
 def _cut_short(

@@ -16,6 +16,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
+from placeopt.readable import gpus, plural
 from placeopt.simulation.history import History, JobHistory
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision
@@ -153,12 +154,13 @@ class _Reasons:
         held = [span for span in job.spans if span.end_ms is None]
         if held:
             milli = sum(sum(assignment.gpus.values()) for assignment in held[-1].placement.assignments)
-            return f"holds {milli / 1000:g} GPUs and waits without end for the rest of its workers"
+            held_text = f"{gpus(milli)} GPU{'s' * (milli != 1000)}"
+            return f"holds {held_text} and waits without end for the rest of its workers"
         requested = self._requested(self._jobs[job.job])
         job_class = class_key(requested, self._policy)
         if job_class not in self._cause_of_class:
             self._cause_of_class[job_class] = self._alone(requested)
-        again = f"; it ran out of GPU memory {job.failures} times" if job.failures else ""
+        again = f"; it ran out of GPU memory {plural(job.failures, 'time')}" if job.failures else ""
         return self._cause_of_class[job_class] + again if self._cause_of_class[job_class] else ""
 
     def held_back(self, blocker: str | None) -> str:

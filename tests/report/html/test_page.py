@@ -308,7 +308,7 @@ class TestAnswers:
         assert [row[5] for row in figure.rows] == ["survives", "open", "loses jobs"]
         assert figure.title.endswith("some failure costs jobs their place")
         drawn = render(figure, "svg").decode()
-        assert drawn.count("jobs displaced") == len(names)
+        assert drawn.count(" displaced, ") == len(names)
         assert "2 lost" in drawn
         assert all(f">{name}<" in drawn for name in names)
 
@@ -324,7 +324,7 @@ class TestAnswers:
         answer = Failures(level="node", k=1, answer="yes", scenarios=scenarios, left=0, worst=None, seconds=0.0)
         drawn = render(answer_figures(answer, 0)[0], "svg").decode()
         assert ">node-7<" not in drawn
-        assert "<title>node-7: 1 jobs displaced" in drawn
+        assert "<title>node-7: 1 job displaced" in drawn
 
 
 def choice(kind: str, price: int, found: int) -> NodesNeeded:
@@ -393,9 +393,9 @@ MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mi
     [
         (FIT, "Fit: 3 to 5 more of the job", ("node", 2, 4), "2 workers"),
         (SLOTS, "Slots: 9 of 16 GPUs free", ("node", 4, 2, 5), ">2<"),
-        (choice("box", 1000, 3), "Add box: 3 nodes, proven", (2, 2, 1.5, "not all fit, proven"), "2 jobs wait"),
+        (choice("box", 1000, 3), "Add box: 3 nodes, proven", (2, 2, 1.5, "not all fit, proven"), "2 jobs waiting"),
         (MIX, "Add nodes of several types: the cheapest alone, and mixed", ("a", 3, 3.0), "1 a + 1 b"),
-        (SWAP, "Exchange of 4 nodes: unknown, gain -1 to unknown", ("before", 1, 1, 1, 0, 1.0), "1 jobs placed"),
+        (SWAP, "Exchange of 4 nodes: unknown, gain -1 to unknown", ("before", 1, 1, 1, 0, 1.0), "1 job placed"),
         (PRICES, "Prices: what one more is worth", ("node", "box", 2, 4, 3), "box: +2 to +4"),
         (REVIEW, "Audit: value 5, 100.00 % from the bound 10", ("communication", "paths", 3, 10, 4, 18), "10 paths"),
     ],

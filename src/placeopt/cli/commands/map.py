@@ -13,6 +13,7 @@ from placeopt.cli.options import AsJson, Seed, check_seed, check_time_limit
 from placeopt.cli.output import ExitCode, write_out
 from placeopt.cli.progress import Interruption
 from placeopt.errors import BadInput
+from placeopt.readable import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +83,8 @@ def _map_traffic(file: str, machine: str, time_limit_s: float, seed: int, as_jso
     cluster = read_cluster(machine, or_machine=True)
     gpus = _places(cluster)
     spare = len(gpus) - len(weights) * size
-    has = f"{label(file)}: {len(weights)} ranks of {size} GPUs; {label(machine)} has {len(gpus):,} GPUs"
+    ranks, there = f"{plural(len(weights), 'rank')} of {plural(size, 'GPU')}", plural(len(gpus), "GPU")
+    has = f"{label(file)}: {ranks}; {label(machine)} has {there}"
     if spare < 0:
         raise BadInput(f"{has}, expected at least {len(weights) * size:,}")
     if spare and size > 1:

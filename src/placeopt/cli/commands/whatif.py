@@ -28,6 +28,7 @@ from placeopt.cli.options import (
 )
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.parallel import HERE
+from placeopt.readable import plural
 
 if TYPE_CHECKING:
     from placeopt.whatif.answers import MixtureTrial, NodeTrial
@@ -194,10 +195,10 @@ def add(
         answering.ticker.doing("0 nodes")
 
         def news(tried: NodeTrial) -> None:
-            answering.ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
+            answering.ticker.doing(f"{plural(tried.nodes, 'node')}: {plural(tried.waiting, 'job')} waiting")
 
         def mixed(tried: MixtureTrial) -> None:
-            answering.ticker.doing(f"{'+'.join(map(str, tried.nodes))} nodes: {tried.waiting:,} jobs wait")
+            answering.ticker.doing(f"{'+'.join(map(str, tried.nodes))} nodes: {plural(tried.waiting, 'job')} waiting")
 
         kinds = [kind.strip() for kind in node_type.split(",")]
         if len(kinds) > 1:

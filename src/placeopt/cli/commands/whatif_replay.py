@@ -18,6 +18,7 @@ from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
 from placeopt.parallel import workers
+from placeopt.readable import plural
 
 if TYPE_CHECKING:
     from placeopt.model.scenario import Scenario
@@ -144,7 +145,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
             nonlocal done
             done += 1
             drawn = "" if row.draw is None else f", draw {row.draw}"
-            ticker.doing(f"{done:,} runs; the last with {row.nodes:,} nodes under {row.policy}{drawn}")
+            ticker.doing(f"{plural(done, 'run')}; the last with {plural(row.nodes, 'node')} under {row.policy}{drawn}")
 
         shared = {
             "draws": draws,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.explain.records import QueueExplanation
 from placeopt.formats.figure import COLOURS, Figure, Tips
-from placeopt.readable import amount
+from placeopt.readable import amount, plural
 from placeopt.report.html.failures import failures_figure
 from placeopt.report.html.whatif_amounts import (
     added_figure,
@@ -98,7 +98,7 @@ def curve_figure(answer: ReplaySeries, name: str) -> Figure:
         tips = {}
         for i, s in known:
             axes.plot([at[i]], [s.mean or 0.0], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
-            tips[f"{name}-{i}"] = f"{s.setting}: {amount(s.mean)} {answer.unit}, {s.nodes} nodes"
+            tips[f"{name}-{i}"] = f"{s.setting}: {amount(s.mean)} {answer.unit}, {plural(s.nodes, 'node')}"
         if answer.goal is not None:
             limit = parse_goal(answer.goal).limit
             axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)
@@ -172,7 +172,7 @@ def queue_figure(answer: QueueExplanation, name: str) -> Figure:
 
     return Figure(
         name,
-        f"Queue: why {answer.waiting:,} jobs wait",
+        f"Queue: why {plural(answer.waiting, 'job')} wait{'s' * (answer.waiting == 1)}",
         "Orange: jobs that wait for a reason. Blue: jobs that one change would let start together, found by greedy.",
         (8.0, 0.9 + 0.45 * max(1, len(bars))),
         draw,

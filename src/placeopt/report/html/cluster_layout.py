@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placeopt.model import Instance, Plan
+from placeopt.readable import plural
 
 MOST_GPUS = 4000
 """Number of GPUs up to which each GPU is a square; beyond it each node is."""
@@ -84,7 +85,9 @@ class ClusterLayout:
         """Return what is held ``when``, and what a square is."""
         held = sum(row.milli_held for row in self.rows) / 1000
         unit = "a square is a node, white where it has none" if self.by_node else "a square is a GPU, a row a node"
-        return f"{held:,.1f} of {self.gpus:,} GPUs held, {when}; {unit}. Rest the pointer on one to see its jobs."
+        return (
+            f"{held:,.1f} of {plural(self.gpus, 'GPU')} held, {when}; {unit}. Rest the pointer on one to see its jobs."
+        )
 
 
 def cluster_layout(instance: Instance, plan: Plan | None = None) -> ClusterLayout:
@@ -121,7 +124,7 @@ def _squares(left: int, y: int, here: list[GpuRow], *, by_node: bool) -> list[Sq
     gpus = [row for row in here if row.gpu != ""]
     if by_node or not gpus:
         held = sum(row.milli_held for row in gpus) / max(1, 1000 * len(gpus))
-        words = f"{here[0].node}: {held:.0%} of {len(gpus)} GPUs held"
+        words = f"{here[0].node}: {held:.0%} of {plural(len(gpus), 'GPU')} held"
         return [Square(left, y, held if gpus and by_node else EMPTY, words)]
     return [
         Square(left + int(row.gpu), y, STATES[row.state], f"{row.node} GPU {row.gpu}: {row.jobs or row.state}")

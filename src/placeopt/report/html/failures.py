@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import Figure, Tips, ink_on
+from placeopt.readable import plural
 from placeopt.whatif.answers import Failure, Failures
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ Drawing = tuple[Callable[["Axes"], Tips], tuple[float, float]]
 
 
 def _tip(row: FailureRow) -> str:
-    return f"{row[0]}: {row[1]} jobs displaced, {row[2]} lose their place, at least {row[3]}"
+    return f"{row[0]}: {plural(row[1], 'job')} displaced, {row[2]} of them lose their place, at least {row[3]}"
 
 
 def _count(row: FailureRow) -> str:

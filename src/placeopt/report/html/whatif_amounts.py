@@ -99,7 +99,7 @@ def _how_many(answer: NodesNeeded) -> str:
     if answer.impossible:
         return "no number of nodes is enough"
     if answer.found is None:
-        return f"{answer.at_least or 0} nodes or more"
+        return f"{plural(answer.at_least or 0, 'node')} or more"
     least = "" if answer.at_least in (None, answer.found) else f"{answer.at_least} to "
     return f"{least}{answer.found} node{'' if answer.found == 1 else 's'}"
 
@@ -116,7 +116,9 @@ def added_figure(answer: NodesNeeded, name: str) -> Figure:
             label = "_" if trial.fits in seen else WORDS[trial.fits]
             seen.add(trial.fits)
             axes.plot([row[0]], [row[2]], "o", color=FITS[trial.fits], label=label, gid=f"{name}-{i}", clip_on=False)
-            tips[f"{name}-{i}"] = f"{row[0]} nodes: {row[1]} jobs wait, {amount(row[2])} GPUs; {row[3]}"
+            tips[f"{name}-{i}"] = (
+                f"{plural(row[0], 'node')}: {plural(row[1], 'job')} waiting, {amount(row[2])} GPUs; {row[3]}"
+            )
         if answer.at_least is not None:
             axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer are not enough, proven")
         if answer.found is not None and answer.found != answer.at_least:
@@ -198,7 +200,7 @@ def swap_figure(answer: Swap, name: str) -> Figure:
                 axes.barh(
                     i, high - low, left=low, height=0.5, color=COLOURS[5], alpha=0.5, label="_" if i else "to the bound"
                 )
-            words, end = f"{row[3]:,} jobs placed, {row[4]:,} wait", (high or low, i)
+            words, end = f"{plural(row[3], 'job')} placed, {row[4]:,} waiting", (high or low, i)
             axes.annotate(words, end, (5, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(rows)), [row[0] for row in rows])
         axes.invert_yaxis()
@@ -212,7 +214,7 @@ def swap_figure(answer: Swap, name: str) -> Figure:
     gain = "unknown" if answer.gain_low is None else f"{answer.gain_low:+,} to {high}"
     return Figure(
         name,
-        f"Exchange of {answer.exchanged:,} nodes: {answer.answer}, gain {gain}",
+        f"Exchange of {plural(answer.exchanged, 'node')}: {answer.answer}, gain {gain}",
         "The round before and after; the gain of the best plans lies in the interval, proven.",
         (WIDE, 2.4),
         draw,

@@ -100,7 +100,7 @@ def report_page(report: BenchmarkReport, folder: str, files: int) -> list[Render
         if table.name.split("-")[0] in ("summary", "comparison") and table.rows:
             parts += [heading(table.title), _rows(table), Text("")]
     drawn = "" if report.draws else "; plots need matplotlib: pip install 'placeopt[plot]'" * (not can_draw())
-    return [*parts, Text(f"{files} files in {plain(folder)}; begin with report.md{drawn}", style="dim")]
+    return [*parts, Text(f"{plural(files, 'file')} in {plain(folder)}; begin with report.md{drawn}", style="dim")]
 
 
 def tables_json(report: BenchmarkReport) -> str:
@@ -117,7 +117,7 @@ def checked_page(
     title = (
         f"ok: {plural(len(checked), 'row')} checked"
         if not wrong
-        else f"not ok: {len(wrong):,} of {len(checked):,} rows"
+        else f"not ok: {len(wrong):,} of {plural(len(checked), 'row')}"
     )
     parts: list[RenderableType] = [Text(title)]
     if wrong:

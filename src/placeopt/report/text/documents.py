@@ -246,9 +246,9 @@ def _machine_text(machine: Machine) -> str:
     models = Counter(gpu.model for gpu in machine.gpus)
     parts = Counter(part.level for part in machine.parts)
     kinds = Counter(link.kind for link in machine.links)
-    facts = [f"{count} GPUs of model {plain(model)}" for model, count in models.items()] or ["no GPUs"]
+    facts = [f"{plural(count, 'GPU')} of model {plain(model)}" for model, count in models.items()] or ["no GPUs"]
     facts += [f"{count} {level}{'es' if level == 'switch' else 's'}" for level, count in parts.items()]
-    facts += [f"{count} {kind} links" for kind, count in kinds.items()]
+    facts += [f"{plural(count, f'{kind} link')}" for kind, count in kinds.items()]
     facts.append(f"{amount(machine.cpu_millicores / 1000, 6)} cores" if machine.cpu_millicores else "cores not stated")
     facts.append(f"{machine.memory_mib / 1024:,.0f} GiB" if machine.memory_mib else "memory not stated")
     facts += [f"{count:,} {plain(name)}" for name, count in machine.resources.items()]

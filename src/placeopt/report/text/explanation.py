@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import amount, duration, number, plain
+from placeopt.readable import amount, duration, number, plain, plural
 from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def explanation_page(explanation: Explanation) -> list[RenderableType]:
 
 def queue_page(queue: QueueExplanation) -> list[RenderableType]:
     """Return how many jobs wait for each reason, and what each single change would let start."""
-    parts: list[RenderableType] = [Text(f"{queue.waiting:,} jobs wait, {queue.kinds:,} distinct requests")]
+    jobs = f"{plural(queue.waiting, 'job')} wait{'s' * (queue.waiting == 1)}"
+    parts: list[RenderableType] = [Text(f"{jobs}, {plural(queue.kinds, 'distinct request')}")]
     if queue.reasons:
         rows = [
             [number(one.jobs), amount(one.gpu_milli / 1000), one.reason, one.detail, ", ".join(one.examples[:2])]

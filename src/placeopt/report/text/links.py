@@ -11,7 +11,7 @@ from rich.text import Text
 
 from placeopt.errors import BadInput
 from placeopt.model import Link, Machine
-from placeopt.readable import gpus, number
+from placeopt.readable import gpus, number, plural
 from placeopt.report.text.palette import JOB_COLORS
 from placeopt.report.text.text_table import TextTable, heading, more, section
 from placeopt.topology import bottleneck_mbps, gpu_distances
@@ -104,7 +104,9 @@ def machine_picture(machine: Machine, held: Mapping[int, str]) -> Text:
     letters = {name: _letters(i) for i, name in enumerate(names)}
     styles = {name: JOB_COLORS[i % len(JOB_COLORS)] for i, name in enumerate(names)}
     text = Text(no_wrap=True)
-    text.append(f"{_short(machine.id, 60)}: {len(machine.gpus)} GPUs, {len(machine.gpus) - len(held)} free\n", "bold")
+    text.append(
+        f"{_short(machine.id, 60)}: {plural(len(machine.gpus), 'GPU')}, {len(machine.gpus) - len(held)} free\n", "bold"
+    )
     _append_tree(text, machine, held, letters, styles)
     if len(machine.gpus) > MAX_MATRIX_GPUS:
         text.append(f"(no matrix: more than {MAX_MATRIX_GPUS} GPUs)\n", "dim")

@@ -183,7 +183,7 @@ def _row(summary: Summary) -> list[str]:
 def _notes(summary: Summary) -> list[str]:
     notes = []
     if not summary.finished:
-        notes.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended")
+        notes.append(f"stopped: {summary.ended:,} of {plural(summary.jobs, 'job')} had ended")
     if summary.stranded:
         notes.append(f"{plural(summary.stranded, 'job')} will never end:")
         notes += [f"{job.job}: {job.why}" for job in summary.never_ends[:SHOWN]]

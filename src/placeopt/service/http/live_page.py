@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.formats.documents import loads
 from placeopt.model import Instance
+from placeopt.readable import plural
 from placeopt.report.html.cluster_layout import cluster_layout
 from placeopt.report.html.cluster_svg import cluster_svg
 
@@ -94,7 +95,7 @@ def _round(entry: Mapping[str, Any]) -> dict[str, Any]:
     plan, commit = entry.get("plan"), entry.get("commit")
     note = entry.get("detail") or ""
     if commit and not note:
-        note = f"{len(commit['committed'])} jobs committed, {len(commit['refused'])} refused"
+        note = f"{plural(len(commit['committed']), 'job')} committed, {len(commit['refused'])} refused"
     return {
         "round": entry["id"],
         "state": entry["state"],
