@@ -83,8 +83,8 @@ def _map_traffic(file: str, machine: str, time_limit_s: float, seed: int, as_jso
     cluster = read_cluster(machine, or_machine=True)
     gpus = _places(cluster)
     spare = len(gpus) - len(weights) * size
-    ranks, there = f"{plural(len(weights), 'rank')} of {plural(size, 'GPU')}", plural(len(gpus), "GPU")
-    has = f"{label(file)}: {ranks}; {label(machine)} has {there}"
+    asked, there = f"{plural(len(weights), 'rank')} of {plural(size, 'GPU')}", plural(len(gpus), "GPU")
+    has = f"{label(file)}: {asked}; {label(machine)} has {there}"
     if spare < 0:
         raise BadInput(f"{has}, expected at least {len(weights) * size:,}")
     if spare and size > 1:
