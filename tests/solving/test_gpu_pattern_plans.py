@@ -75,6 +75,15 @@ def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
     assert context.incumbent.value <= context.bounds.value
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_a_plan_beside_no_other_is_completed_by_class_after_the_deadline(share: float) -> None:
+    """Time for it is a share of what is reserved for the end; without one nothing more is placed."""
+    problem, now = compile_problem(shares(500, 500, 400, 300, 300)), time.monotonic()
+    budget = Budget(SolveParams(time_limit_s=60.0), started=now - 30.0, deadline=now - 10.0)
+    result = GreedyRule("stranding", "fcfs").complete(problem, budget, State(problem).allocation(), share=share)
+    assert (result.by_class, len(result.not_reached)) == ((5, 0) if share else (0, 5))
+
+
 def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
     """Three jobs need 90 % of the cores: the bound is their value. A limit of 70 % is kept."""
     of = shares(300, 400, 300, gpus=1, cpu_millicores=9_600)

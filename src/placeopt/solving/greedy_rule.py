@@ -113,15 +113,21 @@ class GreedyRule:
         )
         return filled.allocation
 
-    def complete(self, problem: Problem, budget: Budget, start: Allocation) -> GreedyResult:
-        """Return ``start`` with waiting jobs added by score, or by class once time is over: there is no other plan."""
+    def complete(
+        self, problem: Problem, budget: Budget, start: Allocation, deadline: float | None = None, share: float = 1.0
+    ) -> GreedyResult:
+        """
+        Return ``start`` with jobs added by score until ``deadline``, None for that of heuristics, then by class.
+
+        For plans that no other plan stands beside: ``share`` of the time reserved for the end may be used as well.
+        """
         return greedy(
             problem,
             self.jobs(problem),
             self.score,
-            deadline=budget.heuristic_deadline(),
+            deadline=budget.heuristic_deadline() if deadline is None else deadline,
             cancelled=budget.cancelled,
             start=start,
             fill=True,
-            grace_s=budget.reserve_s,
+            grace_s=share * budget.reserve_s,
         )

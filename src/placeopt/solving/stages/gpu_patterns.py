@@ -24,7 +24,7 @@ from placeopt.solvers.diving import WHOLE, rounded_down
 from placeopt.solvers.result import Progress, Solution
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
-from placeopt.solving.greedy_rule import has_many_fractions
+from placeopt.solving.greedy_rule import GRACE, has_many_fractions
 from placeopt.solving.incumbent import Accepted, Refused
 from placeopt.solving.pattern_rounding import quotas, rounding_of
 from placeopt.solving.stage import StageReport
@@ -216,7 +216,10 @@ class _PlanMaker:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
         deadline = max(context.budget.heuristic_deadline(), time.monotonic() + LEAST_S)
-        return context.greedy.fill_up(problem, context.budget, start, deadline), {c for c, _ in short}
+        full = {c for c, _ in short}
+        if context.incumbent.number:
+            return context.greedy.fill_up(problem, context.budget, start, deadline), full
+        return context.greedy.complete(problem, context.budget, start, deadline, GRACE).allocation, full
 
     def _rounded(self) -> tuple[np.ndarray | None, IntArray | None]:
         """
