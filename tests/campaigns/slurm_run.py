@@ -90,6 +90,8 @@ class Run:
     untimed: int = 0
     """Jobs that ran but of which Slurm states no start; they count in no wait and no GPU use."""
     round_s: list[float] = field(default_factory=list)
+    actions: dict[str, list[str]] = field(default_factory=dict)
+    """Of each job, what the driver did, and with what result."""
     stood_still_s: float = 0.0
     faults: list[str] = field(default_factory=list)
 
@@ -160,6 +162,8 @@ def start_driver(lab: SlurmLab, every_s: float, worth: str, run: Run) -> subproc
             record = json.loads(line)
             run.round_s.append(record["seconds"])
             for action in record["actions"]:
+                did = f"{len(run.round_s)} {action['do']} {action['result']}"
+                run.actions.setdefault(str(action.get("job")), []).append(did)
                 run.refused += action["result"] == "refused"
                 run.taken_back += action["do"] in ("take-back", "give-up") and action["result"] == "done"
 
@@ -184,7 +188,8 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
     gpu_seconds, last = 0.0, began
     for job in listed:
         if job["job_state"] not in ("COMPLETED", "COMPLETING"):
-            run.faults.append(f"job {job['job_id']} ({job['name']}) ended {job['job_state']}")
+            told = f"{job['state_reason']}, {job['admin_comment']}, {run.actions.get(str(job['job_id']), '')}"
+            run.faults.append(f"job {job['job_id']} ({job['name']}) ended {job['job_state']}: {told}")
             continue
         run.starts += 1
         run.requeued += job["restart_cnt"]

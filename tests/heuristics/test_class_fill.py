@@ -137,25 +137,22 @@ def test_after_the_deadline_there_is_a_grace(grace_s: float) -> None:
     """Time is over before the pass begins: what is left is placed by class if there is a grace."""
     problem = compile_problem(generate("uniform", jobs=300, nodes=40, gpus=4, seed=84))
     order = order_jobs(problem, problem.policy.order)
-    late = {"deadline": time.monotonic(), "fill": True, "grace_s": grace_s}
-    for result in (greedy(problem, order, **late), construct(problem, (), **late)):
-        assert bool(result.by_class) == bool(grace_s)
-        assert all(_is_gang(problem, one) for one in result.not_reached) == bool(grace_s)
+    result = greedy(problem, order, deadline=time.monotonic(), fill=True, grace_s=grace_s)
+    assert bool(result.by_class) == bool(grace_s)
+    assert all(_is_gang(problem, one) for one in result.not_reached) == bool(grace_s)
 
 
-def test_a_construction_that_is_too_slow_goes_on_by_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the same clock: single jobs that were not reached one by one are placed by class; the plan is worth more."""
+def test_a_construction_that_is_cut_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same clock: greedy goes on with the jobs that were not reached, by class in the end."""
     problem = compile_problem(generate("uniform", jobs=2000, nodes=1000, gpus=4, seed=85))
-    made = []
-    for fill in (False, True):
-        ticks = count()
-        clock = SimpleNamespace(monotonic=lambda ticks=ticks: next(ticks) * 2e-5)
-        monkeypatch.setattr(sys.modules["placeopt.heuristics.greedy"], "time", clock)
-        made.append(construct(problem, (), deadline=0.02, fill=fill))
-    cut, whole = made
+    ticks = count()
+    clock = SimpleNamespace(monotonic=lambda: next(ticks) * 2e-5)
+    monkeypatch.setattr(sys.modules["placeopt.heuristics.greedy"], "time", clock)
+    cut = construct(problem, (), deadline=0.01)
+    order = order_jobs(problem, problem.policy.order)
+    whole = greedy(problem, order, deadline=0.02, start=cut.allocation, fill=True, grace_s=60.0)
     assert cut.not_reached
-    assert cut.by_class == 0
-    assert whole.by_class > 0
+    assert 0 < whole.by_class < len(cut.not_reached)
     assert all(_is_gang(problem, one) for one in whole.not_reached)
     assert value(problem, whole.allocation) > value(problem, cut.allocation)
 

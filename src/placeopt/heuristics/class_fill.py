@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.scores.fit import RATED, STRANDING_WEIGHT, UNTOUCHED_WEIGHT, Stranding
-from placeopt.problem import IntArray, Placement, Problem, State
+from placeopt.problem import BoolArray, IntArray, Placement, Problem, State
 from placeopt.problem.free_capacity import gpu_milli_left, room_decides, times_by_resources
 
 CLASS_S, CLASS_AND_GPU_S, JOB_S = 8e-5, 1.2e-8, 3e-6
@@ -17,14 +17,29 @@ FULL = 1 << 20
 
 
 def seconds_to_fill(problem: Problem, order: IntArray) -> list[float]:
-    """Return, by position in ``order``, the seconds that `fill_by_class` takes for the rest; empty if it cannot."""
+    """
+    Return, by position in ``order``, the seconds that `fill_by_class` takes for the rest; empty if it cannot.
+
+    Jobs that several nodes may take together take none: they are not reached.
+    """
     if not len(order) or not room_decides(problem):
         return []
-    rest = len(order) - np.arange(len(order))
-    _, last = np.unique(problem.job_class[order][::-1], return_index=True)  # of each class, from the end
-    classes = np.cumsum(np.bincount(last, minlength=len(order)))[rest - 1]
-    seconds: list[float] = (classes * (CLASS_S + CLASS_AND_GPU_S * problem.num_gpus) + rest * JOB_S).tolist()
+    job_class = problem.job_class[order][::-1]
+    single = ~(_may_be_apart(problem)[job_class])
+    _, last = np.unique(job_class, return_index=True)  # of each class, from the end
+    begins = np.zeros(len(order), dtype=bool)
+    begins[last] = True
+    jobs, classes = np.cumsum(single)[::-1], np.cumsum(single & begins)[::-1]
+    seconds: list[float] = (classes * (CLASS_S + CLASS_AND_GPU_S * problem.num_gpus) + jobs * JOB_S).tolist()
     return seconds
+
+
+def _may_be_apart(problem: Problem) -> BoolArray:
+    """Shape (classes,): whether jobs of a class may lie on several nodes in one of their options."""
+    options = problem.options
+    several = np.fromiter((bool(ways) for ways in options.splits), dtype=bool) | (options.bundles > 1)
+    apart: BoolArray = problem.most_of_class(several.astype(np.int64)).astype(bool)
+    return apart
 
 
 def fill_by_class(
@@ -43,18 +58,14 @@ def fill_by_class(
     if not room_decides(problem):
         return placed, jobs.tolist()
     room = _Room(state)
-    classes = _by_class(problem, jobs)
+    classes, apart = _by_class(problem, jobs), _may_be_apart(problem)
     if hurried:
         classes.sort(key=lambda members: -len(members) * max(_values(problem, members[0])))
     for members in classes:
-        if over():
+        if over() or apart[problem.job_class[members[0]]]:
             missed += members
             continue
-        options = problem.options_of(members[0])
-        if any(problem.options.bundles[o] > 1 or problem.options.splits[o] for o in options):
-            missed += members
-            continue
-        for option in sorted(options, key=lambda o: (-int(problem.options.value[o]), o)):
+        for option in sorted(problem.options_of(members[0]), key=lambda o: (-int(problem.options.value[o]), o)):
             found = room.take(option, len(members))
             placed.update(zip(members, found, strict=False))
             members = members[len(found) :]

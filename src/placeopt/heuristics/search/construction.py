@@ -28,8 +28,6 @@ def construct(
     start: Allocation | None = None,
     deadline: float = float("inf"),
     cancelled: Callable[[], bool] | None = None,
-    fill: bool = False,
-    grace_s: float = 0.0,
 ) -> GreedyResult:
     """
     Return a plan of the running jobs, and of as many waiting ones as find room.
@@ -39,7 +37,7 @@ def construct(
     - ``guide``: Prices that compare jobs of equal worth, and nodes for gangs; None: their traffic alone does.
     - ``chosen``: Jobs placed before all others; None: those that a knapsack chooses.
     - ``start``: Where jobs are already; they stay. Only the running jobs, if left out.
-    - ``deadline``, ``cancelled``, ``fill``, ``grace_s``: As in ``greedy``.
+    - ``deadline``, ``cancelled``: As in ``greedy``.
     """
     order, state = InsertionOrder(problem, guide), State(problem, start)
     placed = np.array([placement is not None for placement in state.placements], dtype=bool)
@@ -50,16 +48,7 @@ def construct(
     def chooser(begun: State) -> GangsByCost:
         return GangsByCost(Candidates(begun, score_named(ranking, problem), over), weighted, guide)
 
-    return greedy(
-        problem,
-        queue,
-        deadline=deadline,
-        cancelled=cancelled,
-        start=start,
-        chooser=chooser,
-        fill=fill,
-        grace_s=grace_s,
-    )
+    return greedy(problem, queue, deadline=deadline, cancelled=cancelled, start=start, chooser=chooser)
 
 
 class GangsByCost:

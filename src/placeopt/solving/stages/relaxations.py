@@ -90,8 +90,8 @@ FIRST_PER_S = 30_000
 """Waiting jobs for each second of the whole call left up to which it is: 10,000 take 0.3 s, 100,000 take 4."""
 ONE_THREAD = 3
 """How much longer it is expected to take on one thread: parts of a round share cores with each other."""
-BUNDLES = 2
-"""Every further bundle of a job counts as so many jobs: gangs on 1,000 nodes take 40 microseconds a bundle."""
+BUNDLES = 3
+"""Every further bundle of a job counts as so many jobs: gangs on 1,000 nodes take 40 to 100 microseconds a bundle."""
 
 
 def greedy_comes_first(context: SolveContext) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
 FIRST_SHARE = 0.7
 """
-Part of the time left after which no more jobs of the first plan are placed one by one: the rest is placed by class, in
-all of the time that is left and `GRACE`, because that takes longer where the machine is slow.
+Part of the time left after which no more jobs of the first plan are placed by cost: greedy, which is quicker, places
+the rest, by class where that takes too long as well.
 """
 NEXT = 4.0
 """Time left, in multiples of what the last ranking took, from which on another one is tried: it takes up to three."""
@@ -96,12 +95,13 @@ class RoundRelaxations:
                     chosen=chosen,
                     deadline=deadline,
                     cancelled=budget.cancelled,
-                    fill=self.first,
-                    grace_s=ends + GRACE * budget.reserve_s - deadline if ends < math.inf else 0.0,
                 )
-            if result.by_class:
-                budget.note_limit("time")
-                cut = f", {result.by_class} jobs placed by class"
+                if self.first and result.not_reached:  # there is no other plan
+                    budget.note_limit("time")
+                    reached = sum(placement is not None for placement in result.allocation)
+                    result = context.greedy.complete(context.problem, budget, result.allocation, ends, GRACE)
+                    placed = sum(placement is not None for placement in result.allocation)
+                    cut = f", {placed - reached} jobs by greedy, {result.by_class} of them by class"
             took_s = time.monotonic() - began
             made.append(ranking)
             offer, lags = _offer(context, result.allocation)
