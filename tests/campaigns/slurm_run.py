@@ -188,7 +188,8 @@ def account(lab: SlurmLab, run: Run, began: float, *, planned: bool) -> None:
     gpu_seconds, last = 0.0, began
     for job in listed:
         if job["job_state"] not in ("COMPLETED", "COMPLETING"):
-            told = f"{job['state_reason']}, {job['admin_comment']}, {run.actions.get(str(job['job_id']), '')}"
+            told = f"{job['state_reason']}, {job['state_description']!r}, {job['admin_comment']}"
+            told += f", {run.actions.get(str(job['job_id']), 'no action')}"
             run.faults.append(f"job {job['job_id']} ({job['name']}) ended {job['job_state']}: {told}")
             continue
         run.starts += 1

@@ -80,7 +80,8 @@ def test_a_plan_beside_no_other_is_completed_by_class_after_the_deadline(share: 
     """Time for it is a share of what is reserved for the end; without one nothing more is placed."""
     problem, now = compile_problem(shares(500, 500, 400, 300, 300)), time.monotonic()
     budget = Budget(SolveParams(time_limit_s=60.0), started=now - 30.0, deadline=now - 10.0)
-    result = GreedyRule("stranding", "fcfs").complete(problem, budget, State(problem).allocation(), share=share)
+    grace_s = share * budget.reserve_s
+    result = GreedyRule("stranding", "fcfs").complete(problem, budget, State(problem).allocation(), grace_s=grace_s)
     assert (result.by_class, len(result.not_reached)) == ((5, 0) if share else (0, 5))
 
 

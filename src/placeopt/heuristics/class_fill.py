@@ -25,7 +25,7 @@ def seconds_to_fill(problem: Problem, order: IntArray) -> list[float]:
     if not len(order) or not room_decides(problem):
         return []
     job_class = problem.job_class[order][::-1]
-    single = ~(_may_be_apart(problem)[job_class])
+    single = ~(may_be_apart(problem)[job_class])
     _, last = np.unique(job_class, return_index=True)  # of each class, from the end
     begins = np.zeros(len(order), dtype=bool)
     begins[last] = True
@@ -34,7 +34,7 @@ def seconds_to_fill(problem: Problem, order: IntArray) -> list[float]:
     return seconds
 
 
-def _may_be_apart(problem: Problem) -> BoolArray:
+def may_be_apart(problem: Problem) -> BoolArray:
     """Shape (classes,): whether jobs of a class may lie on several nodes in one of their options."""
     options = problem.options
     several = np.fromiter((bool(ways) for ways in options.splits), dtype=bool) | (options.bundles > 1)
@@ -58,7 +58,7 @@ def fill_by_class(
     if not room_decides(problem):
         return placed, jobs.tolist()
     room = _Room(state)
-    classes, apart = _by_class(problem, jobs), _may_be_apart(problem)
+    classes, apart = _by_class(problem, jobs), may_be_apart(problem)
     if hurried:
         classes.sort(key=lambda members: -len(members) * max(_values(problem, members[0])))
     for members in classes:

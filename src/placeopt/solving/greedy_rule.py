@@ -114,12 +114,18 @@ class GreedyRule:
         return filled.allocation
 
     def complete(
-        self, problem: Problem, budget: Budget, start: Allocation, deadline: float | None = None, share: float = 1.0
+        self,
+        problem: Problem,
+        budget: Budget,
+        start: Allocation,
+        *,
+        grace_s: float,
+        deadline: float | None = None,
     ) -> GreedyResult:
         """
         Return ``start`` with jobs added by score until ``deadline``, None for that of heuristics, then by class.
 
-        For plans that no other plan stands beside: ``share`` of the time reserved for the end may be used as well.
+        For plans that no other plan stands beside: placing by class may take ``grace_s`` more.
         """
         return greedy(
             problem,
@@ -129,5 +135,5 @@ class GreedyRule:
             cancelled=budget.cancelled,
             start=start,
             fill=True,
-            grace_s=share * budget.reserve_s,
+            grace_s=grace_s,
         )

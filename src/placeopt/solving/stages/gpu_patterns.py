@@ -219,7 +219,9 @@ class _PlanMaker:
         full = {c for c, _ in short}
         if context.incumbent.number:
             return context.greedy.fill_up(problem, context.budget, start, deadline), full
-        return context.greedy.complete(problem, context.budget, start, deadline, GRACE).allocation, full
+        grace_s = GRACE * context.budget.reserve_s
+        done = context.greedy.complete(problem, context.budget, start, deadline=deadline, grace_s=grace_s)
+        return done.allocation, full
 
     def _rounded(self) -> tuple[np.ndarray | None, IntArray | None]:
         """

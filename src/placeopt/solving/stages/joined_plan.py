@@ -32,7 +32,7 @@ class JoinedPlan:
         assert given is not None  # noqa: S101 - `Method.from_start` is for rounds with one
         with gc_paused():
             kept = _kept(context, given)
-            result = context.greedy.complete(context.problem, context.budget, kept)
+            result = context.greedy.complete(context.problem, context.budget, kept, grace_s=context.budget.reserve_s)
             handover.first_pass = result.allocation
             handover.first_pass_s = time.monotonic() - began
             offer = context.incumbent.offer(handover.first_pass)

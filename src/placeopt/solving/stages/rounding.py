@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.formats.gc_pause import gc_paused
+from placeopt.heuristics.class_fill import may_be_apart
+from placeopt.heuristics.greedy import GreedyResult
 from placeopt.heuristics.search import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
@@ -99,7 +101,7 @@ class RoundRelaxations:
                 if self.first and result.not_reached:  # there is no other plan
                     budget.note_limit("time")
                     reached = sum(placement is not None for placement in result.allocation)
-                    result = context.greedy.complete(context.problem, budget, result.allocation, ends, GRACE)
+                    result = _completed(context, result, ends)
                     placed = sum(placement is not None for placement in result.allocation)
                     cut = f", {placed - reached} jobs by greedy, {result.by_class} of them by class"
             took_s = time.monotonic() - began
@@ -111,6 +113,20 @@ class RoundRelaxations:
                 break
         level: LevelName = "cost" if context.value_proven else "value"
         yield StageReport(f"nodes by {', '.join(made)}{cut}", level=level, offer=offer)
+
+
+def _completed(context: SolveContext, cut: GreedyResult, ends: float) -> GreedyResult:
+    """
+    Return a plan that was cut short with the rest of its jobs, by ``ends``.
+
+    They are placed by class at once, which leaves time for later stages; where most are gangs, which are not placed by
+    class, by greedy as long as there is time.
+    """
+    problem, budget = context.problem, context.budget
+    gangs = may_be_apart(problem)[problem.job_class[list(cut.not_reached)]]
+    deadline = ends if 2 * gangs.sum() > len(gangs) else min(ends, time.monotonic())
+    grace_s = ends - deadline + GRACE * budget.reserve_s
+    return context.greedy.complete(problem, budget, cut.allocation, deadline=deadline, grace_s=grace_s)
 
 
 def _offer(context: SolveContext, allocation: Allocation) -> tuple[Offer | None, bool]:
