@@ -35,7 +35,7 @@ from placeopt.model.policy import Changes
 from placeopt.problem import Move, State, compile_problem
 from placeopt.terms.rules import fits
 
-ROUNDS = 150
+ROUNDS = 80
 
 
 def changeable(instance: Instance) -> Instance:

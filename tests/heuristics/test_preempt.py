@@ -57,7 +57,7 @@ def test_a_shrink_is_cheaper_than_a_stop() -> None:
     assert value(problem, found) == 19
 
 
-@pytest.mark.parametrize("seed", range(0, 300, 30))
+@pytest.mark.parametrize("seed", range(0, 300, 60))
 def test_lawful_and_never_worse(seed: int) -> None:
     """On random rounds of every kind: the referee agrees, limits hold, and value does not fall."""
     for number in range(seed, seed + 30):

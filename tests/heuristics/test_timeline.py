@@ -111,7 +111,7 @@ def drawn(rng: np.random.Generator, model: str) -> Instance:
 def test_the_short_way_decides_the_same(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In rounds some of which make jobs wait."""
     waits = 0
-    for seed in range(8):
+    for seed in range(4):
         problem = compile_problem(drawn(np.random.default_rng(31_000 + seed), model))
         order = order_jobs(problem, "fcfs")
         found = look_ahead(problem, order)
