@@ -41,6 +41,7 @@ class FakeJob:
     nice: int | None = None
     limit_min: int = 60
     qos: str = ""
+    description: str = ""
 
     @property
     def reason_now(self) -> str:
@@ -55,7 +56,7 @@ class FakeJob:
             "job_id": int(self.id),
             "job_state": self.state,
             "state_reason": self.reason_now,
-            "state_description": "",
+            "state_description": self.description,
             "partition": self.partition,
             "qos": self.qos,
             "comment": self.comment,

@@ -210,6 +210,20 @@ def test_a_job_that_ran_for_long_before_its_node_failed_is_placed_again() -> Non
     assert slurm.jobs["1"].on != [lost]
 
 
+def test_a_job_that_slurm_requeues_into_a_hold_is_named_and_left_alone() -> None:
+    """As after a prolog that failed: the hold is Slurm's, and an operator's to release."""
+    slurm = FakeSlurm(2, [FakeJob("1")])
+    with driver(slurm) as running:
+        step(running, slurm)
+        slurm.requeue("1")
+        slurm.jobs["1"].held, slurm.jobs["1"].description = "admin", "launch failed requeued held"
+        changes = slurm.changes
+        record = running.run_round()
+        assert "job 1 requeued, planned on n0: JobHeldAdmin, launch failed requeued held" in record.line()
+        assert slurm.changes == changes
+        assert running.run_round().outcomes == []
+
+
 def test_two_jobs_that_fail_at_once_close_a_node_and_one_does_not() -> None:
     slurm = FakeSlurm(1, [FakeJob("1", gpus=4), FakeJob("2", gpus=4), FakeJob("3", gpus=4)])
     with driver(slurm) as running:

@@ -88,6 +88,12 @@ class JobView:
         return str(self.fields.get("state_reason") or "None")
 
     @property
+    def reason_in_words(self) -> str:
+        """Why it waits, with Slurm's description, such as ``launch failed requeued held``, where it gives one."""
+        described = str(self.fields.get("state_description") or "")
+        return f"{self.reason}, {described}" if described else self.reason
+
+    @property
     def restarts(self) -> int:
         """How often Slurm has started it again."""
         return slurm_number(self.entry, "restart_cnt") or 0

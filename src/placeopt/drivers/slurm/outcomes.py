@@ -88,11 +88,11 @@ class OutcomeWatch:
                 return Outcome(note.job, "failed", note.nodes, got, min(view.states & FAILED))
             return Outcome(note.job, "as-planned" if view.nodes == set(note.nodes) else "elsewhere", note.nodes, got)
         if view.restarts > note.restarts:
-            return Outcome(note.job, "requeued", note.nodes, why=view.reason)
+            return Outcome(note.job, "requeued", note.nodes, why=view.reason_in_words)
         if view.standing is Standing.HALF_DONE:
             return Outcome(note.job, "not-released", note.nodes, why=view.reason)
         if view.standing is not Standing.STARTING or not same:
-            return Outcome(note.job, "gone", note.nodes, why=view.reason)  # changed from outside
+            return Outcome(note.job, "gone", note.nodes, why=view.reason_in_words)  # changed from outside
         if NEVER.search(view.reason) or LIMITS.search(view.reason) or now_s - note.at_s > self._patience_s:
             return Outcome(note.job, "not-started", note.nodes, why=view.reason)
         return None
