@@ -1,15 +1,17 @@
 """Tasks that go to dask or ray by a word: the same rows as at home, and messages where that cannot be."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from helpers.worker_places import PACKAGES, elsewhere
-from placeopt import read_instance
+from placeopt import Plan, read_instance, solve_in_parts
 from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.documents import read_scenario
+from placeopt.generators import generate
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import PLACES, run_parallel, width_of, workers
 from placeopt.simulation.replay import parse_settings
@@ -19,55 +21,71 @@ from placeopt.whatif import Limits, parse_variation, sweep
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes of ray find this module by their own path."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+@pytest.fixture(scope="class")
+def width(where: str) -> Iterator[int | None]:
+    """Start the workers; processes of ray find this module by their own path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        with workers(where, 2) as width:
+            yield width
 
 
 @elsewhere
-def test_a_sweep_of_rounds_gives_the_same_rows(where: str) -> None:
-    """Value, bound and what is placed at every setting."""
-    base = read_instance(ROOT / "instances" / "generated" / "uniform-20x4x4-s0.json.gz")
-    vary, limits = parse_variation("demand=80-120:10"), Limits(20.0, threads=1)
-    at_home = sweep(base, vary, limits=limits)
-    with workers(where, 2) as width:
+class TestTheSameRows:
+    """As at home; the workers are started once for all of it."""
+
+    def test_nothing_but_the_context_says_where(self, width: int | None) -> None:
+        """The call is the same as at home."""
         assert width is None
+
+    def test_of_a_sweep_of_rounds(self, width: int | None) -> None:
+        """Value, bound and what is placed at every setting."""
+        base = read_instance(ROOT / "instances" / "generated" / "uniform-20x4x4-s0.json.gz")
+        vary, limits = parse_variation("demand=80-120:10"), Limits(20.0, threads=1)
+        at_home = sweep(base, vary, limits=limits)
         away = sweep(base, vary, limits=limits, jobs=width)
-    assert [point.setting for point in away.points] == [80, 90, 100, 110, 120]
-    assert [(point.setting, point.outcome.value, point.outcome.value_bound) for point in away.points] == [
-        (point.setting, point.outcome.value, point.outcome.value_bound) for point in at_home.points
-    ]
+        assert [point.setting for point in away.points] == [80, 90, 100, 110, 120]
+        assert [(point.setting, point.outcome.value, point.outcome.value_bound) for point in away.points] == [
+            (point.setting, point.outcome.value, point.outcome.value_bound) for point in at_home.points
+        ]
 
-
-@elsewhere
-def test_a_sweep_of_replays_gives_the_same_rows(where: str, tmp_path: Path) -> None:
-    """Every measure of every run, written down once."""
-    world = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")
-    fcfs = Scheduling(name="fcfs", method="fcfs")
-    varied, settings = parse_settings("nodes:minsky=0-2", world, fcfs, policies={}.__getitem__, patches={}.__getitem__)
-    at_home = replay(varied, settings, "p95_wait", draws=(0, 1))
-    with workers(where, 2) as width:
+    def test_of_a_sweep_of_replays(self, width: int | None, tmp_path: Path) -> None:
+        """Every measure of every run, written down once."""
+        world = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")
+        fcfs = Scheduling(name="fcfs", method="fcfs")
+        varied, settings = parse_settings(
+            "nodes:minsky=0-2", world, fcfs, policies={}.__getitem__, patches={}.__getitem__
+        )
+        at_home = replay(varied, settings, "p95_wait", draws=(0, 1))
         away = replay(varied, settings, "p95_wait", draws=(0, 1), jobs=width, rows=tmp_path / "rows.jsonl")
-    assert away.spots == at_home.spots
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
+        assert away.spots == at_home.spots
+        assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
 
+    def test_of_a_benchmark(self, width: int | None, tmp_path: Path) -> None:
+        """Rounds and models, their solutions in the same folder; what has a row is not run again."""
+        sets = [str(ROOT / "instances" / name) for name in ("hand/minsky-1.json", "gap/gap1-0.gap")]
+        plan = plan_cases(sets, ["auto", "fcfs", "highs"], time_limit_s=20, seeds=[0], threads=1)
+        at_home = run_cases(plan.cases, tmp_path / "home")
+        away = run_cases(plan.cases, tmp_path / "away", jobs=width)
+        told = [
+            [(r.case.key, r.verdict, r.answer.status, r.answer.objective, r.answer.bound, r.solution) for r in rows]
+            for rows in (at_home, away)
+        ]
+        assert told[0] == told[1]
+        assert all((tmp_path / "away" / str(row.solution)).is_file() for row in away)
+        assert run_cases(plan.cases, tmp_path / "away") == away
 
-@elsewhere
-def test_a_benchmark_gives_the_same_rows(where: str, tmp_path: Path) -> None:
-    """Rounds and models, their solutions in the same folder; what has a row is not run again."""
-    sets = [str(ROOT / "instances" / name) for name in ("hand/minsky-1.json", "gap/gap1-0.gap")]
-    plan = plan_cases(sets, ["auto", "fcfs", "highs"], time_limit_s=20, seeds=[0], threads=1)
-    at_home = run_cases(plan.cases, tmp_path / "home")
-    with workers(where, 2) as width:
-        away = run_cases(plan.cases, tmp_path / where, jobs=width)
-    told = [
-        [(r.case.key, r.verdict, r.answer.status, r.answer.objective, r.answer.bound, r.solution) for r in rows]
-        for rows in (at_home, away)
-    ]
-    assert told[0] == told[1]
-    assert all((tmp_path / where / str(row.solution)).is_file() for row in away)
-    assert run_cases(plan.cases, tmp_path / where) == away
+    def test_of_a_round_in_parts(self, width: int | None) -> None:
+        """The same bytes in deterministic mode."""
+        round_ = generate("varied", jobs=60, nodes=8, gpus=4, seed=5)
+
+        def plan_of(jobs: int | None) -> Plan:
+            options = {"parts": 4, "method": "patterns", "mend": "patterns", "time_limit_s": 120.0, "jobs": jobs}
+            return solve_in_parts(round_, seed=1, deterministic=True, **options)  # type: ignore[arg-type]
+
+        at_home = plan_of(1)
+        assert at_home.limit != "time"
+        assert plan_of(width).model_dump_json() == at_home.model_dump_json()
 
 
 def test_here_is_what_it_was() -> None:

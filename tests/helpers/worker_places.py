@@ -18,4 +18,5 @@ elsewhere = pytest.mark.parametrize(
         )
         for name, package in PACKAGES.items()
     ],
+    scope="class",
 )

@@ -8,7 +8,8 @@ import pytest
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, Plan, StaleSnapshot, generate, violations
-from placeopt.check import judge
+from placeopt.check import Ledger, Violation, judge
+from placeopt.check.case import Reference
 from placeopt.errors import PlaceoptError
 from placeopt.live_cluster.rebase import Committed
 from placeopt.model import (
@@ -132,6 +133,29 @@ def at_request(instance: Instance, placement: Placement) -> Placement:
     share = next(option.demand.gpu_milli for option in job.options if option.id == placement.option)
     assignments = tuple(at.model_copy(update={"gpus": dict.fromkeys(at.gpus, share)}) for at in placement.assignments)
     return placement.model_copy(update={"assignments": assignments})
+
+
+def test_starts_on_drained_nodes_are_judged_alone_and_the_others_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a plan of many starts only those on nodes that changed are looked at twice."""
+    judged: list[int] = []
+    violations_of = Ledger.violations
+
+    def count(ledger: Ledger, instance: Reference, plan: Plan) -> list[Violation]:
+        judged.append(len(plan.placements))
+        return violations_of(ledger, instance, plan)
+
+    with Engine(isolation="thread") as engine:
+        engine.load(generate("uniform", jobs=60, nodes=40, gpus=8, seed=1))
+        plan = engine.place(method="stranding", prove=False, explain=False)
+        drained = {node.id for node in engine.snapshot.cluster.nodes[:3]}
+        engine.update(nodes=dict.fromkeys(drained, "drain"))
+        monkeypatch.setattr(Ledger, "violations", count)
+        done = engine.commit(plan, rebase=True)
+        ran = {held.job for held in engine.snapshot.running} - set(done.committed)
+    starts = [entry for entry in plan.placements if entry.job not in ran]
+    late = [entry.job for entry in starts if any(at.node in drained for at in entry.assignments)]
+    assert [entry.job for entry in done.refused] == late != []
+    assert judged == [*[1] * len(late), len(starts) - len(late)]
 
 
 def test_a_stop_that_nothing_needs_any_more_is_left_out() -> None:

@@ -128,6 +128,10 @@ class ClusterRecord:
                 ran.setdefault(job, True)
         return ran
 
+    def nodes_changed_since(self, planned: int) -> set[str]:
+        """Return the nodes whose records were changed since a revision, as far as the changes are kept."""
+        return {node for change in self._changes if change.revision > planned for node in change.nodes}
+
     def refuse_foreign(self, planned: int) -> None:
         """Raise ``BadInput`` if this cluster has never been at revision ``planned``."""
         if not self._first_revision <= planned <= self.revision:

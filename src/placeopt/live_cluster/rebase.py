@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from placeopt.actions import plan_actions
 from placeopt.check import Violation, violations
@@ -56,6 +56,7 @@ def rebase(
             ]
             return whole, tuple(refused)
         refused += [Refused(job=job, why=why) for job in changed]
+    starts = _allowed(record, policy, starts, record.nodes_changed_since(plan.instance.revision), refused)
     fitting = _fitting(record, policy, starts, refused)
     return _plan_of(record, policy, fitting), tuple(refused)
 
@@ -87,6 +88,25 @@ def _plan_of(record: ClusterRecord, policy: Policy, starts: Sequence[Placement])
     """Return the plan that starts these jobs, with the shares that they are granted now."""
     asked = tuple(placement.job for placement in starts)
     return trusted(Plan, plan_fields(record, policy, 0, None, asked=asked, placements=tuple(record.granted(starts))))
+
+
+def _allowed(
+    record: ClusterRecord, policy: Policy, starts: Sequence[Placement], changed: Set[str], refused: list[Refused]
+) -> list[Placement]:
+    """
+    Return the starts but those on ``changed`` nodes that break a rule even alone: beside others they break it too.
+
+    Few starts are on such nodes, and most that have come too late are, so that the others are judged once, not twice.
+    """
+    allowed = []
+    for placement in starts:
+        if any(held.node in changed for held in placement.assignments):
+            broken = record.ledger.violations(record, _plan_of(record, policy, (placement,)))
+            if broken:
+                refused.append(Refused(job=placement.job, why=str(broken[0])))
+                continue
+        allowed.append(placement)
+    return allowed
 
 
 def _fitting(
