@@ -26,8 +26,6 @@ from placeopt_papers.scenarios.genie import CLASSES, genie_tasks
 PLAYED = (*BASELINES, OURS)
 FEW = 10
 """Tasks per hour up to which ``COMPARED`` are played too: at 20 a round solved whole takes a second."""
-RUNS = 3
-"""Seeds per mean, as in the paper (7.1)."""
 MEASURES = ("in_time_percent", "makespan_h", "normalised")
 
 
@@ -64,14 +62,13 @@ def _setting(
     *,
     main: bool = False,
 ) -> PaperSetting:
-    """Return a setting; those of the main comparison have more seeds and our own policies too."""
+    """Return a setting; those of the main comparison have our own policies too."""
     return PaperSetting(
         name,
         f"GENIE {title}",
         partial(_tasks, per_hour, hours, nodes, classes),
         (*PLAYED, *COMPARED) if main and per_hour <= FEW else PLAYED,
         MEASURES,
-        seeds_most=RUNS if main else 1,
     )
 
 

@@ -42,7 +42,6 @@ SETTINGS = (
         partial(_trace, False),
         TRACE,
         ("wait_min", "wait_median_min", "makespan_h", "slowdown", "utilisation_percent"),
-        seeds_most=3,
     ),
     PaperSetting(
         "horus-trace-linear",
@@ -50,7 +49,6 @@ SETTINGS = (
         partial(_trace, True),
         ("fcfs", "obp", "horus", "horus-f"),
         (),
-        seeds_most=3,
     ),
 )
 FIGURES = tuple(figures())
