@@ -147,7 +147,9 @@ def test_plans_leave_out_what_does_not_exist() -> None:
         ::8
     ] == [*range(42, 52)]
     genie = campaign.plan_cases([SETTINGS["genie-5"]], range(5), whole=False, instances=INSTANCES)
-    assert sorted({case.seed for case in genie if case.policy == "genie"}) == [0, 1, 2]
+    assert sorted({case.seed for case in genie if case.policy == "genie"}) == [0, 1, 2, 3, 4]
+    large = campaign.plan_cases([SETTINGS["soda-80"]], range(5), whole=False, instances=INSTANCES)
+    assert {case.seed for case in large} == {0}
     month = campaign.plan_cases([SETTINGS["soda-month"]], range(5), whole=False, instances=INSTANCES)
     assert {case.seed for case in month if case.policy == "soda"} == {0, 1, 2, 3, 4}
     assert {case.seed for case in month if case.policy == "placeopt"} == {0, 1, 2, 3, 4}  # job by job: as fast as soda
