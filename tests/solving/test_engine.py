@@ -242,9 +242,9 @@ class TestDeterministic:
         """Exact stages are ended by work; whether the search after them begins is up to the clock."""
         monkeypatch.setattr(exact, "WORK_PER_SECOND", 0.01)
         of = stored("generated/varied-50x16x4-s0.json.gz")
-        whole = solve(of, deterministic=True, time_limit_s=10)
+        whole = solve(of, deterministic=True, time_limit_s=3)
         monkeypatch.setattr(budget, "TRY_AGAIN_S", 10**6)
-        cut = solve(of, deterministic=True, time_limit_s=10)
+        cut = solve(of, deterministic=True, time_limit_s=3)
         assert len(cut.stages) < len(whole.stages)
         assert (whole.limit, cut.limit) == ("work", "time")
 
