@@ -21,8 +21,8 @@ def test_gangs_are_dived_for(seed: int) -> None:
     plans = [short, long, longest]
     for plan in plans:
         assert violations(of, plan) == []
-        assert plan.levels[1].bound is not None
-        assert plan.levels[1].bound <= plan.levels[1].objective
+        bound = plan.levels[1].bound
+        assert plan.limit == "time" if bound is None else bound <= plan.levels[1].objective
     if "time" not in {plan.limit for plan in plans}:  # a machine that is too slow ends rounds by the clock
         assert "columns" not in names(short)
         assert {"columns", "gangs"} <= set(names(long))

@@ -310,8 +310,9 @@ class Solver:
                 run_stages(context, method.repeated)
         except KeyboardInterrupt:
             budget.note_limit("user")
-        if context.handover.begun_bound is not None:
-            context.handover.begun_bound.beside.drop()
+        for begun in (context.handover.begun_bound, context.handover.begun_flows):
+            if begun is not None:
+                begun.beside.drop()
         return RoundRun(context, compile_s, time.monotonic() - solving)
 
 

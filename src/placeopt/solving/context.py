@@ -47,6 +47,15 @@ class BegunBound:
 
 
 @dataclass(frozen=True)
+class BegunFlows:
+    """A relaxation of the cost of plans worth ``value`` that a solver works on while the first plan is made."""
+
+    value: int
+    relaxation: CostRelaxation
+    beside: Beside
+
+
+@dataclass(frozen=True)
 class CapacityPlan:
     """A capacity relaxation, how many jobs of each of its columns run, and what these are worth."""
 
@@ -92,6 +101,7 @@ class Handover:
     carried_prices: CarriedPrices | None = None  # of fillings, from earlier rounds of a live cluster, and for the next
     is_decided: bool = False  # whether look-ahead leaves nothing to decide
     begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
+    begun_flows: BegunFlows | None = None  # the relaxation of the cost that is being solved beside the first plan
     first_pass: Allocation | None = None
     """The best that the heuristics placed, whether or not that became the incumbent."""
     first_pass_s: float = 0.0  # seconds that greedy took to place the jobs
