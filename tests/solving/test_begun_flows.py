@@ -102,6 +102,28 @@ def test_it_is_waited_for_where_no_time_is_left(waited_for: list[bool], monkeypa
     assert "no time left to price whole jobs" in next(s.detail for s in plan.stages if s.name == "flows")
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_round_that_ends_before_its_stage_takes_what_is_proven(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of plans of its value alone."""
+    begin, solved = relaxations.begin_flows, bound_of_flows(placed(ROUNDS["uniform"]))
+
+    def begin_and_wait(context: SolveContext, value: int) -> None:
+        begin(context, value + more * 1000)
+        assert context.handover.begun_flows is not None
+        context.handover.begun_flows.beside.wait(20.0)
+
+    monkeypatch.setattr(rounding, "begin_flows", begin_and_wait)
+    monkeypatch.setattr(relaxations.CostRelaxationBound, "skip_reason", lambda *_: "no time is left")
+    plan = placed(ROUNDS["uniform"])
+    assert "flows" not in [stage.name for stage in plan.stages]
+    bound = plan.levels[1].bound
+    if more:
+        assert bound is None
+    else:
+        assert bound is not None
+        assert 0 < bound <= solved  # whole jobs were not priced
+
+
 @pytest.mark.parametrize("options", [{"threads": 1}, {"isolation": "thread"}])
 def test_without_a_thread_for_it_nothing_begins(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[object] = []

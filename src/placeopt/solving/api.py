@@ -32,6 +32,7 @@ from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
+from placeopt.solving.stages.relaxations import end_flows
 
 __all__ = ["Interrupted", "Solver", "solve"]
 
@@ -310,9 +311,9 @@ class Solver:
                 run_stages(context, method.repeated)
         except KeyboardInterrupt:
             budget.note_limit("user")
-        for begun in (context.handover.begun_bound, context.handover.begun_flows):
-            if begun is not None:
-                begun.beside.drop()
+        if context.handover.begun_bound is not None:
+            context.handover.begun_bound.beside.drop()
+        end_flows(context)
         return RoundRun(context, compile_s, time.monotonic() - solving)
 
 

@@ -181,7 +181,7 @@ class CostRelaxationBound:
         yield StageReport(detail, "proved", level="cost")
 
 
-BESIDE_PER_S, BESIDE_BUNDLES, BESIDE_SHARE = 100_000, 10, 0.25
+BESIDE_PER_S, BESIDE_BUNDLES, BESIDE_SHARE = 100_000, 10, 0.35
 """
 Waiting jobs for each second of the call left up to which the relaxation is built before the first plan, as so many of
 which every further bundle of a job counts; and the part of the time left after which building it is given up.
@@ -223,6 +223,17 @@ def _taken_flows(context: SolveContext) -> tuple[CostRelaxation, Solution] | Non
         begun.beside.drop()
         return None
     return begun.relaxation, solution
+
+
+def end_flows(context: SolveContext) -> None:
+    """Take what a solve beside the first plan has proved, where the round ended before its stage, or drop it."""
+    begun, context.handover.begun_flows = context.handover.begun_flows, None
+    if begun is None:
+        return
+    solution = begun.beside.wait(0.0) if begun.value == context.incumbent.value else None
+    if isinstance(solution, Solution) and solution.bound is not None:
+        context.bounds.prove_cost(max(solution.bound, 0), begun.relaxation.relaxes)
+    begun.beside.drop()
 
 
 def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]) -> CostPrices | None:
