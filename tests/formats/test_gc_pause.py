@@ -44,7 +44,7 @@ def test_a_step_comes_once_a_second() -> None:
 def test_old_rings_end_as_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has outlived a step is visited again when all objects are."""
     now = iter([0.0, *(float(second) for second in range(2, 20, 2) for _ in range(2))])
-    monkeypatch.setattr(gc_pause.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(gc_pause, "monotonic", lambda: next(now))
     with gc_in_steps() as step:
         kept = Ring()
         ring = weakref.ref(kept)

@@ -1,9 +1,9 @@
 """Garbage collection is paused while many records are created, or runs in steps of a long loop that creates them."""
 
 import gc
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 STEP_S = 1.0
 """Seconds between two collections of a loop in steps."""
@@ -42,12 +42,12 @@ def gc_in_steps() -> Iterator[Callable[[], None]]:
     if not gc.isenabled():
         yield lambda: None
         return
-    began = last = time.monotonic()
+    began = last = monotonic()
     whole_s = 16 * STEP_S
 
     def step() -> None:
         nonlocal last, whole_s
-        now = time.monotonic()
+        now = monotonic()
         if now - last < STEP_S:
             return
         if now - began < whole_s:
@@ -55,7 +55,7 @@ def gc_in_steps() -> Iterator[Callable[[], None]]:
         else:
             gc.collect()
             whole_s = 2 * (now - began)
-        last = time.monotonic()
+        last = monotonic()
 
     with gc_paused():
         yield step
