@@ -45,7 +45,7 @@ def placed(round_: Instance) -> Plan:
     """Place it; the first pricing of whole jobs ends the stage, which else goes on as long as there is time."""
     with Engine() as engine:
         engine.load(round_)
-        plan = engine.place(time_limit_s=20, threads=2, gap=0.5)
+        plan = engine.place(time_limit_s=4, threads=2, gap=0.5)
     assert violations(round_, plan) == []
     return plan
 
