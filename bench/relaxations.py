@@ -36,9 +36,10 @@ from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import Stage, run_stage, run_stages
 from placeopt.solving.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
+from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
+from placeopt.solving.stages.cost_relaxation import CostRelaxationBound, solve_cost_relaxation
 from placeopt.solving.stages.exact import build_level
 from placeopt.solving.stages.node_patterns import NodePatterns
-from placeopt.solving.stages.relaxations import CapacityRelaxationBound, CostRelaxationBound, solve_cost_relaxation
 
 SETS = ("tiny", "hand", "generated", "hard", "real", "openb")
 MOST_PRODUCT = 2_000_000

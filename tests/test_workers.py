@@ -80,8 +80,16 @@ class TestTheSameRows:
         round_ = generate("varied", jobs=60, nodes=8, gpus=4, seed=5)
 
         def plan_of(jobs: int | None) -> Plan:
-            options = {"parts": 4, "method": "patterns", "mend": "patterns", "time_limit_s": 120.0, "jobs": jobs}
-            return solve_in_parts(round_, seed=1, deterministic=True, **options)  # type: ignore[arg-type]
+            return solve_in_parts(
+                round_,
+                parts=4,
+                jobs=jobs,
+                method="patterns",
+                mend="patterns",
+                time_limit_s=120,
+                seed=1,
+                deterministic=True,
+            )
 
         at_home = plan_of(1)
         assert at_home.limit != "time"

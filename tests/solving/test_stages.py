@@ -31,9 +31,9 @@ from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import Stage, run_stages
 from placeopt.solving.stages import greedy
 from placeopt.solving.stages.bound import Bound
+from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
 from placeopt.solving.stages.exact import Exact
 from placeopt.solving.stages.greedy import Greedy
-from placeopt.solving.stages.relaxations import CostRelaxationBound
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 

@@ -47,7 +47,7 @@ class BegunBound:
 
 
 @dataclass(frozen=True)
-class BegunFlows:
+class BegunCostRelaxation:
     """A relaxation of the cost of plans worth ``value`` that a solver works on while the first plan is made."""
 
     value: int
@@ -101,7 +101,9 @@ class Handover:
     carried_prices: CarriedPrices | None = None  # of fillings, from earlier rounds of a live cluster, and for the next
     is_decided: bool = False  # whether look-ahead leaves nothing to decide
     begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
-    begun_flows: BegunFlows | None = None  # the relaxation of the cost that is being solved beside the first plan
+    begun_cost_relaxation: BegunCostRelaxation | None = (
+        None  # the relaxation of the cost that is being solved beside the first plan
+    )
     first_pass: Allocation | None = None
     """The best that the heuristics placed, whether or not that became the incumbent."""
     first_pass_s: float = 0.0  # seconds that greedy took to place the jobs

@@ -11,6 +11,8 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Block, Stage
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
+from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
+from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
 from placeopt.solving.stages.exact import Exact, LoadRace
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gang_diving import GangDiving
@@ -24,7 +26,6 @@ from placeopt.solving.stages.neighbourhood_search import BeforeExact, Neighbourh
 from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.node_refills import RefillNodes
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
-from placeopt.solving.stages.relaxations import CapacityRelaxationBound, CostRelaxationBound
 from placeopt.solving.stages.rounding import RoundRelaxations
 from placeopt.solving.stages.trivial_proof import TrivialProof
 

@@ -19,8 +19,8 @@ from placeopt.problem import Allocation, State
 from placeopt.solvers.result import Basis
 from placeopt.solving.context import JobColumns, SolveContext
 from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.capacity_relaxation import choose_numbers, first_waiting
 from placeopt.solving.stages.job_columns import arrangement_of, solve_master
-from placeopt.solving.stages.relaxations import choose_numbers, first_waiting
 
 SHARE = 0.7
 """Part of the time left that the stage may take."""

@@ -17,7 +17,7 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Basis, Solution
 from placeopt.solving.context import CostGuide, CostPrices, JobColumns, SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.relaxations import guide_of, relaxation_options, with_roster
+from placeopt.solving.stages.cost_relaxation import guide_of, relaxation_options, with_roster
 from placeopt.terms.costs.communication import job_cost
 
 MOST_STEPS = 60

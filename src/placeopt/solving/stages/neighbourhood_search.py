@@ -15,7 +15,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.relaxations import guide_of_best_value
+from placeopt.solving.stages.cost_relaxation import guide_of_best_value
 
 STEPS_PER_SECOND = 10
 """Steps in deterministic mode, per second of the time limit: so few that work, not the clock, ends the stage."""

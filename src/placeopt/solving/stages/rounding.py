@@ -16,7 +16,8 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GRACE
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import LevelName, StageReport
-from placeopt.solving.stages.relaxations import begin_flows, choose_jobs, greedy_comes_first, guide_of_best_value
+from placeopt.solving.stages.capacity_relaxation import choose_jobs, greedy_comes_first
+from placeopt.solving.stages.cost_relaxation import begin_cost_relaxation, guide_of_best_value
 from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import value
 
@@ -75,7 +76,7 @@ class RoundRelaxations:
         surplus = cost_alone(context.problem, context.weighted) if guide is None else guide.surplus
         chosen = None if roster is None else choose_jobs(context, roster, surplus)
         if self.first and roster is not None:
-            begin_flows(context, best.value + roster.value)
+            begin_cost_relaxation(context, best.value + roster.value)
         left = list(RANKINGS[:1])
         if not self.first:
             if handover.rankings is None:

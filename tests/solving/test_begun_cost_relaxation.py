@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
@@ -10,7 +11,7 @@ from placeopt import Engine, Plan, generate
 from placeopt.check import violations
 from placeopt.model import Instance
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stages import relaxations, rounding
+from placeopt.solving.stages import cost_relaxation, rounding
 
 
 def by_paths_alone(of: Instance) -> Instance:
@@ -30,14 +31,14 @@ Begin = Callable[[SolveContext, int], None]
 def waited_for(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each solve of the relaxation was one that had begun before."""
     seen: list[bool] = []
-    taken = relaxations._taken_flows
+    taken = cost_relaxation._taken_cost_relaxation
 
     def note(context: SolveContext) -> object:
         begun = taken(context)
         seen.append(begun is not None)
         return begun
 
-    monkeypatch.setattr(relaxations, "_taken_flows", note)
+    monkeypatch.setattr(cost_relaxation, "_taken_cost_relaxation", note)
     return seen
 
 
@@ -61,10 +62,10 @@ def bound_of_flows(plan: Plan) -> float:
 def test_the_bound_is_that_of_a_solve_after_the_plan(
     name: str, waited_for: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relaxations, "MOST_PRICES", 0)  # how often whole jobs are priced depends on the time
+    monkeypatch.setattr(cost_relaxation, "MOST_PRICES", 0)  # how often whole jobs are priced depends on the time
     beside = placed(ROUNDS[name])
     assert waited_for[0]
-    monkeypatch.setattr(relaxations, "BESIDE_PER_S", 0.001)
+    monkeypatch.setattr(cost_relaxation, "BESIDE_PER_S", 0.001)
     waited_for.clear()
     after = placed(ROUNDS[name])
     assert not any(waited_for)
@@ -77,10 +78,10 @@ def test_a_plan_of_another_value_needs_another_relaxation(
     more: int, waited_for: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is solved anew: at a greater value its bound would not hold, at a smaller one it would be weaker."""
-    monkeypatch.setattr(relaxations, "MOST_PRICES", 0)
+    monkeypatch.setattr(cost_relaxation, "MOST_PRICES", 0)
     after = bound_of_flows(placed(ROUNDS["uniform"]))
-    begin = relaxations.begin_flows
-    monkeypatch.setattr(rounding, "begin_flows", lambda context, value: begin(context, value + more * 1000))
+    begin = cost_relaxation.begin_cost_relaxation
+    monkeypatch.setattr(rounding, "begin_cost_relaxation", lambda context, value: begin(context, value + more * 1000))
     waited_for.clear()
     assert bound_of_flows(placed(ROUNDS["uniform"])) == after
     assert not any(waited_for)
@@ -95,9 +96,9 @@ def test_it_is_waited_for_where_no_time_is_left(waited_for: list[bool], monkeypa
     """The bound comes with the first plan, and whole jobs are not priced any more."""
 
     def late(*_: object) -> object:
-        raise relaxations.OutOfTime("no time")
+        raise cost_relaxation.OutOfTime("no time")
 
-    monkeypatch.setattr(relaxations, "with_whole_jobs", late)
+    monkeypatch.setattr(cost_relaxation, "with_whole_jobs", late)
     plan = placed(ROUNDS["uniform"])
     assert waited_for[0]
     assert bound_of_flows(plan) > 0
@@ -107,15 +108,15 @@ def test_it_is_waited_for_where_no_time_is_left(waited_for: list[bool], monkeypa
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_round_that_ends_before_its_stage_takes_what_is_proven(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of plans of its value alone."""
-    begin, solved = relaxations.begin_flows, bound_of_flows(placed(ROUNDS["uniform"]))
+    begin, solved = cost_relaxation.begin_cost_relaxation, bound_of_flows(placed(ROUNDS["uniform"]))
 
     def begin_and_wait(context: SolveContext, value: int) -> None:
         begin(context, value + more * 1000)
-        assert context.handover.begun_flows is not None
-        context.handover.begun_flows.beside.wait(20.0)
+        assert context.handover.begun_cost_relaxation is not None
+        context.handover.begun_cost_relaxation.beside.wait(20.0)
 
-    monkeypatch.setattr(rounding, "begin_flows", begin_and_wait)
-    monkeypatch.setattr(relaxations.CostRelaxationBound, "skip_reason", lambda *_: "no time is left")
+    monkeypatch.setattr(rounding, "begin_cost_relaxation", begin_and_wait)
+    monkeypatch.setattr(cost_relaxation.CostRelaxationBound, "skip_reason", lambda *_: "no time is left")
     plan = placed(ROUNDS["uniform"])
     assert "flows" not in [stage.name for stage in plan.stages]
     bound = plan.levels[1].bound
@@ -126,11 +127,13 @@ def test_a_round_that_ends_before_its_stage_takes_what_is_proven(more: int, monk
         assert 0 < bound <= solved  # whole jobs were not priced
 
 
-@pytest.mark.parametrize("options", [{"threads": 1}, {"isolation": "thread"}])
-def test_without_a_thread_for_it_nothing_begins(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("threads", "isolation"), [(1, "process"), (2, "thread")])
+def test_without_a_thread_for_it_nothing_begins(
+    threads: int, isolation: Literal["process", "thread"], monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun: list[object] = []
-    monkeypatch.setattr(relaxations, "BegunFlows", lambda *fields: begun.append(fields))
-    with Engine(isolation=options.get("isolation", "process")) as engine:  # type: ignore[arg-type]
+    monkeypatch.setattr(cost_relaxation, "BegunCostRelaxation", lambda *fields: begun.append(fields))
+    with Engine(isolation=isolation) as engine:
         engine.load(ROUNDS["uniform"])
-        engine.place(time_limit_s=5, threads=options.get("threads", 2), gap=0.5)  # type: ignore[arg-type]
+        engine.place(time_limit_s=4, threads=threads, gap=0.5)
     assert begun == []

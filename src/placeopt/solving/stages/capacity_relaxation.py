@@ -1,0 +1,140 @@
+"""Stage ``roster``: the jobs that fit by capacity alone, which bound the value, and of which first plans are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from placeopt.errors import PlaceoptError
+from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
+from placeopt.problem import IntArray
+from placeopt.problem.free_capacity import only_shares_bind
+from placeopt.solving import sizes
+from placeopt.solving.context import CapacityPlan, SolveContext
+from placeopt.solving.stage import StageReport
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.objective import value, weight_of
+
+LEAST_S = 0.05
+"""Seconds that the capacity relaxation gets in any case: without jobs from it no plan is made of the relaxations."""
+
+
+@dataclass(frozen=True)
+class CapacityRelaxationBound:
+    """Bounds the value by the jobs that fit by capacity alone, and hands these on."""
+
+    name: ClassVar[str] = "roster"
+    uses_solver: ClassVar[bool] = True
+    share: float = 0.05
+    """Part of the time left that it may take, but for `LEAST_S`."""
+    work: float = 2.0
+    """Deterministic work."""
+    first: bool = False
+    """Whether it comes before greedy, for the first plan: only where that is a plan made of it."""
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while anything is open, where GPU shares bind and running jobs stay as they are."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if self.first and (reason := greedy_comes_first(context)):
+            return reason
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        if not context.problem.shares_bind or context.problem.changeable:
+            return "GPU shares do not bind, or running jobs may be changed"
+        return None if context.handover.capacity_plan is None else "it is solved"
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Solve the model of the value level."""
+        budget, bound = context.budget, context.bounds.value
+        relaxation = build_capacity_relaxation(context.relaxed)
+        try:
+            model = relaxation.model(deadline=budget.deadline)
+            options = budget.options(self.work, max(self.share * budget.left_s, LEAST_S))
+            solution = context.solvers.solve(budget.integer_solver, model, options)
+        except PlaceoptError as error:
+            budget.stopped()
+            yield StageReport(str(error), "skipped")
+            return
+        if solution.bound is not None:
+            held = value(context.problem, context.open.allocation())
+            context.bounds.prove_value(held + solution.bound, RELAXES)
+        detail = f"{model.num_variables} columns, {model.num_rows} rows"
+        if solution.values is None or solution.objective is None:
+            yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed")
+            return
+        context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
+        yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")
+
+
+FIRST_PRODUCT = 20_000
+"""Waiting jobs x GPUs from which the first plan may be made of the roster; smaller rounds are proven from greedy's."""
+FIRST_PER_S = 30_000
+"""Waiting jobs for each second of the whole call left up to which it is: 10,000 take 0.3 s, 100,000 take 4."""
+ONE_THREAD = 3
+"""How much longer it is expected to take on one thread: parts of a round share cores with each other."""
+BUNDLES = 3
+"""Every further bundle of a job counts as so many jobs: gangs on 1,000 nodes take 40 to 100 microseconds a bundle."""
+
+
+def greedy_comes_first(context: SolveContext) -> str | None:
+    """Return why the first plan is greedy's, None if it is one made of the jobs that fit by capacity."""
+    waiting, budget = sizes.waiting(context), context.budget
+    if weight_of(context.weighted, Communication) == 0 or not only_shares_bind(context.open):
+        return "the first plan is greedy's where paths cost nothing, or more than GPU shares binds"
+    if waiting * context.problem.num_gpus < FIRST_PRODUCT:
+        return "the round is small"
+    work = waiting + BUNDLES * further_bundles(context)
+    seconds = (ONE_THREAD if budget.threads == 1 else 1) * work / FIRST_PER_S
+    in_time = budget.steps(FIRST_PER_S) >= work and not budget.is_past(budget.ends - seconds)
+    return None if in_time else "too little time is left to choose jobs first"
+
+
+def further_bundles(context: SolveContext) -> int:
+    """Return the bundles of waiting jobs beyond one a job, in the option with most of them."""
+    problem = context.problem
+    jobs = context.greedy.jobs(problem)
+    return int((problem.most_of_class(problem.options.bundles)[problem.job_class[jobs]] - 1).sum())
+
+
+CHOICE_SHARE, CHOICE_WORK = 0.1, 2.0
+"""Part of the time left that the model may take, and deterministic work."""
+
+
+def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) -> IntArray:
+    """
+    Return the jobs, by number, of the cheapest set that is worth as much as ``plan``.
+
+    ``surplus``, shape (O,), is what a job in each option costs beyond what it is worth.
+    """
+    problem, numbers = context.problem, choose_numbers(context, plan, surplus)
+    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.add.at(counts, problem.options.job_class[plan.relaxation.option], numbers)
+    return first_waiting(context, counts)
+
+
+def choose_numbers(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) -> IntArray:
+    """Return how many jobs of each column of ``plan`` run in the set that ``choose_jobs`` returns."""
+    budget, relaxation, numbers = context.budget, plan.relaxation, plan.jobs
+    try:
+        model = relaxation.model(surplus, plan.value, budget.deadline)
+        options = budget.options(CHOICE_WORK, CHOICE_SHARE * budget.left_s)
+        solution = context.solvers.solve(budget.integer_solver, model, options)
+        numbers = plan.jobs if solution.values is None else solution.values
+    except PlaceoptError:
+        budget.stopped()  # the most valuable set does as well
+    return numbers
+
+
+def first_waiting(context: SolveContext, counts: IntArray) -> IntArray:
+    """Return so many waiting jobs of each class, (K,), by number."""
+    problem = context.problem
+    jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
+    jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
+    of_class = problem.job_class[jobs]
+    turn = np.arange(len(jobs)) - np.searchsorted(of_class, of_class)
+    chosen: IntArray = np.sort(jobs[turn < counts[of_class]])
+    return chosen
