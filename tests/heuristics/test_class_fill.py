@@ -118,18 +118,34 @@ def test_a_pass_that_is_too_slow_goes_on_by_class(monkeypatch: pytest.MonkeyPatc
     assert value(problem, result.allocation) > value(problem, cut.allocation)
 
 
-def test_hurried_classes_come_by_what_they_bring() -> None:
+def test_with_time_for_a_part_the_largest_classes_come_first() -> None:
     """Time for one class: that of the two cheap jobs, which are worth more together than the dear one before them."""
     jobs = [job("dear", gpus=2, value=9), *(job(f"cheap{i}", gpus=1, value=6) for i in range(2))]
     problem = compile_problem(instance(2, jobs, machines=[machine(gpus=2)]))
     order = np.arange(3)
     placed_first: list[set[str]] = []
-    for hurried in (False, True):
+    for part in (1.0, 0.5):
         looks = iter((False, True))
-        placed, missed = fill_by_class(State(problem), order, lambda looks=looks: next(looks), hurried=hurried)
+        placed, missed = fill_by_class(State(problem), order, lambda looks=looks: next(looks), part=part)
         placed_first.append({problem.job_ids[one] for one in placed})
         assert len(placed) + len(missed) == 3
     assert placed_first == [{"dear"}, {"cheap0", "cheap1"}]
+
+
+@pytest.mark.parametrize("spec", ["varied", "uniform", "fractions"])
+def test_a_part_of_the_classes_brings_most_of_the_value(spec: str) -> None:
+    """On unseen rounds with more demand than room: half of the classes, and the worth of a job still counts."""
+    for seed in (86, 87):
+        problem = compile_problem(generate(spec, jobs=3000, nodes=300, gpus=4, seed=seed))
+        order = order_jobs(problem, problem.policy.order)
+        jobs = [one for one in order.tolist() if not _is_gang(problem, one)]
+        classes = len(set(problem.job_class[jobs].tolist()))
+        reached: list[int] = []
+        for most, part in ((classes, 1.0), (classes // 2, 0.5)):
+            looks = iter([False] * most + [True] * classes)
+            placed, _ = fill_by_class(State(problem), order, lambda looks=looks: next(looks), part=part)
+            reached.append(sum(int(problem.options.value[placement.option]) for placement in placed.values()))
+        assert reached[1] >= 0.9 * reached[0]
 
 
 @pytest.mark.parametrize("grace_s", [0.0, 60.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
@@ -43,26 +44,28 @@ def may_be_apart(problem: Problem) -> BoolArray:
 
 
 def fill_by_class(
-    state: State, jobs: IntArray, over: Callable[[], bool], *, hurried: bool = False
+    state: State, jobs: IntArray, over: Callable[[], bool], *, part: float = 1.0
 ) -> tuple[dict[int, Placement], list[int]]:
     """
     Return places for ``jobs`` beside what ``state``, which does not change, holds; and the jobs that were not reached.
 
-    Classes follow one another as their first jobs do. Where the pass may not reach all of them (``hurried``) they come
-    by what their jobs are worth together, since a class takes the same time whatever it brings. The jobs of a class go
-    to the nodes where one of them strands the fewest GPUs (`Stranding`, with a plain maximum), each node taking as many
-    as it can, in the most valuable option that has room. Jobs that several nodes may take together are not reached.
-    ``over`` is polled before every class.
+    Classes follow one another as their first jobs do. A class takes the same time whatever it brings, so where there is
+    surely time for a ``part`` of them only, `_largest_first` tells which come first. The jobs of a class go to the
+    nodes where one of them strands the fewest GPUs (`Stranding`, with a plain maximum), each node taking as many as it
+    can, in the most valuable option that has room. Jobs that several nodes may take together are not reached. ``over``
+    is polled before every class.
     """
     problem, placed, missed = state.problem, dict[int, Placement](), list[int]()
     if not room_decides(problem):
         return placed, jobs.tolist()
     room = _Room(state)
-    classes, apart = _by_class(problem, jobs), may_be_apart(problem)
-    if hurried:
-        classes.sort(key=lambda members: -len(members) * max(_values(problem, members[0])))
+    apart = may_be_apart(problem)[problem.job_class[jobs]]
+    missed += jobs[apart].tolist()
+    classes = _by_class(problem, jobs[~apart])
+    if part < 1 and classes:
+        classes = _largest_first(problem, classes, max(1, int(part * len(classes))), room.gpu_milli)
     for members in classes:
-        if over() or apart[problem.job_class[members[0]]]:
+        if over():
             missed += members
             continue
         for option in sorted(problem.options_of(members[0]), key=lambda o: (-int(problem.options.value[o]), o)):
@@ -74,8 +77,28 @@ def fill_by_class(
     return placed, missed
 
 
-def _values(problem: Problem, job: int) -> list[int]:
-    return [int(problem.options.value[option]) for option in problem.options_of(job)]
+def _largest_first(problem: Problem, classes: list[list[int]], most: int, gpu_milli: int) -> list[list[int]]:
+    """
+    Return the classes in another order: first ``most`` of them that fill the GPUs, in the order of the queue.
+
+    Those are left out of the first that are worth least, as many as it takes for no more than ``most`` to ask for all
+    ``gpu_milli`` that are free. The rest follows by what a class is worth.
+    """
+    value, milli = problem.options.value, problem.options.total_milli
+    best = [max(problem.options_of(members[0]), key=lambda option: int(value[option])) for members in classes]
+    sizes = np.array([len(members) for members in classes])
+    worth, asked = value[best] * sizes, milli[best] * sizes
+
+    def first(least: int) -> IntArray:
+        kept = np.flatnonzero(worth >= least)
+        chosen: IntArray = kept[np.cumsum(asked[kept]) - asked[kept] < gpu_milli]
+        return chosen
+
+    levels = np.unique(worth)
+    level = bisect_left(levels[:-1], 1, key=lambda least: len(first(least)) <= most)
+    chosen = first(levels[level])[:most].tolist()
+    rest = np.setdiff1d(np.argsort(-worth, kind="stable"), chosen, assume_unique=True).tolist()
+    return [classes[k] for k in (*chosen, *rest)]
 
 
 def _by_class(problem: Problem, jobs: IntArray) -> list[list[int]]:
@@ -95,6 +118,8 @@ class _Room:
         self._idle = np.bincount(problem.gpu_node, self._left, problem.num_nodes).astype(np.int64)
         score = Stranding(problem)
         self._gpu_milli_per = 1000 / np.array([score.cpu_per_gpu, score.memory_per_gpu])
+        self.gpu_milli = int(self._idle.sum())
+        """Free at the beginning."""
 
     def take(self, option: int, most: int) -> list[Placement]:
         """Place up to ``most`` jobs in an option; return their places."""

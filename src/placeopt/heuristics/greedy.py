@@ -167,8 +167,8 @@ def _cut_short(
         return GreedyResult(state.allocation(), tuple(waiting.tolist()))
     now = time.monotonic()
     ends = max(deadline, now) + grace_s
-    hurried = ends - now < UNSURE * seconds_to_fill(state.problem, waiting)[0]
-    placed, missed = fill_by_class(state, waiting, stop_at(ends, cancelled), hurried=hurried)
+    surely = (ends - now) / max(UNSURE * seconds_to_fill(state.problem, waiting)[0], 1e-9)
+    placed, missed = fill_by_class(state, waiting, stop_at(ends, cancelled), part=surely)
     allocation = list(state.placements)
     for job, placement in placed.items():
         allocation[job] = placement

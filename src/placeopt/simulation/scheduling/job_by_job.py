@@ -215,10 +215,10 @@ class JobByJob(QueueState):
         nodes = arrays.home(record, self._resources)
         if not nodes:
             return None
-        record = record.model_copy(update={"nodes_allowed": nodes})
-        if not any(self._resources.fits(record, option, option.workers) for option in record.options):
+        there = record.model_copy(update={"nodes_allowed": nodes})
+        if not any(self._resources.fits(there, option, option.workers) for option in record.options):
             return None
-        return self._try_as(job, record)
+        return self._try(job, nodes)  # not as a job of these nodes alone: each set of nodes would be a class of jobs
 
     def _place_by_urgency(self, job: str, queue: UrgencyQueue) -> Placement | None:
         """Place a job in the option that costs the goals least, of those that find room."""
@@ -232,8 +232,9 @@ class JobByJob(QueueState):
                     return placement
         return None
 
-    def _try(self, job: str) -> Placement | None:
-        plan = self._engine.place([job], method=self._scheduling.method, explain=False)
+    def _try(self, job: str, nodes: tuple[str, ...] | None = None) -> Placement | None:
+        """Start a job where the engine places it, on some nodes or, with None, on any."""
+        plan = self._engine.place([job], nodes=nodes, method=self._scheduling.method, explain=False)
         if not plan.placements or self._too_far_apart(plan.placements[0]):
             return None
         self._engine.commit(plan)
