@@ -120,13 +120,12 @@ MATCHES = (
         ("makespan_min", "training_min", "completion_s", "late_percent"),
     ),
     Match(
-        ("soda-month",),
+        ("soda-month", "soda-whole"),
         "soda",
         ("coda",),
         ("placeopt",),
         SODA_FIGURES,
     ),
-    Match(("soda-whole",), "coda", (), ("placeopt",), SODA_FIGURES),
     Match(
         ("genie-5", "genie-10", "genie-20"),
         "genie",
@@ -138,8 +137,8 @@ MATCHES = (
 
 
 def seeds_of(setting: str, seeds: int) -> Sequence[int]:
-    """Return the seeds of a setting; one for those that the papers' figures have one draw of."""
-    return SETTINGS[setting].seeds or range(1 if SETTINGS[setting].seeds_most == 1 else seeds)
+    """Return the seeds of a setting."""
+    return SETTINGS[setting].seeds or range(seeds)
 
 
 def beside(system: str, policy: str, key: str, by: dict[tuple[str, int], PaperRow]) -> str:
@@ -223,7 +222,7 @@ def main() -> int:
         f"{known}.",
         "",
         f"Means over seeds 0 to {asked.seeds - 1}; in brackets the difference of ours to the paper's own system "
-        "(bold; over the whole month CODA), seed by seed, with its interval of 95 %; of one draw there is none. "
+        "(bold), seed by seed, with its interval of 95 %; of one draw there is none. "
         "Settings: [docs/papers.md](../docs/papers.md).",
         "",
     ]

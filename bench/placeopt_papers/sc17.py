@@ -133,7 +133,6 @@ SETTINGS = (
         _whole,
         FOUR,
         (),
-        seeds_most=1,
     ),
     PaperSetting(
         "sc17-10kx1k-90",

@@ -35,6 +35,8 @@ class DrfQueue(JobQueue):
         self._gpus_alone = gpus_alone
         self._queues: dict[str | None, JobQueue] = {}
         self._held: dict[str | None, Amounts] = {}
+        self._shares: dict[str | None, float] = {}
+        """Of users whose shares have not changed since."""
         self._user_of_job: dict[str, str | None] = {}
         self.num_jobs = 0
 
@@ -57,14 +59,20 @@ class DrfQueue(JobQueue):
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
         """Yield jobs and shapes; shares are compared again before each."""
-        remaining = {user: queue.in_order(skipped, now_ms) for user, queue in self._queues.items()}
+        remaining = {user: queue.in_order(skipped, now_ms) for user, queue in self._queues.items() if queue.num_jobs}
         while remaining:
-            user = min(remaining, key=self.share)
+            user = min(remaining, key=self._known_share)
             following = next(remaining[user], None)
             if following is None:
                 del remaining[user]
             else:
                 yield following
+
+    def _known_share(self, user: str | None) -> float:
+        known = self._shares.get(user)
+        if known is None:
+            known = self._shares[user] = self.share(user)
+        return known
 
     def share(self, user: str | None) -> float:
         """Return the dominant share: the largest part of any resource, or of GPUs alone, that the user's jobs hold."""
@@ -85,6 +93,7 @@ class DrfQueue(JobQueue):
         gpu_milli, cpu, memory = self.held(user)
         more = amounts_of(placement)
         self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])
+        self._shares.pop(user, None)
 
 
 class ArrayDivision:
