@@ -51,7 +51,8 @@ DIVE = 1.0
 FIRST_BUILDS, FIRST_SHARE = 12.0, 0.5
 """
 Time left for a first plan from the relaxation, in times that building it took: solving takes 2, placing 3, the plan's
-check and the end 3, and where placing is cut short the plan is worse than greedy's. And the share of the time left for which the relaxation is waited for: with the rest, greedy comes.
+check and the end 3; a plan whose placing is cut short is worse than greedy's. And the share of the time left for which
+the relaxation is waited for: with the rest, greedy comes.
 """
 FIRST_PLANS = 2
 """Plans made in any case in deterministic mode."""
