@@ -11,7 +11,7 @@ import pytest
 import placeopt
 
 PACKAGE = Path(placeopt.__file__).parent
-PAGE = (PACKAGE.parents[1] / "docs" / "glossary.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8")
 TERMS, FORMER = PAGE.split("## Former names")
 NAMES = sorted(set(re.findall(r"`(placeopt\.[\w.]+)`", TERMS)))
 COMMON = {"page", "layout", "taken", "kept", "settled", "mapping", "moment", "family", "contents", "forced", "Mapping"}
