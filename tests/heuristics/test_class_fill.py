@@ -132,6 +132,16 @@ def test_with_time_for_a_part_the_largest_classes_come_first() -> None:
     assert placed_first == [{"dear"}, {"cheap0", "cheap1"}]
 
 
+def test_a_class_that_no_option_serves_is_passed_over() -> None:
+    """All its options are below the utility that it asks for."""
+    jobs = [job("none", gpus=1, value=9, utility_min_thousandths=900, utility_thousandths=500), job("one", gpus=1)]
+    problem = compile_problem(instance(1, jobs, machines=[machine(gpus=1)]))
+    assert not list(problem.options_of(problem.job_ids.index("none")))
+    placed, missed = fill_by_class(State(problem), np.arange(2), lambda: False, part=0.5)
+    assert [problem.job_ids[one] for one in placed] == ["one"]
+    assert not missed
+
+
 @pytest.mark.parametrize("spec", ["varied", "uniform", "fractions"])
 def test_a_part_of_the_classes_brings_most_of_the_value(spec: str) -> None:
     """On unseen rounds with more demand than room: half of the classes, and the worth of a job still counts."""

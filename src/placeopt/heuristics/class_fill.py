@@ -84,10 +84,9 @@ def _largest_first(problem: Problem, classes: list[list[int]], most: int, gpu_mi
     Those are left out of the first that are worth least, as many as it takes for no more than ``most`` to ask for all
     ``gpu_milli`` that are free. The rest follows by what a class is worth.
     """
-    value, milli = problem.options.value, problem.options.total_milli
-    best = [max(problem.options_of(members[0]), key=lambda option: int(value[option])) for members in classes]
-    sizes = np.array([len(members) for members in classes])
-    worth, asked = value[best] * sizes, milli[best] * sizes
+    sizes, number = np.array([(len(members), problem.job_class[members[0]]) for members in classes]).T
+    options = problem.options
+    worth, asked = (problem.most_of_class(amounts)[number] * sizes for amounts in (options.value, options.total_milli))
 
     def first(least: int) -> IntArray:
         kept = np.flatnonzero(worth >= least)
