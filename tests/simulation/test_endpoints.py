@@ -71,6 +71,8 @@ class TestReplicas:
             "e.cpu0.1": (3000, 4000),
             "e.cpu1.0": (0, 1000),
             "e.cpu1.1": (3000, 4000),
+            "e.gpu-instead.0": (0, 1000),  # one of both comes
+            "e.gpu-instead.1": (3000, 4000),
         }
         assert stays(endpoint(cpu=CPU)) == stays(endpoint())
 

@@ -303,3 +303,32 @@ def test_logs_replay_and_runs_repeat(tmp_path: Path, physics: dict[str, Any]) ->
     again = simulate(made, PLACEOPT, log=tmp_path / "0.jsonl", resume=True)
     assert again.jobs == histories[0].jobs
     assert all(done.end_ms is not None for done in again.jobs)
+
+
+CPU_JOBS = [timed(f"c{i}", 0, 9000, gpus=0, kind="cpu", cpu_millicores=8000) for i in range(4)]
+"""They fill the 32 cores of a machine."""
+
+
+@pytest.mark.parametrize(
+    ("cores", "waits", "stopped"),
+    [(16, True, ("c1", "c0")), (32, True, ()), (32, False, ("c3", "c2", "c1", "c0"))],
+    ids=["two", "four while others wait", "four while nobody waits"],
+)
+def test_jobs_with_gpus_stop_few_cpu_jobs_while_others_wait(cores: int, waits: bool, stopped: tuple[str, ...]) -> None:
+    """Three at most; what is stopped first needs the most cores."""
+    jobs = [*CPU_JOBS, timed("late", 5, 9000, gpus=0, kind="cpu", cpu_millicores=8000)][: 5 if waits else 4]
+    jobs.append(timed("gpus", 10, 100, gpus=1, kind="training", cpu_millicores=1000 * cores))
+    history = simulate(scenario(jobs, endpoints=(endpoint(),)), PLACEOPT)
+    assert {done.job for done in history.jobs if done.stops} == set(stopped)
+    assert (starts(history)["gpus"] == 10) == bool(stopped)
+
+
+def test_the_cpu_job_of_most_cores_is_stopped_first() -> None:
+    """Of 20, 8 and 4 cores, the last submitted is the smallest; 12 are wanted: the largest makes room alone."""
+    jobs = [
+        timed(f"c{cores}", at, 9000, gpus=0, kind="cpu", cpu_millicores=1000 * cores)
+        for at, cores in ((0, 20), (1, 8), (2, 4))
+    ]
+    jobs.append(timed("gpus", 10, 100, gpus=1, kind="training", cpu_millicores=12_000))
+    history = simulate(scenario(jobs, endpoints=(endpoint(),)), PLACEOPT)
+    assert [done.job for done in history.jobs if done.stops] == ["c20"]

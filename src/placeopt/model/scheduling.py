@@ -99,11 +99,11 @@ What lets a waiting job that finds no room stop running ones, and which of them 
 priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
 ``srtf``: those with more predicted run time left, the most first; ``srsf``: the same with GPU time, where that pays for
 a restart; ``priced``: inference as by ``inference``, other jobs as by ``srsf``; ``host``: inference as by
-``inference``, other jobs with GPUs stop jobs without, last submitted first; ``capacity``: an array within its part
-stops what others hold beyond theirs (SODA V-C), last submitted first (the order of V-D); ``arrays``: both ``inference``
-and ``capacity`` (SODA V); ``node_capacity``: jobs with GPUs stop what borrows of their arrays on a node, CPU jobs
-beyond their part of its cores and, for large jobs, small ones on the nodes of large ones; ``node_arrays``:
-``inference`` and ``node_capacity``.
+``inference``, other jobs with GPUs stop jobs without, of most cores first, three at most while CPU jobs wait;
+``capacity``: an array within its part stops what others hold beyond theirs (SODA V-C), last submitted first (the order
+of V-D); ``arrays``: both ``inference`` and ``capacity`` (SODA V); ``node_capacity``: jobs with GPUs stop what borrows
+of their arrays on a node, CPU jobs beyond their part of its cores and, for large jobs, small ones on the nodes of large
+ones; ``node_arrays``: ``inference`` and ``node_capacity``.
 """
 
 Mechanism = Literal["rounds", "preempts", "elastic", "share_mode"]
@@ -274,7 +274,10 @@ class Scheduling(Record):
     replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """Largest load of a replica, as a part of its rate; it determines their number, at least one (SODA V-D 1)."""
     cpu_replicas: bool = False
-    """Whether CPU cores alone serve endpoints where they can, and one replica with GPUs would do (SODA V-D)."""
+    """
+    Whether CPU cores alone serve endpoints where they can, and one replica with GPUs would do; not where CPU jobs wait
+    for these cores while GPUs are idle (SODA V-D 2).
+    """
     worth: Literal["stated", "rate"] = "stated"
     """
     Value of a job's option to a round: the stated one; or 10^11 / its predicted run time in ms, so that a round starts

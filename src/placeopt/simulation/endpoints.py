@@ -36,21 +36,58 @@ def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
 
 def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
     """
-    Yield an arrival for every stay of a replica, those of the first replica first.
+    Yield an arrival for every stay of a replica, those of the first replica first; those with GPUs before the others.
 
     The last to arrive is the first to leave: replica r is there while r or more are wanted. The utilisation of its GPUs
     is the mean part of its capacity that the load needs, rounded up to ten percent so that few kinds of jobs arise.
+    Replicas that may come in the place of others, which do not come then, are the last (`core_stays`).
     """
     steps = wanted_over_time(endpoint, scheduling)
-    for kind, replica in enumerate((endpoint.gpu, endpoint.cpu)):
-        if replica is None:
-            continue
-        name = ("gpu", "cpu")[kind]
-        for number in range(max(wanted[kind] for _, wanted in steps)):
-            stays = _stays([(at, wanted[kind] > number) for at, wanted in steps], endpoint.until_ms)
-            for i, (begin, end) in enumerate(stays):
-                used = _used(endpoint, replica, [(at, wanted[kind]) for at, wanted in steps], begin, end)
-                yield _arrival(endpoint, replica, f"{endpoint.id}.{name}{number}.{i}", begin, end, used)
+    yield from _of_kind(endpoint, endpoint.gpu, "gpu", [(at, with_gpus) for at, (with_gpus, _) in steps])
+    if endpoint.cpu is not None:
+        yield from _of_kind(endpoint, endpoint.cpu, "cpu", [(at, on_cores) for at, (_, on_cores) in steps])
+    for stay in core_stays(endpoint, scheduling):
+        yield stay.instead
+
+
+@dataclass(frozen=True)
+class CoreStay:
+    """A time in which replicas on CPU cores are wanted, and the one with GPUs that could replace them."""
+
+    on_cores: tuple[Arrival, ...]
+    """Those that come in this time, the first to come first."""
+    instead: Arrival
+    """It comes with the first of them, and leaves with the last."""
+
+    @property
+    def first_millicores(self) -> int:
+        """CPU of the replicas that come first."""
+        first_ms = self.instead.job.arrival_ms
+        demands = [arrival.job.options[0].demand for arrival in self.on_cores if arrival.job.arrival_ms == first_ms]
+        return sum(demand.cpu_millicores for demand in demands)
+
+
+def core_stays(endpoint: Endpoint, scheduling: Scheduling) -> list[CoreStay]:
+    """Return the times in which a policy wants replicas on CPU cores, in order."""
+    if endpoint.cpu is None:
+        return []
+    numbers = [(at, on_cores) for at, (_, on_cores) in wanted_over_time(endpoint, scheduling)]
+    arrivals = sorted(_of_kind(endpoint, endpoint.cpu, "cpu", numbers), key=lambda arrival: arrival.job.arrival_ms)
+    found = []
+    for i, (begin, end) in enumerate(_stays([(at, number > 0) for at, number in numbers], endpoint.until_ms)):
+        used = _used(endpoint, endpoint.gpu, [(begin, 1)], begin, end)
+        instead = _arrival(endpoint, endpoint.gpu, f"{endpoint.id}.gpu-instead.{i}", begin, end, used)
+        found.append(CoreStay(tuple(one for one in arrivals if begin <= one.job.arrival_ms < end), instead))
+    return found
+
+
+def _of_kind(endpoint: Endpoint, replica: Replica, kind: str, numbers: list[tuple[int, int]]) -> Iterator[Arrival]:
+    """Yield the replicas of one kind, of which so many are wanted since each moment."""
+    for number in range(max(wanted for _, wanted in numbers)):
+        stays = _stays([(at, wanted > number) for at, wanted in numbers], endpoint.until_ms)
+        for i, (begin, end) in enumerate(stays):
+            used = _used(endpoint, replica, numbers, begin, end)
+            yield _arrival(endpoint, replica, f"{endpoint.id}.{kind}{number}.{i}", begin, end, used)
 
 
 def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:

@@ -19,6 +19,7 @@ from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
 from placeopt.simulation.job_state import JobState
 from placeopt.simulation.journal import EventLog
+from placeopt.simulation.replica_choice import ReplicaChoice
 from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
@@ -124,6 +125,7 @@ class _Simulation:
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario.as_seen(), scheduling)
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events, self._scheduler.search_ms)
+        self._replica_choice = ReplicaChoice(scenario.endpoints, given)
         self._services = {name: None for name, state in self._states.items() if state.arrival.service}
         self._jobs_left = len(self._states) - len(self._services)
         self._rounds = Rounds()
@@ -149,7 +151,7 @@ class _Simulation:
                     collect()
                     if on_progress is not None:
                         on_progress(self._tick())
-            elif self._is_due(kind, self._states[job], at):
+            elif job in self._states and self._is_due(kind, self._states[job], at):
                 self.now = at
                 happen = {"arrival": self._arrive, "end": self._end, "failure": self._fail, "leave": self._leave}
                 happen[kind](self._states[job])
@@ -189,11 +191,20 @@ class _Simulation:
         return due_at[kind] == at if kind in due_at else kind == "arrival" or state.end_ms is None
 
     def _arrive(self, state: JobState) -> None:
+        if not self._comes(state.job.id):
+            del self._states[state.job.id], self._services[state.job.id]
+            return
         self._journal.write(t=self.now, e="arrival", job=state.job.id)
         state.arrived = True
         self._num_arrived += 1
         self._scheduler.arrive(state.job)
         self._events.round_after("arrival", self.now)
+
+    def _comes(self, job: str) -> bool:
+        """Return whether a job arrives; a replica does not if another comes in its place."""
+        if not self._replica_choice.concerns(job):
+            return True
+        return self._replica_choice.comes(job, self._scheduler.waiting(), self._placed.num_idle_gpus())
 
     def _end(self, state: JobState, event: str = "end") -> None:
         self._journal.write(t=self.now, e=event, job=state.job.id)

@@ -13,7 +13,7 @@ from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES
 from placeopt.simulation.scheduling.interference_monitor import gpus_of
-from placeopt.simulation.scheduling.placement_amounts import Shares, workers_of
+from placeopt.simulation.scheduling.placement_amounts import Shares, cluster_amounts, workers_of
 
 Gpu = tuple[str, str]
 """Node and index."""
@@ -117,7 +117,13 @@ class RunningJobs:
             for arrival in scenario.arrivals
         )
         self._memory = GpuMemory(scenario) if states_memory else None
+        self._num_gpus = cluster_amounts(scenario.cluster)[0] // 1000
         self.running: dict[str, JobState] = {}
+
+    def num_idle_gpus(self) -> int:
+        """Return the number of GPUs that no job holds."""
+        held = {gpu for state in self.running.values() for gpu in gpus_of(state.standing()[1])}
+        return self._num_gpus - len(held)
 
     def apply(self, decision: Decision, now_ms: int) -> None:
         """Carry out a decision: first all jobs leave their old placements, then all take their new ones."""

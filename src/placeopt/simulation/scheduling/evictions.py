@@ -53,7 +53,7 @@ class PreemptionPolicy:
         Return the evictions that make a job fit in one of its options; None where all that are allowed do not.
 
         ``candidates``: the last submitted first. Evictions are made in the order of the rule until the job fits; then
-        each that is not needed is undone, the first one first.
+        each that is not needed is undone, the first one first. More stops than the rule allows count as not fitting.
         """
         job, option, free = request.job, request.option, self._resources
         known: dict[str, Candidate] = {}
@@ -76,7 +76,8 @@ class PreemptionPolicy:
                 del evicted[name]
         for name, eviction in evicted.items():
             free.exchange(eviction.kept, known[name].placement, known[name].demand)
-        return list(evicted.values()) if fits and evicted else None
+        most, stops = self._rule.most_stops(request), sum(eviction.kept is None for eviction in evicted.values())
+        return list(evicted.values()) if fits and evicted and (most is None or stops <= most) else None
 
     def _in_order(self, request: Request, candidates: list[Candidate]) -> Iterator[tuple[Candidate, Eviction]]:
         """Yield evictions, the first to be made first; a later one of a job replaces an earlier one."""

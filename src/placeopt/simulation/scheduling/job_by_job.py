@@ -41,7 +41,7 @@ class JobByJob(QueueState):
         takes_workers = self._elastic_rule.follows_load
         self._preemption: PreemptionPolicy | None = None
         if rule.stops_jobs or takes_workers:
-            context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources)
+            context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
         self._no_evictions: dict[Hashable, Hashable] = {}
         """Kinds of jobs for which no evictions made room, and what these depended on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from placeopt.model import Demand, Job, Option, Placement
@@ -38,6 +38,8 @@ class PreemptionContext:
     service: AttainedService
     queue: JobQueue
     resources: FreeResources
+    waiting: Callable[[], Iterable[Job]]
+    """Return the jobs that wait."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,23 @@ class PreemptionRule(ABC):
         """
         del job, option
         return True
+
+    def most_stops(self, request: Request) -> int | None:
+        """
+        Return how many jobs a waiting one may stop at once.
+
+        Parameters
+        ----------
+        request
+            The waiting job, its option and the time.
+
+        Returns
+        -------
+        int or None
+            The largest number; None, the default: any.
+        """
+        del request
+        return None
 
     @abstractmethod
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:

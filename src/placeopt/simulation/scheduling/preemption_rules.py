@@ -119,18 +119,38 @@ class MoreServiceLeft(LongerRunTimeLeft):
         return run_time_ms * requested_amounts(option, option.workers)[0]
 
 
+STOPS_MAX = 3
+"""CPU jobs that a job with GPUs may stop at once while others wait; chosen on other draws than those that are shown."""
+
+
 class GpuJobsFirst(InferenceFirst):
-    """Inference stops training and CPU jobs, and jobs with GPUs stop CPU jobs; last submitted first."""
+    """
+    Inference stops training and CPU jobs, last submitted first; jobs with GPUs stop CPU jobs, of most cores first.
+
+    While CPU jobs wait, those that are stopped find no room elsewhere, and the queue grows by their cores for as long
+    as the job with GPUs runs: then it may stop `STOPS_MAX` of them. Ours (docs/decisions.md, "One policy for
+    everything").
+    """
 
     def may_stop_for(self, key: Hashable) -> bool:
         return key != "cpu"
+
+    def most_stops(self, request: Request) -> int | None:
+        """Return the limit for jobs with GPUs while CPU jobs wait."""
+        if request.job.kind == "inference" or not any(job.kind == "cpu" for job in self.context.waiting()):
+            return None
+        return STOPS_MAX
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         if request.job.kind == "inference":
             return _stopped_by_inference(candidates)
         if not request.option.demand.gpus:
             return []
-        return [candidate for candidate in candidates if not candidate.demand.gpus]
+        return _with_more(
+            [candidate for candidate in candidates if not candidate.demand.gpus],
+            lambda candidate: candidate.demand.cpu_millicores,
+            -1,
+        )
 
 
 class InferenceThenService(MoreServiceLeft):

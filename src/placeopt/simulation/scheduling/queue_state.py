@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
@@ -84,6 +84,9 @@ class QueueState(Scheduler):
     @property
     def num_waiting(self) -> int:
         return self._queue.num_jobs
+
+    def waiting(self) -> Iterable[Job]:
+        return (self._jobs[name] for name in self._shape_of)
 
     # -- a round
 

@@ -83,6 +83,10 @@ class Scheduler(ABC):
     def num_waiting(self) -> int:
         """Jobs that wait."""
 
+    @abstractmethod
+    def waiting(self) -> Iterable[Job]:
+        """Return the jobs that wait."""
+
     @property
     def search_ms(self) -> Mapping[str, int]:
         """Job -> time that it loses after its first start, while numbers of cores are tried for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
@@ -31,6 +32,9 @@ class WholeRounds(Scheduler):
     @property
     def num_waiting(self) -> int:
         return len(self._waiting)
+
+    def waiting(self) -> Iterable[Job]:
+        return (self._arrivals[name].job for name in self._waiting)
 
     @property
     def wants_round(self) -> bool:
