@@ -162,14 +162,15 @@ class _Simulation:
     def _begin(self) -> None:
         """Write the log's first line, add the events that are known from the start, and start the jobs that run."""
         scenario = self.scenario
-        self._journal.write(
-            e="scenario",
-            version=__version__,
-            scenario=scenario.name,
-            digest=scenario.digest,
-            policy=self.scheduling.digest,
-            seed=self._params.seed,
-        )
+        if self._journal.reads_lines:  # digests of a million jobs take ten seconds
+            self._journal.write(
+                e="scenario",
+                version=__version__,
+                scenario=scenario.name,
+                digest=scenario.digest,
+                policy=self.scheduling.digest,
+                seed=self._params.seed,
+            )
         begin = {held.job for held in scenario.running}
         self._events.add_arrivals(
             (name, state.job.arrival_ms) for name, state in self._states.items() if name not in begin
