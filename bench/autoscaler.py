@@ -18,7 +18,7 @@ from statistics import fmean
 from placeopt.environment import usable_cores, versions
 from placeopt.formats.table import markdown_table
 from placeopt.metrics import t_interval
-from placeopt.model.endpoint import Autoscaler
+from placeopt.model import Autoscaler
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.scenarios.dynamoml import dynamoml_scenario

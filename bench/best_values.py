@@ -13,11 +13,9 @@ import argparse
 from datetime import date
 from pathlib import Path
 
-from placeopt import read_instance
+from placeopt import Engine, PlaceoptError, read_instance
 from placeopt.benchmark.sets import read_sets
-from placeopt.errors import PlaceoptError
 from placeopt.formats.solu import Known, read_solu, write_solu
-from placeopt.live_cluster.engine import Engine
 
 
 def main() -> None:

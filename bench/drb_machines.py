@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import numpy as np
 
+from placeopt import PlaceoptError
 from placeopt.environment import usable_cores, versions
-from placeopt.errors import PlaceoptError
 from placeopt.formats.table import markdown_table
 from placeopt.formats.topo.read import read_topo
 from placeopt.heuristics.drb import hardware_tree

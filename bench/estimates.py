@@ -23,8 +23,7 @@ from statistics import fmean
 
 from placeopt.environment import usable_cores, versions
 from placeopt.metrics import paired_interval
-from placeopt.model.estimate import Estimate
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Arrival, Estimate, Scenario
 from placeopt.predict import REGRESSORS
 from placeopt.simulation import named_policy, simulate, summarise, with_scaled_errors
 from placeopt_papers.measures import MEASURES, measure_all

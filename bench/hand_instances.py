@@ -16,9 +16,9 @@ from placeopt.model import (
     Option,
     Policy,
     Running,
+    Weights,
     WorkerGpus,
 )
-from placeopt.model.policy import Weights
 from placeopt.topology.builders import dgx1, minsky
 
 POLICY = Policy(name="communication", weights=Weights(communication=1000, interference=0, fragmentation=0))

@@ -24,7 +24,7 @@ from placeopt.environment import usable_cores, versions
 from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt.simulation import named_policy, play, simulate
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.job_by_job import JobByJob

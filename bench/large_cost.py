@@ -17,10 +17,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from placeopt import Engine, Plan, violations
+from placeopt import Engine, Plan, audit, violations
 from placeopt.environment import usable_cores, versions
 from placeopt.generators import generate
-from placeopt.solving.audit import audit
 
 SPECS = ("gangs", "uniform", "varied", "contention")
 NODES = 1000

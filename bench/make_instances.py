@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hand_instances import hand_instances
-from placeopt.formats.documents import read_scenario, write_instance
+from placeopt import read_scenario, write_instance
 from placeopt.formats.openb import read_openb
 from placeopt.formats.sc17 import read_sc17_times
 from placeopt.formats.traces import read_philly

@@ -19,8 +19,8 @@ import math
 import time
 from pathlib import Path
 
+from placeopt import read_instance
 from placeopt.benchmark.sets import MADE, read_sets
-from placeopt.formats.documents import read_instance
 from placeopt.formats.files import write_bytes
 from placeopt.formats.solu import Known, read_solu, write_solu
 from placeopt.linear import LinearModel

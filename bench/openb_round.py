@@ -14,9 +14,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from placeopt import Engine, Plan, read_instance, violations
+from placeopt import Engine, Plan, audit, read_instance, violations
 from placeopt.environment import usable_cores, versions
-from placeopt.solving.audit import audit
 
 OPENB = Path(__file__).resolve().parent.parent / "instances" / "openb"
 LISTS = ("openb-default", "openb-gpuspec33", "openb-multigpu20")

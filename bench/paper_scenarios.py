@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from placeopt.formats.documents import write_scenario
-from placeopt.model.scenario import Scenario
+from placeopt import write_scenario
+from placeopt.model import Scenario
 from placeopt_papers.catalogue import SETTINGS
 
 FOLDER = Path(__file__).parents[1] / "instances" / "papers"

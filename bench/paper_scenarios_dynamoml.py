@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from placeopt.formats.documents import write_scenario
+from placeopt import write_scenario
 from placeopt_papers.scenarios.dynamoml import dynamoml_scenario
 
 FOLDER = Path(__file__).parents[1] / "instances" / "papers"

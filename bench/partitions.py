@@ -20,9 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from placeopt import Instance, Plan, generate, read_instance, solve, solve_in_parts, violations
+from placeopt import Instance, Plan, audit, generate, read_instance, solve, solve_in_parts, violations
 from placeopt.environment import usable_cores, versions
-from placeopt.solving.audit import audit
 
 OPENB = Path(__file__).resolve().parent.parent / "instances" / "openb" / "openb-default.json.gz"
 SHAPES = {

@@ -21,10 +21,24 @@ from statistics import fmean
 
 from placeopt import read_scenario
 from placeopt.environment import usable_cores, versions
-from placeopt.model import Assignment, Cluster, Communication, Demand, Job, Node, Option, Policy, Running, WorkerGpus
-from placeopt.model.policy import Interference, Postpone, Weights
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.model import (
+    Arrival,
+    Assignment,
+    Cluster,
+    Communication,
+    Demand,
+    Interference,
+    Job,
+    Node,
+    Option,
+    Policy,
+    Postpone,
+    Running,
+    Scenario,
+    Scheduling,
+    Weights,
+    WorkerGpus,
+)
 from placeopt.simulation import Summary, simulate, summarise
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"

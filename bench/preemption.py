@@ -19,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt import Engine, Instance, Plan, Policy, violations
+from placeopt import Engine, Instance, Plan, Policy, audit, violations
 from placeopt.environment import usable_cores, versions
 from placeopt.model import (
     Assignment,
+    Changes,
     Cluster,
     Demand,
     Domain,
@@ -33,10 +34,9 @@ from placeopt.model import (
     Option,
     Running,
     Split,
+    Weights,
     WorkerGpus,
 )
-from placeopt.model.policy import Changes, Weights
-from placeopt.solving.audit import audit
 
 NODES, GPUS, RACK, CANDIDATES, WORKERS = 2000, 8, 32, 700, 8
 PRICE = 500

@@ -13,8 +13,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from placeopt import generate
-from placeopt.live_cluster.engine import Engine
+from placeopt import Engine, generate
 from placeopt.whatif import Limits, price
 from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.round_solving import gain, outcome_of, without_costs

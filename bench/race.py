@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placeopt import Engine, Instance, Plan, generate, read_instance, violations
+from placeopt import Engine, Instance, Plan, audit, generate, read_instance, violations
 from placeopt.environment import versions
-from placeopt.solving.audit import audit
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 STORED = (

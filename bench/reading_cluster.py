@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from placeopt.formats.snapshots import read_kubernetes
 from placeopt.live_cluster.changes import changes_between
-from placeopt.model.base import Record
+from placeopt.model import Record
 
 T = TypeVar("T")
 TOLERATED = (("nvidia.com/gpu", "NoSchedule"), ("node.kubernetes.io/not-ready", "NoExecute"))

@@ -18,10 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from placeopt import read_instance
+from placeopt import PlaceoptError, read_instance
 from placeopt.benchmark.sets import SetEntry, read_sets
 from placeopt.environment import usable_cores, versions
-from placeopt.errors import PlaceoptError
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, Problem, compile_problem

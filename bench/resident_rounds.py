@@ -28,7 +28,7 @@ import numpy as np
 
 from placeopt import Engine, Instance, Plan, generate, violations
 from placeopt.environment import usable_cores, versions
-from placeopt.model.policy import Weights
+from placeopt.model import Weights
 
 R = TypeVar("R")
 

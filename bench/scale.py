@@ -27,12 +27,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from placeopt import Engine, violations
+from placeopt import Engine, audit, violations
 from placeopt.environment import usable_cores, versions
 from placeopt.formats.figure import COLOURS, MARKS, Figure, Tips, render
 from placeopt.formats.table import markdown_table
 from placeopt.generators import generate
-from placeopt.solving.audit import audit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

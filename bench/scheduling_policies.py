@@ -33,7 +33,7 @@ from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt.simulation import named_policy, overcommits_unstated, policy_names, simulate, summarise
 from placeopt_papers.code_digest import code_digest
 

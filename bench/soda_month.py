@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
+from placeopt import write_scenario
 from placeopt.environment import usable_cores, versions
-from placeopt.formats.documents import write_scenario
 from placeopt.simulation import History, Summary, named_policy, occupancy_between, simulate, summarise
 from placeopt_papers.scenarios.soda_month import DAYS, NODES, soda_month
 

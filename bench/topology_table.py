@@ -10,7 +10,7 @@ replace what stands between the two markers in that file; without, they are prin
 import argparse
 from pathlib import Path
 
-from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.topo.read import Fabric, Inventory, read_topo
 from placeopt.model import Machine
 from placeopt.topology import gpu_distances

@@ -18,12 +18,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from placeopt import generate, read_instance, solve
+from placeopt import generate, read_instance, read_scenario, solve
 from placeopt.environment import versions
-from placeopt.formats.documents import read_scenario
 from placeopt.formats.table import Table
-from placeopt.model import Instance
-from placeopt.model.scenario import Scenario
+from placeopt.model import Instance, Scenario
 from placeopt.simulation import named_policy
 from placeopt.simulation.replay import add as add_to_trace
 from placeopt.simulation.replay import parse_goal

@@ -28,8 +28,7 @@ from typing import Any
 
 from placeopt.environment import versions
 from placeopt.generators.shared import equal_nodes
-from placeopt.model import Demand, Job, Option
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model import Arrival, Demand, Job, Option, Physics, Scenario
 from placeopt.simulation import Tick, named_policy, simulate, summarise
 from placeopt.topology.builders import pcie_box
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
 from placeopt.linear import MAX_EXACT, NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from helpers.worker_places import PACKAGES, elsewhere
-from placeopt import Plan, read_instance, solve_in_parts
+from placeopt import BadInput, Plan, Unsupported, read_instance, read_scenario, solve_in_parts
 from placeopt.benchmark.campaign import plan_cases, run_cases
-from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.documents import read_scenario
 from placeopt.generators import generate
-from placeopt.model.scheduling import Scheduling
+from placeopt.model import Scheduling
 from placeopt.parallel import PLACES, run_parallel, width_of, workers
 from placeopt.simulation.replay import parse_settings
 from placeopt.simulation.replay import sweep as replay

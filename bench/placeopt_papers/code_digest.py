@@ -9,7 +9,7 @@ from pathlib import Path
 
 import placeopt
 import placeopt_papers
-from placeopt.model.scheduling import Scheduling
+from placeopt.model import Scheduling
 from placeopt.solving.methods import method_of
 
 PACKAGES = {"placeopt": Path(placeopt.__file__).parent, "placeopt_papers": Path(placeopt_papers.__file__).parent}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt_papers.measures import REPLICAS_WANTED
 from placeopt_papers.metrics import Gain, Value
 from placeopt_papers.records import COMPARED, Constant, Ordering, PaperSetting, ReportedFigure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt_papers.genie_figures import (
     BASELINES,
     DENSE,

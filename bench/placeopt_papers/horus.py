@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt_papers.horus_figures import KEY, LISTS, MEMORY_BINDS, figures
 from placeopt_papers.records import COMPARED, Ordering, PaperSetting
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors

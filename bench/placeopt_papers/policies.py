@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from placeopt.model.scheduling import Scheduling, Throttle
+from placeopt.model import Scheduling, Throttle
 from placeopt.simulation import named_policy, policy_names
 
 VARIED: dict[str, tuple[str, dict[str, object]]] = {

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field
 
 from placeopt.arguments import MAX_SEED
-from placeopt.model.base import Name, Record
-from placeopt.model.scenario import Scenario
+from placeopt.model import Record, Scenario
+from placeopt.model.base import Name
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from placeopt.errors import BadInput
-from placeopt.formats.documents import read_scenario
-from placeopt.model.scenario import Physics, Scenario
+from placeopt import BadInput, read_scenario
+from placeopt.model import Physics, Scenario
 from placeopt_papers.records import COMPARED, ONCE, Ordering, PaperSetting
 from placeopt_papers.sc17_figures import ARTIFACT, KEY, PRINTED, WHOLE, figures, pair_name
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt_papers.metrics import Gain, Ratio, Value, Worked
 from placeopt_papers.records import (
     COMPARED,

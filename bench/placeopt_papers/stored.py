@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
 from placeopt_papers.catalogue import EVERY_SETTING, FIGURE_MEASURES, PAPERS
 from placeopt_papers.journal import EXPECTED, read_results, rows_of

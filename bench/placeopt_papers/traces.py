@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from placeopt.formats.documents import read_scenario
+from placeopt import read_scenario
 from placeopt.formats.traces import read_philly, read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt_papers.records import COMPARED, ONCE, PaperSetting
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors
 

@@ -5,8 +5,6 @@ placeopt: optimal placement of jobs on GPU clusters, with a proven gap on every 
 Importing this package loads the standard library only; what is asked for is loaded then.
 """
 
-import sys
-
 TYPE_CHECKING = False  # type checkers take it for typing's; that module takes ten times as long as this one
 
 if TYPE_CHECKING:
@@ -111,23 +109,6 @@ def __getattr__(name: str) -> object:
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
-
-
-class _FormerModules:
-    """The last finder that Python asks: modules of placeopt by their former names."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> object:
-        """Return how to load ``name``; None for all but former names of placeopt."""
-        if not name.startswith("placeopt."):
-            return None
-        from placeopt.aliases import former_module
-
-        return former_module(name)
-
-
-if not any(getattr(finder, "__name__", "") == "_FormerModules" for finder in sys.meta_path):
-    sys.meta_path.append(_FormerModules)  # type: ignore[arg-type]
 
 
 def __dir__() -> list[str]:

@@ -16,22 +16,28 @@ from placeopt.check import judge, violations
 from placeopt.check.case import workers_by_rank
 from placeopt.model import (
     Assignment,
+    Changes,
     Cluster,
     Gpu,
     Instance,
+    InstanceRef,
     Job,
     JobOrigin,
+    Level,
     Machine,
+    Moved,
     Node,
     Option,
     Origin,
     Placement,
     Plan,
+    PolicyRef,
+    Preempted,
     Running,
+    Shrunk,
+    Unplaced,
     WorkerGpus,
 )
-from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
-from placeopt.model.policy import Changes
 from placeopt.problem import Move, State, compile_problem
 from placeopt.terms.rules import fits
 

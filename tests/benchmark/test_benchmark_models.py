@@ -7,10 +7,10 @@ import highspy
 import numpy as np
 import pytest
 
+from placeopt import BadInput
 from placeopt.benchmark.linear_files import gap_model, permuted, read_model
 from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.mps import mps_model
-from placeopt.errors import BadInput
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.solvers.export import mps
 from placeopt.solvers.pool import Worker

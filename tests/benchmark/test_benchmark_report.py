@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from placeopt import BadInput
 from placeopt.benchmark.comparison import (
     best_table,
     common,
@@ -20,7 +21,6 @@ from placeopt.benchmark.journal import Case, CaseAnswer, Journal, Row, Trajector
 from placeopt.benchmark.recheck import RecheckedRow, improve_known, recheck
 from placeopt.benchmark.report import make_report, write_report
 from placeopt.benchmark.scored_cases import score_rows
-from placeopt.errors import BadInput
 from placeopt.formats.figure import can_draw, render
 from placeopt.formats.solu import Known, read_solu, write_solu
 from placeopt.formats.table import Table

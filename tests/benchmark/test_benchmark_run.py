@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from placeopt import BadInput
 from placeopt.benchmark import campaign, supervise
 from placeopt.benchmark.campaign import CampaignProgress, plan_cases, run_cases
 from placeopt.benchmark.journal import NAME, Case, CaseAnswer, Journal, Phase, read_journal
 from placeopt.benchmark.scored_cases import judge
 from placeopt.benchmark.sets import read_sets
 from placeopt.benchmark.supervise import CaseOutcome, allowances, run_case
-from placeopt.errors import BadInput
 from placeopt.formats.solu import Known, read_solu
 
 ROOT = Path(__file__).resolve().parents[2]

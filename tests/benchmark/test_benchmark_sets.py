@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from placeopt import generate, write_instance
+from placeopt import BadInput, generate, read_instance, write_instance
 from placeopt.benchmark import sets
 from placeopt.benchmark.sets import read_sets
 from placeopt.benchmark.statistics import round_statistics, statistics_page
-from placeopt.errors import BadInput
-from placeopt.formats.documents import read_instance
 from placeopt.formats.solu import Known, read_solu
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

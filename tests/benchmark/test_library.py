@@ -12,7 +12,7 @@ import yaml
 
 import make_models
 import make_qap
-from placeopt.formats.documents import read_instance
+from placeopt import read_instance
 from placeopt.formats.files import read_bytes
 from placeopt.formats.qaplib import parse_qaplib
 from placeopt.formats.solu import read_solu

@@ -9,13 +9,13 @@ import highspy
 import numpy as np
 import pytest
 
+from placeopt import BadInput, Unsupported
 from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.mixed_model import TOLERANCE, MixedModel
 from placeopt.benchmark.mps import mps_model
 from placeopt.benchmark.recheck import recheck
 from placeopt.benchmark.scored_cases import score_rows
-from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.solu import Known, is_equal, read_solu, write_solu
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from make_qap import enumerated, text
+from placeopt import BadInput, Unsupported
 from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.benchmark.quadratic_case import MAX_LINEARISED, linearised, order_cost, order_faults
 from placeopt.benchmark.recheck import recheck
 from placeopt.benchmark.report import make_report
-from placeopt.errors import BadInput, Unsupported
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import SolveOptions
 

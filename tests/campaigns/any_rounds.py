@@ -10,16 +10,26 @@ import random
 from typing import Any
 
 from campaigns.random_rounds import random_round
-from placeopt.model import Cluster, Communication, Edge, Gpu, Instance, Job, Machine, Part, Plan, Policy, Slowdown
-from placeopt.model.machine import Link
-from placeopt.model.plan import PolicyRef
-from placeopt.model.policy import (
+from placeopt.model import (
     Changes,
+    Cluster,
+    Communication,
+    Edge,
     Fragmentation,
+    Gpu,
+    Instance,
     Interference,
+    Job,
+    Link,
+    Machine,
+    Part,
+    Plan,
+    Policy,
+    PolicyRef,
     Postpone,
     Queue,
     Quota,
+    Slowdown,
     SlowdownCurve,
     TargetWorker,
     Usable,

@@ -147,8 +147,8 @@ def read(reader: str, path: Path) -> None:
 
 def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
+    from placeopt import read_instance, read_plan, read_scenario
     from placeopt.benchmark.linear_files import read_model
-    from placeopt.formats.documents import read_instance, read_plan, read_scenario
     from placeopt.formats.openb import read_openb
     from placeopt.formats.sc17 import read_sc17_times
     from placeopt.formats.snapshots import read_kubernetes, read_slurm
@@ -178,7 +178,7 @@ ENDINGS = {"gap": ".gap", "mps": ".mps"}
 
 def child(reader: str, path: Path) -> int:
     """Read one file; print what came of it, seconds, and MiB beyond the imports."""
-    from placeopt.errors import PlaceoptError
+    from placeopt import PlaceoptError
 
     chosen = readers()[reader]
     before = resource.getrusage(resource.RUSAGE_SELF)

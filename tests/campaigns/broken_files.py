@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placeopt.errors import BadInput
-from placeopt.formats.documents import read_instance
+from placeopt import BadInput, read_instance
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"
 VALID: dict[str, Any] = json.loads(GOLDEN.read_bytes())

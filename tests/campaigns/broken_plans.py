@@ -18,14 +18,27 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from campaigns.random_rounds import Loads, above, count_loads, option_of, random_round
-from helpers.builders import placement
 from helpers.granted_shares import with_due
 from placeopt import check
+from placeopt.build import placement
 from placeopt.check import violations
-from placeopt.model import Assignment, Instance, Machine, Placement, Plan, Policy, Running, Split
-from placeopt.model.base import Amounts
-from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
-from placeopt.model.policy import Queue, Quota
+from placeopt.model import (
+    Amounts,
+    Assignment,
+    Instance,
+    Machine,
+    Moved,
+    Placement,
+    Plan,
+    Policy,
+    Preempted,
+    Queue,
+    Quota,
+    Running,
+    Shrunk,
+    Split,
+    Unplaced,
+)
 
 
 class Broken(NamedTuple):

@@ -15,9 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from placeopt import read_instance, solve, violations
+from placeopt import audit, read_instance, solve, violations
 from placeopt.environment import usable_cores, versions
-from placeopt.solving.audit import audit
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 DEFAULT = (

@@ -35,12 +35,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from helpers.brute_force import Enumeration
 from helpers.small_rounds import random_round
-from placeopt import Engine, Instance, Plan, generate, violations
+from placeopt import Engine, Instance, Plan, audit, generate, violations
 from placeopt.environment import usable_cores, versions
 from placeopt.problem import compile_problem
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution
-from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
 
 SHARES = {"time": 0.23, "kill": 0.23, "memory": 0.08, "user": 0.23, "error": 0.23}

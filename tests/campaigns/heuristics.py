@@ -29,11 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from helpers.brute_force import Enumeration
 from helpers.small_rounds import random_round
-from placeopt import Engine, Instance, violations
+from placeopt import Engine, Instance, audit, violations
 from placeopt.environment import usable_cores
 from placeopt.generators import generate
 from placeopt.problem import compile_problem
-from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
 
 CHUNK = 10

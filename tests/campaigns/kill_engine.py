@@ -27,10 +27,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from placeopt import Engine, Instance, read_instance, violations
+from placeopt import Engine, Instance, audit, read_instance, violations
 from placeopt.environment import usable_cores, versions
 from placeopt.solvers.result import Solution
-from placeopt.solving.audit import audit
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 DEFAULT = (

@@ -24,11 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from helpers.brute_force import optimum
 from helpers.granted_shares import due
 from helpers.small_rounds import random_round
-from placeopt import Engine, Instance, Plan, violations
+from placeopt import Engine, Instance, Plan, audit, violations
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Placement
 from placeopt.problem import compile_problem
-from placeopt.solving.audit import audit
 
 
 def limited_round(seed: int) -> Instance | None:

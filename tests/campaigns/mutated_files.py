@@ -28,7 +28,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, NamedTuple
 
-from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt import BadInput, PlaceoptError, Unsupported
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
@@ -61,9 +61,10 @@ class Format(NamedTuple):
 
 def formats(folder: Path) -> list[Format]:
     """Return all formats; ``folder`` takes the files that are made for it."""
+    from placeopt import read_instance, read_plan, read_scenario
     from placeopt.benchmark.linear_files import read_model
     from placeopt.benchmark.sets import read_sets
-    from placeopt.formats.documents import loads, read_instance, read_plan, read_scenario
+    from placeopt.formats.documents import loads
     from placeopt.formats.files import read_bytes
     from placeopt.formats.openb import read_openb, read_openb_run_times
     from placeopt.formats.sc17 import read_sc17
@@ -71,7 +72,7 @@ def formats(folder: Path) -> list[Format]:
     from placeopt.formats.solu import read_solu
     from placeopt.formats.topo.read import read_topo
     from placeopt.formats.traces import read_philly, read_sia
-    from placeopt.model.scheduling import Scheduling
+    from placeopt.model import Scheduling
     from placeopt.predict import gavel_pairs, sia_runs
     from placeopt.report.html import read_log
     from placeopt.simulation import named_policy, simulate

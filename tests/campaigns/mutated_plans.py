@@ -24,18 +24,27 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from pydantic import ValidationError
 
 from campaigns.any_rounds import any_policy, any_round, elsewhere, referring
-from placeopt import Engine
+from placeopt import BadInput, Engine, audit
 from placeopt.check import Ledger, Violation, violations
-from placeopt.errors import BadInput
 from placeopt.explain import explain
 from placeopt.formats.documents import dumps, loads
-from placeopt.model import Assignment, Instance, Placement, Plan
-from placeopt.model.placement import WorkerGpus
-from placeopt.model.plan import Cost, Level, Moved, Preempted, Shrunk, Standing, Unplaced
+from placeopt.model import (
+    Assignment,
+    Cost,
+    Instance,
+    Level,
+    Moved,
+    Placement,
+    Plan,
+    Preempted,
+    Shrunk,
+    Standing,
+    Unplaced,
+    WorkerGpus,
+)
 from placeopt.report.text.documents import plan_data, plan_page
 from placeopt.report.text.palette import ASCII
 from placeopt.report.text.plan_summary import plan_summary
-from placeopt.solving.audit import audit
 from placeopt.whatif import Limits, after_plan, review
 
 Pair = tuple[Instance, Plan]

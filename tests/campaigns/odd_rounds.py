@@ -25,16 +25,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from helpers.brute_force import optimum
-from helpers.builders import job
 from helpers.differential import ROUTES, examine
 from helpers.odd_rounds import odd_round
 from helpers.plan_records import plan_of
-from placeopt import Engine, Instance, Plan, solve_in_parts, whatif
+from placeopt import Engine, Instance, PlaceoptError, Plan, Unsupported, audit, solve_in_parts, whatif
+from placeopt.build import job
 from placeopt.check import judge
-from placeopt.errors import PlaceoptError, Unsupported
 from placeopt.explain import explain
 from placeopt.problem import compile_problem
-from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
 
 QUICK = tuple(route for route in ROUTES if route.solver == "highs")

@@ -9,10 +9,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from helpers.builders import instance, job, machine, node, option, placement, plan_for
 from helpers.granted_shares import with_due
-from placeopt.model import Domain, Gpu, Instance, Job, Option, Placement, Plan, Policy, Running, Split
-from placeopt.model.policy import Changes, Queue, Quota
+from helpers.plans import plan_for
+from placeopt.build import instance, job, machine, node, option, placement
+from placeopt.model import (
+    Changes,
+    Domain,
+    Gpu,
+    Instance,
+    Job,
+    Option,
+    Placement,
+    Plan,
+    Policy,
+    Queue,
+    Quota,
+    Running,
+    Split,
+)
 
 Placements = dict[str, Placement]
 

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_messages import findings
+from placeopt.build import instance, job, running
 from placeopt.check import violations
-from placeopt.model import Instance, Plan
-from placeopt.model.plan import Preempted, Shrunk, Unplaced
-from placeopt.model.policy import Changes, Policy
+from placeopt.model import Changes, Instance, Plan, Policy, Preempted, Shrunk, Unplaced
 
 ROUND = instance(2, [job("a"), job("b"), job("c")], name="tiny", revision=3)
 PLACED = {"a": [("n0", [0])]}

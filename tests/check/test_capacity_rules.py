@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, placement, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_messages import Finding, findings
+from placeopt.build import instance, job, machine, node, placement, running
 from placeopt.check import violations
-from placeopt.model import Domain, Gpu, Instance, Plan, Policy
-from placeopt.model.policy import Queue, Quota, Usable
+from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Queue, Quota, Usable
 
 HALF = {"gpu_milli": 500}
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import Where, instance, job, option, placement, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_messages import Finding, findings
-from placeopt.model import Assignment, Instance, Job, Plan, Policy, Running
-from placeopt.model.plan import Moved, Preempted, Shrunk
-from placeopt.model.policy import Changes, Queue
+from placeopt.build import Where, instance, job, option, placement, running
+from placeopt.model import Assignment, Changes, Instance, Job, Moved, Plan, Policy, Preempted, Queue, Running, Shrunk
 
 HOME: Where = (("n0", [0]), ("n0", [1]), ("n1", [0]))
 ALL = Changes(moves_max=9, shrinks_max=9, preemptions_max=9)

@@ -8,11 +8,26 @@ from typing import Any
 import pytest
 
 import placeopt.check as check_package
-from helpers.builders import instance, job, machine, node, option, placement, plan_for, running
+from helpers.plans import plan_for
+from placeopt.build import instance, job, machine, node, option, placement, running
 from placeopt.check import Violation, violations
-from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
-from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
-from placeopt.model.policy import Changes, Queue, Quota, Usable
+from placeopt.model import (
+    Changes,
+    Domain,
+    Gpu,
+    Instance,
+    Moved,
+    Plan,
+    Policy,
+    Preempted,
+    Queue,
+    Quota,
+    Shrunk,
+    Split,
+    Unplaced,
+    Usable,
+    WorkerGpus,
+)
 
 
 def rules(instance: Instance, plan: Plan) -> set[str]:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, option, placement, plan_for
+from helpers.plans import plan_for
 from helpers.referee_messages import Finding, findings
+from placeopt.build import instance, job, machine, option, placement
 from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
 

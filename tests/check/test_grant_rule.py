@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, placement, plan_for, running
 from helpers.grant_cases import CASES, Asked
+from helpers.plans import plan_for
 from helpers.referee_messages import findings
+from placeopt.build import instance, job, placement, running
 from placeopt.model import Assignment, Instance, Plan, Policy
 
 

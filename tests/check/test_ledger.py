@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from campaigns.random_rounds import random_round
-from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_messages import facts_of
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
-from placeopt.model import Domain, Instance, Placement, Plan, Policy, Running
-from placeopt.model.plan import Unplaced
-from placeopt.model.policy import Changes, Queue, Quota
+from placeopt.model import Changes, Domain, Instance, Placement, Plan, Policy, Queue, Quota, Running, Unplaced
 
 
 def some(round_: Instance, placements: tuple[Placement, ...], asked: tuple[str, ...], policy: Policy) -> Plan:

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.model import Domain, Gpu, Instance, Part, Plan, Policy, Slowdown
-from placeopt.model.plan import Moved
-from placeopt.model.policy import Changes, Postpone
+from placeopt.model import Changes, Domain, Gpu, Instance, Moved, Part, Plan, Policy, Postpone, Slowdown
 
 NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))

@@ -6,18 +6,15 @@ from typing import Any
 import pytest
 
 from campaigns.mutated_plans import MUTATIONS, run
-from helpers.builders import instance, job, machine, plan_for, running
-from placeopt import violations
+from helpers.plans import plan_for
+from placeopt import BadInput, audit, violations, write_instance, write_plan
+from placeopt.build import instance, job, machine, running
 from placeopt.check import Ledger
 from placeopt.cli.run import run as run_command
-from placeopt.errors import BadInput
 from placeopt.explain import explain
-from placeopt.formats.documents import write_instance, write_plan
-from placeopt.model import Communication, Domain, Instance, Plan, Policy, Slowdown, Split
-from placeopt.model.policy import Interference, Postpone
+from placeopt.model import Communication, Domain, Instance, Interference, Plan, Policy, Postpone, Slowdown, Split
 from placeopt.report.text.documents import plan_data, plan_page
 from placeopt.report.text.palette import ASCII
-from placeopt.solving.audit import audit
 from placeopt.whatif import after_plan, review
 
 UTILITY = Policy(postpone=Postpone(rule="utility"))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
+from placeopt.build import instance, job, machine, node
 from placeopt.check.distances import Distances
 from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Node, Part
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, placement, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_messages import findings
+from placeopt.build import instance, job, machine, node, option, placement, running
 from placeopt.check import judge
-from placeopt.model import Assignment, Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
-from placeopt.model.policy import Changes
+from placeopt.model import Assignment, Changes, Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
 
 DOMAINS = (
     Domain(id="z0", level="zone"),

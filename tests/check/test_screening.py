@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from campaigns import mutated_plans
 from campaigns.broken_plans import WAYS, Scene
-from helpers.builders import instance, job, plan_for
+from helpers.plans import plan_for
 from placeopt import Engine
+from placeopt.build import instance, job
 from placeopt.check import Violation
 from placeopt.check.case import CheckCase
 from placeopt.check.directory import Directory

@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import pytest
 
-from helpers.builders import instance, job, machine
 from helpers.referee_utility import utility_of, utility_policy
-from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
-from placeopt.model.policy import Interference, SlowdownCurve
+from placeopt.build import instance, job, machine
+from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, SlowdownCurve
 
 LOUD = Slowdown(
     profile="calm", beside="loud", gpu_thousandths=500, switch_thousandths=400, socket_thousandths=300,

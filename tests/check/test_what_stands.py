@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, plan_for, running
+from helpers.plans import plan_for
 from helpers.referee_messages import facts_of
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.check import Violation, judge, violations
-from placeopt.model import Domain, Gpu, Instance, Job, Plan, Policy, Split
-from placeopt.model.plan import Standing
-from placeopt.model.policy import Changes, Queue, Quota
+from placeopt.model import Changes, Domain, Gpu, Instance, Job, Plan, Policy, Queue, Quota, Split, Standing
 
 Known = tuple[str, str | None, str | None]
 MAY = {"movable": True, "shrinkable": True, "preemptible": True}

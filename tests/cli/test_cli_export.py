@@ -11,7 +11,7 @@ from ortools.sat.python import cp_model
 
 import placeopt
 from helpers.command_line import MINSKY, Cli, said
-from placeopt.formats.documents import write_instance
+from placeopt import write_instance
 from placeopt.generators import generate
 from placeopt.model import Instance, Plan
 from placeopt.solvers.pulp_gateway import cbc_program

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.command_line import Cli, said
 from placeopt import read_scenario
-from placeopt.model.scenario import Arrival
+from placeopt.model import Arrival
 
 JOBS = Path(__file__).resolve().parents[1] / "data" / "jobs"
 GOOGLE = "google,cpu=resource_request.cpus*64,memory=resource_request.memory*256:GiB"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from helpers.command_line import INSTANCES, Cli, said
+from placeopt import read_instance
 from placeopt.cli.commands import doctor
 from placeopt.cli.commands.doctor import EXTRAS
-from placeopt.formats.documents import loads, read_instance
+from placeopt.formats.documents import loads
 from placeopt.generators import SPECS, generate
 from placeopt.model import Machine
 

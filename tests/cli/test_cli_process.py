@@ -13,11 +13,11 @@ import pytest
 
 from helpers.command_line import INSTANCES, MINSKY, Cli, said
 from helpers.processes import alive, children, eventually
+from placeopt import read_instance, read_plan
 from placeopt.check import violations
 from placeopt.cli.output import ExitCode
 from placeopt.cli.progress import Interruption
 from placeopt.cli.run import run
-from placeopt.formats.documents import read_instance, read_plan
 
 PLACEOPT = [sys.executable, "-m", "placeopt.cli"]
 HARD = INSTANCES / "openb" / "openb-first-100.json.gz"

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from placeopt import Progress
 from placeopt.cli.progress import Ticker, time_left
-from placeopt.solving.bounds import Progress
 
 
 def test_the_gap_is_within_80_columns() -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import instance, job
 from helpers.command_line import Cli, said
 from helpers.scenarios import scenario, timed
-from placeopt import solve
-from placeopt.formats.documents import write_instance, write_plan, write_scenario
+from placeopt import solve, write_instance, write_plan, write_scenario
+from placeopt.build import instance, job
 
 pytest.importorskip("matplotlib")
 

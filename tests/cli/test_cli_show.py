@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, plan_for, running
 from helpers.command_line import DGX1, GANGS, INSTANCES, MINSKY, Cli, said
-from placeopt.formats.documents import write_instance, write_plan, write_scenario
-from placeopt.model import Domain, Gpu, Instance, Part, Plan
-from placeopt.model.scenario import Arrival, Scenario
+from helpers.plans import plan_for
+from placeopt import write_instance, write_plan, write_scenario
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Arrival, Domain, Gpu, Instance, Part, Plan, Scenario
 
 
 def saved(tmp_path: Path, document: Instance | Plan) -> Path:

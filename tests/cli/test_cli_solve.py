@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import instance, job, machine
 from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said
+from placeopt import read_instance, read_plan, write_instance
+from placeopt.build import instance, job, machine
 from placeopt.check import violations
-from placeopt.formats.documents import dumps, read_instance, read_plan, write_instance
+from placeopt.formats.documents import dumps
 from placeopt.model import Policy
 
 

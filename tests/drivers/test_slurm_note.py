@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placeopt import Unsupported
 from placeopt.drivers.slurm.commands import JobNow, job_now_of, nodes_command
 from placeopt.drivers.slurm.job_view import CONSENT, Ownership, Standing, view_job
 from placeopt.drivers.slurm.note import MAX_COUNT, Note, NoteKind, read_note, with_note
 from placeopt.drivers.slurm.restd import newest_version
-from placeopt.errors import Unsupported
 
 WORDS = st.text("abcXYZ0123456789_.-[]=", min_size=1, max_size=12)
 COUNTS = st.integers(0, MAX_COUNT)

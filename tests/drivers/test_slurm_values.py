@@ -12,9 +12,7 @@ from placeopt.drivers.slurm.ageing import Worth
 from placeopt.drivers.slurm.job_view import Ownership
 from placeopt.drivers.slurm.reading import make_round, view_jobs
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
-from placeopt.model import Instance
-from placeopt.model.base import MAX_VALUE
-from placeopt.model.policy import Changes, Policy
+from placeopt.model import MAX_VALUE, Changes, Instance, Policy
 
 RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value_without_gpus=7)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from test_large_gang import busy_racks
 
-from helpers.builders import instance, job, plan_for
+from helpers.plans import plan_for
 from placeopt import solve, write_instance, write_plan
+from placeopt.build import instance, job
 from placeopt.cli.provenance import split_provenance
 from placeopt.cli.run import run
 from placeopt.explain import Explanation, QueueExplanation

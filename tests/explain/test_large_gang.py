@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from helpers.builders import instance, job, machine, node, running
 from placeopt import Instance, solve
+from placeopt.build import instance, job, machine, node, running
 from placeopt.explain import explain
 from placeopt.model import Domain, Split
 

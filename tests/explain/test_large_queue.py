@@ -6,10 +6,10 @@ import pytest
 
 from campaigns.explained_queues import tried
 from explain_queue import with_licences
-from helpers.builders import instance, job, node
 from helpers.free_nodes import FreeNodes, assert_known
 from helpers.instance_edits import fits_somewhere
 from placeopt import generate, solve
+from placeopt.build import instance, job, node
 from placeopt.explain import explain_all
 
 

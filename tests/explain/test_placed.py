@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, plan_for
 from helpers.explanation_oracle import faults
+from helpers.plans import plan_for
 from helpers.small_rounds import random_round
 from placeopt import Instance, Plan, Policy, solve
+from placeopt.build import instance, job, machine, node, option
 from placeopt.explain import explain
-from placeopt.model import Communication, Domain
-from placeopt.model.policy import Weights
+from placeopt.model import Communication, Domain, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import allocation_of
 from placeopt.solving.sizes import SIZES
@@ -24,7 +24,7 @@ TALK = Policy(weights=Weights(communication=1000, interference=0, fragmentation=
 
 def with_costs(round_: Instance, plan: Plan) -> Plan:
     """State the costs as the engine would."""
-    from placeopt.model.plan import Cost
+    from placeopt.model import Cost
 
     problem = compile_problem(round_, plan.policy.values)
     allocation = allocation_of(plan, problem)

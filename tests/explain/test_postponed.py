@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from helpers.builders import instance, job, machine, running
 from placeopt import solve
+from placeopt.build import instance, job, machine, running
 from placeopt.explain import Explanation, explain
-from placeopt.model import Communication, Gpu, Instance, Job, Part, Policy
-from placeopt.model.policy import Postpone
+from placeopt.model import Communication, Gpu, Instance, Job, Part, Policy, Postpone
 from placeopt.readable import plain
 from placeopt.report.text.explanation import explanation_page
 

@@ -7,15 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, plan_for
 from helpers.instance_edits import beside, fits_somewhere
+from helpers.plans import plan_for
 from helpers.small_rounds import random_round
 from placeopt import Instance, Plan, solve
+from placeopt.build import instance, job, machine, node
 from placeopt.explain import explain, explain_all
 from placeopt.explain.changes import single_changes
 from placeopt.explain.queue import EXAMPLES
-from placeopt.model import Policy
-from placeopt.model.policy import Queue, Quota
+from placeopt.model import Policy, Queue, Quota
 
 
 def planned(seed: int, *, named: bool) -> tuple[Instance, Plan]:

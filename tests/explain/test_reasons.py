@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, plan_for, running
+from helpers.plans import plan_for
 from placeopt import BadInput, Instance, Plan, Policy, solve
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.explain import Explanation, explain
-from placeopt.model import Domain, Split
-from placeopt.model.plan import Unplaced
-from placeopt.model.policy import Queue, Quota
+from placeopt.model import Domain, Queue, Quota, Split, Unplaced
 
 
 def explained(round_: Instance, job_id: str, plan: Plan | None = None, **options: float) -> Explanation:

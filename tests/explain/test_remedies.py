@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from helpers.builders import instance, job, machine, node, running
 from placeopt import Instance, solve
+from placeopt.build import instance, job, machine, node, running
 from placeopt.explain import Explanation, explain
-from placeopt.model import Domain, Option, Policy, Split
-from placeopt.model.policy import Changes
+from placeopt.model import Changes, Domain, Option, Policy, Split
 
 RACKS = tuple(Domain(id=f"r{i}") for i in range(3))
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.small_rounds import Dice
 from placeopt import Instance
+from placeopt.build import instance, job, machine, node
 from placeopt.feasibility.fit import fit, largest
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, packed, readers, under
-from placeopt.errors import BadInput
+from placeopt import BadInput, read_instance
 from placeopt.formats import documents, files
 from placeopt.formats.bounds import check_bounds, check_lines
-from placeopt.formats.documents import loads, read_instance
+from placeopt.formats.documents import loads
 from placeopt.formats.files import MAX_BYTES, RATIO_FREE_BYTES, read_bytes
 from placeopt.model import Instance
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from campaigns.broken_files import FAULTS, GOLDEN, Fault, judge
-from placeopt.formats.documents import read_instance
+from placeopt import read_instance
 
 
 def test_there_are_many_and_all_differ() -> None:

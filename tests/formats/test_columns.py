@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placeopt.errors import BadInput
-from placeopt.formats.columns import cluster_from_columns, instance_from_columns
+from placeopt import BadInput, cluster_from_columns, instance_from_columns
 from placeopt.model import (
     Assignment,
     Cluster,

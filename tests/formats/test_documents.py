@@ -9,26 +9,17 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from helpers.builders import instance, job, machine, node, plan_for
+from helpers.plans import plan_for
+from placeopt import BadInput, read_instance, read_plan, write_instance, write_plan
+from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
-from placeopt.errors import BadInput
-from placeopt.formats.documents import (
-    dumps,
-    loads,
-    read_instance,
-    read_plan,
-    write_instance,
-    write_plan,
-)
+from placeopt.formats.documents import dumps, loads
 from placeopt.formats.schema import (
     DOCUMENTS,
     document_schema,
     records_in,
 )
-from placeopt.model import Instance, Plan, Policy
-from placeopt.model.base import Record
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.model import Instance, Plan, Policy, Record, Scenario, Scheduling
 from placeopt.simulation import simulate, summarise
 from placeopt.whatif.steps import Patch
 
@@ -156,7 +147,7 @@ class TestSchema:
 
     def test_records_of_the_same_name_elsewhere_change_nothing(self) -> None:
         """The service has a record `Changes`, as the policy does."""
-        from placeopt.model.policy import Changes
+        from placeopt.model import Changes
         from placeopt.service import messages
 
         assert records_in(Instance)["Changes"] is Changes is not messages.Changes

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.files import read_bytes, write_bytes
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from campaigns.mutated_files import formats, mutated
-from placeopt.errors import PlaceoptError
+from placeopt import PlaceoptError
 from placeopt.formats.sc17 import read_sc17
 from placeopt.formats.snapshots import read_slurm
 from placeopt.predict import sia_runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.documents import dumps
 from placeopt.formats.import_notes import NOTE_LENGTH, ImportNotes
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, observed_instance

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.openb import OPENB_POLICY, read_openb
 from placeopt.model import Instance
 

@@ -8,14 +8,12 @@ import pytest
 
 from helpers import kubernetes_objects as k8s
 from helpers import slurm_files as slurm
-from placeopt import Instance, solve, violations
-from placeopt.errors import BadInput
+from placeopt import BadInput, Instance, solve, violations
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, annotation_marks, comment_marks, flags_of
 from placeopt.formats.slurm.preemption import read_preemption
 from placeopt.formats.snapshots import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
-from placeopt.model.base import MAX_VALUE
-from placeopt.model.policy import Changes
+from placeopt.model import MAX_VALUE, Changes
 
 REAL = Path(__file__).parent.parent / "data" / "snapshots" / "slurm-22.05"
 LISTS = (REAL / "nodes.json.gz", REAL / "jobs.json.gz", REAL / "topology.conf")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.formats.snapshots import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
 from placeopt.model import Instance, Job
 

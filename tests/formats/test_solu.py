@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.solu import Known, read_solu, write_solu
 
 

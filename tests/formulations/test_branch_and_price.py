@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.branch_and_price_rounds import branch_and_price_round, examine_branch_and_price
-from helpers.builders import instance, job, machine
-from placeopt import solve
-from placeopt.errors import Unsupported
+from placeopt import Unsupported, solve
+from placeopt.build import instance, job, machine
 from placeopt.formulations.branch_and_price import (
     Column,
     ColumnMaster,
@@ -19,8 +18,7 @@ from placeopt.formulations.branch_and_price import (
 from placeopt.formulations.branch_and_price.pricing import DualPrices
 from placeopt.formulations.branch_and_price.realise import bundles_of, columns_of
 from placeopt.generators import generate
-from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
-from placeopt.model.policy import Interference, Weights
+from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import Allocation, Placement, compile_problem, open_state
 from placeopt.solvers import highs
 from placeopt.solvers.result import SolveOptions

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import Enumeration
-from helpers.builders import instance, job, machine, running
 from helpers.small_rounds import random_round
-from placeopt import Engine, generate
-from placeopt.errors import Unsupported
+from placeopt import Engine, Unsupported, generate
+from placeopt.build import instance, job, machine, running
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.cost_relaxation import build_cost_relaxation
 from placeopt.formulations.node_patterns import (
@@ -20,8 +19,7 @@ from placeopt.formulations.node_patterns import (
     most_busy,
     node_states_of,
 )
-from placeopt.model import Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Policy, Weights
 from placeopt.problem import IntArray, Problem, State, compile_problem
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions

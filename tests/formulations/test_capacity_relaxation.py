@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
+from placeopt.build import instance, job, machine, node
 from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
 from placeopt.model import Domain, Instance, Job, Policy, Split
 from placeopt.problem import State, compile_problem

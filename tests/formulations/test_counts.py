@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, option, running
 from helpers.differential import solve
+from placeopt.build import instance, job, machine, option, running
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.placements import encode
 from placeopt.linear import ModelBuilder

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from helpers import builders
+from placeopt import build
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.model import Instance, Running
 from placeopt.problem import State, compile_problem
@@ -21,13 +21,13 @@ def bound(round_: Instance) -> int | None:
 
 def round_of(cores: list[int], nodes: int, *, gpus: int = 2, of_node: int = 16, held: int = 0) -> Instance:
     """Nodes with so many cores, ``held`` of those of the first one taken; jobs of one GPU, worth 1000 each."""
-    jobs = [builders.job(f"j{i}", cpu_millicores=1000 * c, memory_mib=0, value=1000) for i, c in enumerate(cores)]
+    jobs = [build.job(f"j{i}", cpu_millicores=1000 * c, memory_mib=0, value=1000) for i, c in enumerate(cores)]
     runs: list[Running] = []
     if held:
-        jobs.append(builders.job("held", gpus=0, cpu_millicores=1000 * held, memory_mib=0))
-        runs.append(builders.running(jobs[-1], [("n0", [])]))
-    machine = builders.machine(gpus=gpus, cpu_millicores=1000 * of_node)
-    return builders.instance(nodes, jobs, machines=[machine], running=runs)
+        jobs.append(build.job("held", gpus=0, cpu_millicores=1000 * held, memory_mib=0))
+        runs.append(build.running(jobs[-1], [("n0", [])]))
+    machine = build.machine(gpus=gpus, cpu_millicores=1000 * of_node)
+    return build.instance(nodes, jobs, machines=[machine], running=runs)
 
 
 def test_one_large_job_a_node() -> None:

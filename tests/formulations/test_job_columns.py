@@ -7,8 +7,7 @@ import pytest
 
 from helpers.brute_force import Enumeration
 from helpers.small_rounds import random_round
-from placeopt import generate
-from placeopt.errors import Unsupported
+from placeopt import Unsupported, generate
 from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import (
     Arrangement,

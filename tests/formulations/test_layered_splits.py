@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.differential import ROUTES, Route, solve
 from helpers.plan_records import plan_of
+from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
 from placeopt.formulations import decode
 from placeopt.linear import ModelBuilder
-from placeopt.model import Domain, Instance, Policy, Split
-from placeopt.model.policy import Queue, Quota
+from placeopt.model import Domain, Instance, Policy, Queue, Quota, Split
 from placeopt.problem import compile_problem, open_state
 from placeopt.terms.objective import value_expression
 

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, running
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.formulations.node_patterns import (
     BundleGroups,
     CarriedPrices,

@@ -7,11 +7,10 @@ import pytest
 
 import placeopt
 from helpers.brute_force import Enumeration
-from helpers.builders import instance, job, machine, running
+from placeopt.build import instance, job, machine, running
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, profile_mixes, with_whole_jobs
 from placeopt.formulations.cost_relaxation.profile_mixes import distinct_profiles
-from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
-from placeopt.model.policy import Interference, Weights
+from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.highs import solve

@@ -1,6 +1,6 @@
 """Bundles of all GPUs of a node leave none to others: the relaxation must not hand on the CPU beside them."""
 
-from helpers import builders
+from placeopt import build
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.problem import State, compile_problem
 from placeopt.solvers.highs import solve
@@ -9,10 +9,10 @@ from placeopt.solvers.result import SolveOptions
 
 def bound(pairs: int, singles: int, nodes: int = 2) -> int | None:
     """Bound the value on nodes of 2 GPUs and 10 cores: pairs of GPUs with 4 cores each, single GPUs with 8."""
-    jobs = [builders.job(f"pair{i}", gpus=2, cpu_millicores=4000, memory_mib=0, value=2000) for i in range(pairs)]
-    jobs += [builders.job(f"single{i}", cpu_millicores=8000, memory_mib=0, value=1000) for i in range(singles)]
-    machine = builders.machine(gpus=2, cpu_millicores=10_000)
-    problem = compile_problem(builders.instance(nodes, jobs, machines=[machine]))
+    jobs = [build.job(f"pair{i}", gpus=2, cpu_millicores=4000, memory_mib=0, value=2000) for i in range(pairs)]
+    jobs += [build.job(f"single{i}", cpu_millicores=8000, memory_mib=0, value=1000) for i in range(singles)]
+    machine = build.machine(gpus=2, cpu_millicores=10_000)
+    problem = compile_problem(build.instance(nodes, jobs, machines=[machine]))
     model = build_gpu_patterns(State(problem)).model
     return solve(model, SolveOptions(time_limit_s=10, relax=True)).bound
 

@@ -5,13 +5,11 @@ from math import gcd
 
 import pytest
 
-from placeopt import solve
+from placeopt import BadInput, solve
 from placeopt.check import violations
-from placeopt.errors import BadInput
 from placeopt.generators import SPECS, Size, generate
 from placeopt.generators.job_kinds import openb_classes
-from placeopt.model import Instance, Job, Plan
-from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
+from placeopt.model import Instance, InstanceRef, Job, Level, Plan, PolicyRef, Unplaced
 
 CHANGING = ("preempt", "defrag")
 SIZES = [(0, 1, 8, 0), (1, 1, 8, 1), (30, 5, 8, 2), (200, 40, 8, 3)]

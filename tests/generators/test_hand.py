@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from placeopt import solve
-from placeopt.formats.documents import read_instance
+from placeopt import read_instance, solve
 from placeopt.formats.solu import Known, read_solu
-from placeopt.model import Instance, Job
-from placeopt.model.policy import Postpone
+from placeopt.model import Instance, Job, Postpone
 from placeopt.topology.machine_distances import gpu_distances
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

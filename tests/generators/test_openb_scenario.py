@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import instance, job
 from placeopt import BadInput
+from placeopt.build import instance, job
 from placeopt.formats.openb import POD_COLUMNS_NEEDED, read_openb_run_times
 from placeopt.generators.openb_scenario import openb_scenario
 

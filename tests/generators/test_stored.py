@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.formats.documents import read_instance
+from placeopt import read_instance
 from placeopt.formats.files import read_bytes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,11 +12,10 @@ from numpy.random import Generator
 from helpers.brute_force import Enumeration
 from helpers.plan_records import plan_of
 from helpers.small_rounds import Dice, random_round
+from placeopt import BadInput
 from placeopt.check import violations
-from placeopt.errors import BadInput
 from placeopt.linear import LinearModel
-from placeopt.model import Instance, Job, Option, Slowdown
-from placeopt.model.policy import Changes, Interference, Weights
+from placeopt.model import Changes, Instance, Interference, Job, Option, Slowdown, Weights
 from placeopt.problem import compile_problem
 from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.registry import load

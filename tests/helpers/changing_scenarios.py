@@ -5,13 +5,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from helpers.builders import option
 from helpers.scenarios import log_lines, scenario, timed
 from placeopt import violations
-from placeopt.model import Instance, Placement, Running
-from placeopt.model.plan import InstanceRef, Level, Plan, PolicyRef, Unplaced
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.build import option
+from placeopt.model import (
+    Arrival,
+    Instance,
+    InstanceRef,
+    Level,
+    Placement,
+    Plan,
+    PolicyRef,
+    Running,
+    Scenario,
+    Scheduling,
+    Unplaced,
+)
 
 
 def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any) -> Scenario:

@@ -12,8 +12,8 @@ from numpy.random import Generator
 
 from helpers.brute_force import Enumeration
 from helpers.plan_records import plan_of
+from placeopt import Unsupported
 from placeopt.check import violations
-from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from helpers.builders import instance, job, machine, node
 from helpers.small_rounds import Dice
 from placeopt import Instance, Policy, solve
-from placeopt.model import Domain, Job, Option, Running, Split
-from placeopt.model.policy import Changes, Queue, Quota
+from placeopt.build import instance, job, machine, node
+from placeopt.model import Changes, Domain, Job, Option, Queue, Quota, Running, Split
 
 
 def gang_round(dice: Dice) -> Instance:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from helpers.brute_force import placements
-from placeopt.model import Communication, Instance, Job, Option, Plan, Policy, Running
-from placeopt.model.base import Amounts
+from placeopt.model import Amounts, Communication, Instance, Job, Option, Plan, Policy, Running
 from placeopt.problem import compile_problem
 
 RESOURCES = {

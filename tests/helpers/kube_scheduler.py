@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placeopt.errors import PlaceoptError
+from placeopt import PlaceoptError
 from placeopt.service.extender.arguments import BindingArgs
 
 

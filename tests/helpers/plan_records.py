@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from helpers.granted_shares import with_due
-from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
-from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.model import (
+    Assignment,
+    Instance,
+    InstanceRef,
+    Level,
+    Moved,
+    Placement,
+    Plan,
+    PolicyRef,
+    Preempted,
+    Shrunk,
+    Unplaced,
+    WorkerGpus,
+)
 from placeopt.problem import Allocation, Problem, change_of
 from placeopt.problem import Placement as Indices
 from placeopt.terms.objective import value

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from helpers.builders import Where, plan_for
+from helpers.plans import plan_for
+from placeopt.build import Where
 from placeopt.check import violations
-from placeopt.model import Communication, Instance, Placement, Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Communication, Instance, Placement, Policy, Weights
 
 TRAFFIC = Communication(weight=1)
 

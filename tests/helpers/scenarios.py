@@ -6,11 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from helpers.builders import job, machine, node
-from placeopt.model import Cluster, Communication, Gpu, Job, Part, Policy, Slowdown
-from placeopt.model.policy import Interference, Weights
-from placeopt.model.scenario import Arrival, Physics, Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.build import job, machine, node
+from placeopt.model import (
+    Arrival,
+    Cluster,
+    Communication,
+    Gpu,
+    Interference,
+    Job,
+    Part,
+    Physics,
+    Policy,
+    Scenario,
+    Scheduling,
+    Slowdown,
+    Weights,
+)
 
 PLAIN = Policy(
     weights=Weights(communication=0, interference=0, fragmentation=0), interference=Interference(model="worst")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from helpers import builders
+from placeopt import build
 from placeopt.heuristics.bundles import BundleQuota, _Nodes, _Options, realise
 from placeopt.heuristics.exchange import BundleItem, exchange
 from placeopt.problem import Problem, State, compile_problem
@@ -26,11 +26,11 @@ class Piece:
 def halves_and_quarters(nodes: int = 2, cpus: tuple[int, ...] = (9, 7, 5, 3)) -> Problem:
     """Compile nodes of 2 GPUs and 16 cores, and a job of half a GPU for each number of cores."""
     jobs = [
-        builders.job(f"j{i}", gpu_milli=500, gpu_memory_mib=0, cpu_millicores=1000 * cpu, memory_mib=0)
+        build.job(f"j{i}", gpu_milli=500, gpu_memory_mib=0, cpu_millicores=1000 * cpu, memory_mib=0)
         for i, cpu in enumerate(cpus)
     ]
-    machine = builders.machine(gpus=2, cpu_millicores=16_000)
-    return compile_problem(builders.instance(nodes, jobs, machines=[machine]))
+    machine = build.machine(gpus=2, cpu_millicores=16_000)
+    return compile_problem(build.instance(nodes, jobs, machines=[machine]))
 
 
 class TestRealise:
@@ -56,8 +56,8 @@ class TestRealise:
 
     def test_a_job_of_two_gpus_gets_both(self) -> None:
         """Whole GPUs are taken before bundles, and from one node."""
-        jobs = [builders.job("two", gpus=2), builders.job("one")]
-        problem = compile_problem(builders.instance(2, jobs, machines=[builders.machine(gpus=2)]))
+        jobs = [build.job("two", gpus=2), build.job("one")]
+        problem = compile_problem(build.instance(2, jobs, machines=[build.machine(gpus=2)]))
         two, one = (problem.options_of(job)[0] for job in (0, 1))
         placed, _ = realise(State(problem), [BundleQuota(0, ((one, (1,)), (two, (0,))), ((3, 1000, (1000,)),))])
         at = dict(placed)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine
+from placeopt.build import instance, job, machine
 from placeopt.check import distances as referee
 from placeopt.check.case import Directory
 from placeopt.errors import OutOfTime

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
 from placeopt import generate
+from placeopt.build import instance, job, machine
 from placeopt.check import violations
 from placeopt.heuristics import greedy
 from placeopt.heuristics.class_fill import fill_by_class, seconds_to_fill

@@ -1,9 +1,8 @@
 """In which order waiting jobs are considered."""
 
-from helpers.builders import instance, job, running
+from placeopt.build import instance, job, running
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.model import Policy
-from placeopt.model.policy import Queue
+from placeopt.model import Policy, Queue
 from placeopt.problem import compile_problem
 
 

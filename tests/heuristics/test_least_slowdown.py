@@ -2,10 +2,9 @@
 
 import pytest
 
-from helpers.builders import instance, job, machine, running
 from placeopt import solve
-from placeopt.model import Policy, Slowdown
-from placeopt.model.policy import Weights
+from placeopt.build import instance, job, machine, running
+from placeopt.model import Policy, Slowdown, Weights
 
 SHARING = Policy(
     share_mode="overcommit",

@@ -8,7 +8,7 @@ from placeopt.heuristics import Candidates, greedy, score_named
 from placeopt.heuristics.greedy import places_on_node
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.search import construct
-from placeopt.model.policy import Weights
+from placeopt.model import Weights
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.terms.objective import cost, cost_delta, value, weighted_costs
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
+from placeopt.build import instance, job, machine, node
 from placeopt.heuristics import greedy
 from placeopt.heuristics.scores.prices import cpu_of_cpu_only, prices_of_nodes, prices_of_types
 from placeopt.model import Gpu, Instance

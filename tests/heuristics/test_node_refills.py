@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
 from placeopt import generate, solve
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs

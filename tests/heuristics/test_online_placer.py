@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, running
 from helpers.plan_records import plan_of
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, place, score_named
 from placeopt.model import Gpu
 from placeopt.problem import Problem, State, compile_problem

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from helpers.builders import instance, job, machine, node
+from placeopt.build import instance, job, machine, node
 from placeopt.heuristics.search import Guide, PartPlacer
-from placeopt.model import Communication, Domain, Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Communication, Domain, Policy, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.terms.objective import weighted_costs
 

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 import placeopt
-from helpers.builders import instance, job, machine, node, running
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
 from placeopt import generate
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.heuristics import greedy, make_room
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.model import Domain, Instance, Policy, Split
-from placeopt.model.policy import Changes
+from placeopt.model import Changes, Domain, Instance, Policy, Split
 from placeopt.problem import Allocation, Problem, compile_problem
 from placeopt.problem.changes import keeps_limits
 from placeopt.terms.objective import value

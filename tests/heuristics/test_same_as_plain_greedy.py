@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.plain_greedy import plain_chooser
 from helpers.small_rounds import random_round
+from placeopt.build import instance, job, machine, node
 from placeopt.generators import SPECS, generate
 from placeopt.heuristics import SCORES, Candidates, candidates, greedy, narrow_rows, score_named
 from placeopt.heuristics.job_orders import order_jobs

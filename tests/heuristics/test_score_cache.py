@@ -1,6 +1,6 @@
 """Greedy's memory: nodes that look alike really are."""
 
-from helpers.builders import instance, job, machine
+from placeopt.build import instance, job, machine
 from placeopt.heuristics.score_cache import NodeViews
 from placeopt.model import Gpu
 from placeopt.problem import Move, Placement, State, compile_problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
+from placeopt.build import instance, job, machine, node
 from placeopt.generators import generate
 from placeopt.heuristics import Candidates, ScoreTable, place, score_named, table_for
 from placeopt.heuristics.score_cache import option_shapes

@@ -5,10 +5,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
 from helpers.differential import snapshot
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.heuristics import greedy

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, option
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
 from placeopt import solve
+from placeopt.build import instance, job, option
 from placeopt.check import violations
 from placeopt.heuristics import swaf
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.small_rounds import random_round
+from placeopt.build import instance, job, machine, node
 from placeopt.heuristics.swaps import gathered
 from placeopt.model import Communication, Domain
 from placeopt.problem import Placement, Problem, State, compile_problem

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
+from placeopt.build import instance, job, machine, node, running
 from placeopt.heuristics import lookahead
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import look_ahead
 from placeopt.heuristics.timeline import Seen, Start, Timeline
-from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
-from placeopt.model.policy import Interference, Postpone
+from placeopt.model import Communication, Gpu, Instance, Interference, Job, Machine, Part, Policy, Postpone, Slowdown
 from placeopt.problem import Move, Placement, compile_problem
 from placeopt.terms.costs.utility import company_of, path_excess, run_time_ms, spread_of
 from placeopt.terms.rules import fits

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.small_rounds import random_round
 from placeopt import solve, violations
+from placeopt.build import instance, job, machine, node
 from placeopt.heuristics import greedy, window
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.problem import compile_problem

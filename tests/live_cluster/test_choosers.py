@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, node
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, Policy
+from placeopt.build import instance, job, node
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb import node_signatures
-from placeopt.model import Communication, Job, Slowdown
-from placeopt.model.policy import Interference, Weights
+from placeopt.model import Communication, Interference, Job, Slowdown, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.draft import draft_plan
 from placeopt.topology.builders import dgx1, minsky

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from test_random_changes import assert_as_if_fresh, step
 
-from helpers.builders import instance, job, machine, node, plan_for, running
 from helpers.kubernetes_objects import node as k8s_node
 from helpers.kubernetes_objects import pod
+from helpers.plans import plan_for
 from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, StaleSnapshot, Unsupported, solve, violations
+from placeopt.build import instance, job, machine, node, running
 from placeopt.formats.documents import dumps, loads
 from placeopt.formats.snapshots import read_kubernetes
 from placeopt.live_cluster.changes import changes_between

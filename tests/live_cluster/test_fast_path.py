@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, violations
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, Violation
-from placeopt.model import Communication, Gpu, Part, Policy
-from placeopt.model.policy import Changes, Postpone
+from placeopt.model import Changes, Communication, Gpu, Part, Policy, Postpone
 
 NOW = 1_000_000
 

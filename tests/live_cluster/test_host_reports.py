@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from test_random_changes import assert_as_if_fresh
 
-from helpers.builders import instance, job, machine, node, placement, plan_for, running
+from helpers.plans import plan_for
 from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, Unsupported
-from placeopt.model import Domain
-from placeopt.model.policy import Changes, Queue
+from placeopt.build import instance, job, machine, node, placement, running
+from placeopt.model import Changes, Domain, Queue
 
 GANG = job("gang", workers=2, gpus=4)
 SMALL = job("small", gpus=1)

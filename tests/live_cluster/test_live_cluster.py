@@ -8,14 +8,25 @@ import numpy as np
 import pytest
 from test_random_changes import SEEDS
 
-from helpers.builders import instance, job, machine, node, option, running
 from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.explain import explain
 from placeopt.formats.documents import dumps, loads
 from placeopt.heuristics import greedy
-from placeopt.model import Communication, Domain, Gpu, Part, Split
-from placeopt.model.policy import Changes, Fragmentation, Postpone, Queue, Quota, Weights
+from placeopt.model import (
+    Changes,
+    Communication,
+    Domain,
+    Fragmentation,
+    Gpu,
+    Part,
+    Postpone,
+    Queue,
+    Quota,
+    Split,
+    Weights,
+)
 from placeopt.problem import compile_problem
 
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
@@ -474,14 +485,6 @@ def test_a_round_without_reasons_decides_the_same() -> None:
         assert places(told) == places(quick)
         assert {one.reason for one in told.unplaced} == {"outvoted"}
         assert {one.reason for one in quick.unplaced} == {"not_reached"}
-
-
-def test_the_former_keyword_of_place_works_and_warns() -> None:
-    """``say_why`` is ``explain`` now (issue 17)."""
-    with engine_of(1, [job("a", gpus=2), job("b", gpus=8)]) as engine:
-        with pytest.warns(DeprecationWarning, match="explain="):
-            plan = engine.place(method="best-fit", say_why=False)
-        assert {one.reason for one in plan.unplaced} == {"not_reached"}
 
 
 def test_ends_that_were_known_are_no_change() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, running
-from placeopt import Engine
-from placeopt.errors import PlaceoptError
+from placeopt import Engine, PlaceoptError
+from placeopt.build import instance, job, running
 
 ODD: list[Any] = [5, 1.5, True, "x", object(), [1], [None], [["a"]], {3: 4}, {"a": 1}]
 ODD += [{name: value} for name in ("runs", "waits", "n0") for value in ([], 7, "drain?", {"movable": 1}, {3: True})]

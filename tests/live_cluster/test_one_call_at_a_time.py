@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import placeopt
-from helpers.builders import instance, job
-from placeopt import Engine, EngineInUse, PlaceoptError, generate, violations
-from placeopt.errors import BadInput
+from placeopt import BadInput, Engine, EngineInUse, PlaceoptError, generate, violations
+from placeopt.build import instance, job
 from placeopt.live_cluster.changes import ClusterChanges
 
 ALLOWED = {"solver_pid", "solver_pids"}

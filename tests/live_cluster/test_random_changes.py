@@ -15,16 +15,14 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from helpers.builders import placement
 from helpers.small_rounds import random_round
-from placeopt import Engine, Instance, Plan, violations
-from placeopt.errors import PlaceoptError
+from placeopt import Engine, Instance, PlaceoptError, Plan, audit, violations
+from placeopt.build import placement
 from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Domain, Job, Node
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.solving.audit import audit
 from placeopt.topology.cluster_topology import ClusterTopology
 
 SEEDS = 60

@@ -7,13 +7,13 @@ import pytest
 
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
-from placeopt import BadInput, Engine, Instance, Plan, StaleSnapshot, generate, violations
+from placeopt import BadInput, Engine, Instance, PlaceoptError, Plan, StaleSnapshot, generate, violations
 from placeopt.check import Ledger, Violation, judge
 from placeopt.check.case import Reference
-from placeopt.errors import PlaceoptError
 from placeopt.live_cluster.rebase import Committed
 from placeopt.model import (
     Assignment,
+    Changes,
     Cluster,
     Gpu,
     Job,
@@ -25,10 +25,9 @@ from placeopt.model import (
     Placement,
     Policy,
     Running,
+    Shrunk,
     WorkerGpus,
 )
-from placeopt.model.plan import Shrunk
-from placeopt.model.policy import Changes
 from placeopt.problem import compile_problem
 
 SEEDS = 60

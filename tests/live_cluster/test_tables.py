@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from placeopt import Engine, Policy
+from placeopt.build import instance, job, machine, node
 from placeopt.live_cluster import incremental_placer
 from placeopt.model import Job
 

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import combinations_up_to, optimum, placements
-from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
-from placeopt import Engine, Instance, Plan, Policy, violations
-from placeopt.errors import BadInput, PlaceoptError, Unsupported
-from placeopt.model.policy import Changes, Interference, Postpone, Queue, Quota
+from placeopt import BadInput, Engine, Instance, PlaceoptError, Plan, Policy, Unsupported, audit, violations
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Changes, Interference, Postpone, Queue, Quota
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.running import running_placement
-from placeopt.solving.audit import audit
 from placeopt.terms.objective import value
 
 MOST = 3000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.metrics import GpuUse, fragments_over_time, slots_over_time
 
 NODES = {"a": 4, "b": 4, "c": 2}

@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, option
 from helpers.small_rounds import random_round
+from placeopt.build import instance, job, option
 from placeopt.formats.documents import dumps
 from placeopt.generators import generate
 from placeopt.model import Instance, Job

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from placeopt.formats.documents import dumps, loads, read_instance
+from placeopt import read_instance
+from placeopt.formats.documents import dumps, loads
 from placeopt.model import Instance, Job, Option
 
 FOLDER = Path(__file__).parents[2] / "instances"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.builders import placement
 from helpers.scenarios import policy, scenario, timed
+from placeopt.build import placement
 from placeopt.simulation import History, JobHistory, named_policy, simulate, summarise
 from placeopt_papers import job_measures as of
 from placeopt_papers.scenarios.dynamoml import dynamoml_scenario

@@ -6,9 +6,9 @@ from statistics import fmean
 
 import pytest
 
-from helpers.builders import option
 from helpers.scenarios import scenario, timed
-from placeopt.model.scenario import Arrival
+from placeopt.build import option
+from placeopt.model import Arrival
 from placeopt.predict.rate import ProfiledRun, lightweight
 from placeopt.predict.resources import best_fit_cores, first_cores
 from placeopt.problem.grants import grants

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt_papers import campaign
 from placeopt_papers.catalogue import SETTINGS

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
-from placeopt import BadInput, Instance, Interrupted, solve, solve_in_parts, violations
+from placeopt import BadInput, Instance, Interrupted, audit, solve, solve_in_parts, violations
+from placeopt.build import instance, job, machine, node, running
 from placeopt.generators import generate
-from placeopt.model import Domain, Policy
-from placeopt.model.policy import Queue, Quota
+from placeopt.model import Domain, Policy, Queue, Quota
 from placeopt.partition import WAYS, split
 from placeopt.partition.split import Way, deal, groups_of
-from placeopt.solving.audit import audit
 
 RACKS = (Domain(id="r0"), Domain(id="r1"))
 

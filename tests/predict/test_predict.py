@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput, Instance, Policy, generate
-from placeopt.model.policy import Interference
+from placeopt.model import Interference
 from placeopt.predict import (
     REGRESSORS,
     CurveModel,

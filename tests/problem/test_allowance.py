@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, option
+from placeopt.build import instance, job, machine, node, option
 from placeopt.heuristics.job_orders import (
     cost_of,
     due_ms,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option
+from placeopt.build import instance, job, machine, node, option
 from placeopt.model import Communication, Domain, Gpu, Part
 from placeopt.problem import compile_problem
 from placeopt.problem.growth import grown_paths, grown_sets, starts

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, option, running
-from placeopt.model import Policy
-from placeopt.model.policy import Changes, Queue
+from placeopt.build import instance, job, machine, option, running
+from placeopt.model import Changes, Policy, Queue
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.problem.changes import (
     change_limits,

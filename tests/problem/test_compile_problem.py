@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, running
-from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Communication, Domain, Gpu, Part, Policy, Split
-from placeopt.model.policy import Changes, Fragmentation, Queue, Usable, Weights
+from placeopt import BadInput, Unsupported
+from placeopt.build import instance, job, machine, node, option, running
+from placeopt.model import (
+    Changes,
+    Communication,
+    Domain,
+    Fragmentation,
+    Gpu,
+    Part,
+    Policy,
+    Queue,
+    Split,
+    Usable,
+    Weights,
+)
 from placeopt.problem import RESOURCES, UNLIMITED, Placement, compile_problem
 from placeopt.terms.objective import weighted_costs
 
@@ -62,7 +73,7 @@ def test_a_machine_that_is_only_listed_is_no_part_of_the_cluster() -> None:
     needs = [job("a", gpu_memory_mib=100)]
     policy = Policy(weights=weights)
     problems = [
-        compile_problem(instance(2, needs, machines=machines, policy=policy)) for machines in ([used], [small, used])
+        compile_problem(instance(2, needs, machines=machines, policy=policy)) for machines in ([used], [used, small])
     ]
     assert problems[1].type_memory_mib.tolist() == [16_384]
     assert weighted_costs(problems[0])[0].worst == weighted_costs(problems[1])[0].worst

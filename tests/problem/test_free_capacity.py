@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, running
-from placeopt.model import Instance, Policy
-from placeopt.model.policy import Queue
+from placeopt.build import instance, job, machine, running
+from placeopt.model import Instance, Policy, Queue
 from placeopt.problem import State, compile_problem
 from placeopt.problem.free_capacity import only_shares_bind
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, option, placement, running
 from helpers.grant_cases import CASES
-from placeopt.errors import BadInput
+from placeopt import BadInput
+from placeopt.build import instance, job, option, placement, running
 from placeopt.model import Placement, Policy
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import (

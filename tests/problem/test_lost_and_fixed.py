@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
-from placeopt.model import Gpu, Instance, Policy
-from placeopt.model.policy import Changes
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Changes, Gpu, Instance, Policy
 from placeopt.problem import Placement, compile_problem
 from placeopt.problem.running import LOST_MODEL, find_lost
 

@@ -6,10 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, placement, running
-from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Assignment, Domain, Gpu, Instance, Job, Part, Policy, Slowdown, WorkerGpus
-from placeopt.model.policy import Changes, Fragmentation, Queue
+from placeopt import BadInput, Unsupported
+from placeopt.build import instance, job, machine, node, option, placement, running
+from placeopt.model import (
+    Assignment,
+    Changes,
+    Domain,
+    Fragmentation,
+    Gpu,
+    Instance,
+    Job,
+    Part,
+    Policy,
+    Queue,
+    Slowdown,
+    WorkerGpus,
+)
 from placeopt.problem import Placement, Problem, compile_problem, hose_loads
 from placeopt.problem import compile as compile_module
 from placeopt.problem.classes import admits, class_key, effective_labels, job_classes, views

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from helpers.builders import instance, job, machine, node, option, running
 from helpers.differential import snapshot
 from helpers.small_rounds import random_round
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.heuristics import greedy
-from placeopt.model import Domain, Policy
-from placeopt.model.policy import Queue
+from placeopt.model import Domain, Policy, Queue
 from placeopt.problem import Move, Placement, State, compile_problem, hose_loads
 
 

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
 from helpers.differential import snapshot
-from placeopt.model import Domain, Gpu, Part, Policy, Slowdown
-from placeopt.model.policy import Fragmentation, Queue
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Domain, Fragmentation, Gpu, Part, Policy, Queue, Slowdown
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.state import holdings
 

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job
-from placeopt.model import Job, Policy
-from placeopt.model.policy import Fragmentation, TargetWorker
+from placeopt.build import instance, job
+from placeopt.model import Fragmentation, Job, Policy, TargetWorker
 from placeopt.problem.target import Target, target_workload, weigh
 
 FGD = Policy(fragmentation=Fragmentation(form="fgd"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.graphs import brute_force, graph, random_distances, random_graph, ring
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.model import Cluster, Domain, Machine, Node
 from placeopt.rank_mapping import map_ranks
 from placeopt.rank_mapping.bound import cut_bound, gilmore_lawler, lower_bound

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.qaplib import parse_qaplib
 from placeopt.rank_mapping.quadratic import gilmore_lawler_bound, solve_quadratic
 from placeopt.rank_mapping.tabu_population import TabuPopulation

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, node, option
+from placeopt.build import instance, job, node, option
 from placeopt.model import Communication, Domain, Edge, Job
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.rank_mapping import improve_ranks

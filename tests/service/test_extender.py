@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
-from placeopt import Engine, violations
-from placeopt.errors import BadInput, PlaceoptError
+from placeopt import BadInput, Engine, PlaceoptError, violations
 from placeopt.formats.kubernetes.snapshot import read_kubernetes
 from placeopt.model import Job, Plan
 from placeopt.service.extender import Extender

@@ -17,7 +17,7 @@ import httpx
 
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from helpers.kube_scheduler_run import Run, overfull
-from placeopt.errors import PlaceoptError
+from placeopt import PlaceoptError
 from placeopt.formats.documents import dumps
 from placeopt.formats.kubernetes.snapshot import read_kubernetes
 from placeopt.model import Instance

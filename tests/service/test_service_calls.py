@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from placeopt import generate, violations
+from placeopt import Engine, generate, violations
 from placeopt.formats.documents import dumps, loads
-from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.service.calls import CALLS
 from placeopt.service.refused import Refused

@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from placeopt import generate
-from placeopt.errors import BadInput
+from placeopt import BadInput, generate
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Instance
 from placeopt.service import durable_cluster, journal, snapshot_files, steps, writer

@@ -2,10 +2,9 @@
 
 import pytest
 
-from helpers.builders import placement
 from helpers.scenarios import scenario, timed
-from placeopt.model import Placement
-from placeopt.model.scheduling import Arrays
+from placeopt.build import placement
+from placeopt.model import Arrays, Placement
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision, JobArrayQueue
 from placeopt.simulation.scheduling.placement_amounts import amounts_of, cluster_amounts
 

@@ -3,8 +3,7 @@
 import pytest
 
 from helpers.scenarios import policy, scenario
-from placeopt.model import Demand
-from placeopt.model.endpoint import Autoscaler, Endpoint, LoadStep, Replica
+from placeopt.model import Autoscaler, Demand, Endpoint, LoadStep, Replica
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.autoscaler import horizon_ms, wanted_over_time
 from placeopt.simulation.endpoints import replicas, serving

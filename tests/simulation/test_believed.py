@@ -5,13 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from helpers.builders import job, node, option
 from helpers.scenarios import random_scenario, scenario, timed, two_sockets
-from placeopt.errors import BadInput
-from placeopt.model import Cluster, Demand
-from placeopt.model.endpoint import Endpoint, LoadStep, Replica
-from placeopt.model.estimate import Estimate
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt import BadInput
+from placeopt.build import job, node, option
+from placeopt.model import Arrival, Cluster, Demand, Endpoint, Estimate, LoadStep, Physics, Replica, Scenario
 from placeopt.simulation import named_policy, policy_names, simulate, with_scaled_errors
 from placeopt.simulation.autoscaler import wanted_replicas
 

@@ -5,9 +5,7 @@ import pytest
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.formats.documents import dumps, loads
-from placeopt.model import Demand
-from placeopt.model.endpoint import Endpoint, LoadStep, Replica
-from placeopt.model.scenario import Scenario
+from placeopt.model import Demand, Endpoint, LoadStep, Replica, Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.autoscaler import wanted_replicas
 from placeopt.simulation.endpoints import Serving, replicas, serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers.scenarios import scenario, timed
-from placeopt.live_cluster.engine import Engine
+from placeopt import Engine
 from placeopt.model import Job, Slowdown
 from placeopt.simulation import named_policy
 from placeopt.simulation.scheduling.job_by_job import JobByJob

@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import job, node, option
 from helpers.scenarios import policy, timed, two_sockets
-from placeopt.model import Cluster, Policy
-from placeopt.model.policy import Postpone
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Arrays
+from placeopt.build import job, node, option
+from placeopt.model import Arrays, Arrival, Cluster, Policy, Postpone, Scenario
 from placeopt.simulation import (
     missing_estimates,
     named_policy,

@@ -8,8 +8,8 @@ from typing import get_args
 
 import pytest
 
-from helpers.builders import job, option, placement
 from helpers.scenarios import policy, random_scenario, scenario, timed
+from placeopt.build import job, option, placement
 from placeopt.model import Job
 from placeopt.model.scheduling import JobOrder
 from placeopt.simulation import simulate

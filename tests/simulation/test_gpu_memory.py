@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.scenarios import PLAIN, policy, scenario, timed
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.running_jobs import GpuMemory
 

@@ -2,13 +2,11 @@
 
 import pytest
 
-from helpers.builders import running
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
+from placeopt.build import running
 from placeopt.formats.documents import loads
-from placeopt.model.endpoint import CoreCurve
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Throttle
+from placeopt.model import CoreCurve, Scenario, Throttle
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator

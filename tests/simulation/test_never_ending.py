@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from helpers.builders import machine, node
 from helpers.scenarios import policy, scenario, timed
-from placeopt.model import Cluster, Gpu, Part
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Arrays
+from placeopt.build import machine, node
+from placeopt.model import Arrays, Arrival, Cluster, Gpu, Part, Scenario
 from placeopt.report.text.scenario import simulation_facts, simulation_table
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.replay.goals import measures_of as measured_by_replay

@@ -1,9 +1,8 @@
 """SODA's arrays on every node, and users compared by GPUs alone: worked by hand."""
 
-from helpers.builders import placement
 from helpers.scenarios import policy, scenario, timed
-from placeopt.model import Job
-from placeopt.model.scheduling import Arrays
+from placeopt.build import placement
+from placeopt.model import Arrays, Job
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision, DrfQueue
 from placeopt.simulation.scheduling.node_arrays import NodeArrays, size_of

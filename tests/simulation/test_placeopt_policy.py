@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import job, option
 from helpers.scenarios import random_scenario, scenario, timed
 from placeopt import solve
+from placeopt.build import job, option
 from placeopt.check import violations
-from placeopt.model import Slowdown
-from placeopt.model.endpoint import Endpoint, LoadStep, Replica
-from placeopt.model.job import Demand
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Goals, Scheduling
+from placeopt.model import Arrival, Demand, Endpoint, Goals, LoadStep, Replica, Scenario, Scheduling, Slowdown
 from placeopt.simulation import History, named_policy, round_at, simulate, summarise
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue

@@ -5,14 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import running
 from helpers.scenarios import PLAIN, log_lines, policy, random_scenario, scenario, timed
 from placeopt import BadInput, violations
-from placeopt.model import Instance, Placement, Policy, Running, Slowdown
-from placeopt.model.plan import InstanceRef, Level, Plan, PolicyRef, Unplaced
-from placeopt.model.policy import Changes, Interference, Postpone, Weights
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.build import running
+from placeopt.model import (
+    Changes,
+    Instance,
+    InstanceRef,
+    Interference,
+    Level,
+    Placement,
+    Plan,
+    Policy,
+    PolicyRef,
+    Postpone,
+    Running,
+    Scenario,
+    Scheduling,
+    Slowdown,
+    Unplaced,
+    Weights,
+)
 from placeopt.simulation import simulate, summarise
 
 POLICIES = [

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from helpers.builders import running
 from helpers.scenarios import policy, random_scenario, scenario, timed
+from placeopt.build import running
 from placeopt.model import Slowdown
 from placeopt.simulation import simulate
 

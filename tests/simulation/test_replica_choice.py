@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import job
 from helpers.scenarios import log_lines, policy, scenario, timed
-from placeopt.model import Demand, Job
-from placeopt.model.endpoint import Endpoint, LoadStep, Replica
-from placeopt.model.scenario import Scenario
+from placeopt.build import job
+from placeopt.model import Demand, Endpoint, Job, LoadStep, Replica, Scenario
 from placeopt.simulation import History, simulate, summarise
 from placeopt.simulation.endpoints import core_stays
 from placeopt.simulation.replica_choice import ReplicaChoice

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import job, node, placement
 from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
-from placeopt.model import Cluster, Demand, Placement, Policy
-from placeopt.model.policy import Postpone, Queue
+from placeopt.build import job, node, placement
+from placeopt.model import Cluster, Demand, Placement, Policy, Postpone, Queue
 from placeopt.simulation import simulate
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.retry_filter import RetryFilter

@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import option
 from helpers.changing_scenarios import audit, lively_scenario
 from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt import BadInput
-from placeopt.model import Policy, Slowdown
-from placeopt.model.policy import Changes, Weights
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Arrays, Scheduling, Watch
+from placeopt.build import option
+from placeopt.model import Arrays, Arrival, Changes, Policy, Scenario, Scheduling, Slowdown, Watch, Weights
 from placeopt.simulation import simulate, summarise
 
 SHARED = PLAIN.model_copy(update={"share_mode": "fraction"})

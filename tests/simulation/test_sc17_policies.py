@@ -6,7 +6,7 @@ import pytest
 
 from helpers.scenarios import random_scenario
 from placeopt import BadInput, read_scenario
-from placeopt.model.scenario import Physics
+from placeopt.model import Physics
 from placeopt.simulation import named_policy, policy_names, simulate, summarise
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.solving.methods import METHODS

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt.errors import BadArgument
+from placeopt.model import Scheduling
 from placeopt.model.scheduling import (
     CHOICE_NAMES,
     ELASTIC_NAMES,
@@ -17,7 +18,6 @@ from placeopt.model.scheduling import (
     OptionChoice,
     Preempts,
     RuleNames,
-    Scheduling,
 )
 from placeopt.simulation import (
     ELASTIC_RULES,

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.scenarios import log_lines, policy, scenario, timed
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
 
 

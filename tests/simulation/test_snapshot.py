@@ -3,10 +3,9 @@
 import pytest
 
 from helpers.scenarios import policy, scenario, timed
-from placeopt import solve
+from placeopt import BadInput, solve
 from placeopt.check import violations
-from placeopt.errors import BadInput
-from placeopt.model.endpoint import CoreCurve
+from placeopt.model import CoreCurve
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 from placeopt.whatif.from_running import running_as_plan
 

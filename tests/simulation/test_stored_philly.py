@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import read_scenario
-from placeopt.model.scenario import Scenario
+from placeopt.model import Scenario
 from placeopt.simulation import named_policy, simulate, summarise
 
 PATH = Path(__file__).resolve().parents[2] / "instances" / "papers" / "philly-40+1-x44-s0.json.gz"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from helpers.solver_models import hard, knapsack
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions

@@ -16,7 +16,7 @@ import pytest
 
 from helpers.processes import alive, eventually, within
 from helpers.solver_models import hard, infeasible, knapsack
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.processes import alive, children, eventually, running_cbc, within
 from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, placement
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import cbc, launch, pulp_child, pulp_gateway
 from placeopt.solvers.pool import InProcess, Worker

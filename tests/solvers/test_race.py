@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.solver_models import hard, infeasible, knapsack
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.race import Contestant, race, share_out, stand_in

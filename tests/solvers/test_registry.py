@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
 from placeopt.solvers import registry
 from placeopt.solvers.registry import SOLVERS, available, load, require
 

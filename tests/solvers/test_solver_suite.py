@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.solver_models import KNOWN, hard, infeasible, knapsack
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.solvers.registry import SOLVERS, available, load
 from placeopt.solvers.result import Progress, SolveOptions

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from placeopt import Engine
+from placeopt import Engine, audit
 from placeopt.generators import generate
 from placeopt.model import Instance, Plan
 from placeopt.problem import Problem, compile_problem
-from placeopt.solving.audit import Scored, allocation_of, audit
+from placeopt.solving.audit import Scored, allocation_of
 from placeopt.terms.objective import value, weighted_costs
 
 

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, running
-from placeopt import Instance, Plan, Policy, solve, violations
-from placeopt.model import Placement
-from placeopt.model.policy import Changes, Queue, Weights
-from placeopt.solving.audit import audit
+from placeopt import Instance, Plan, Policy, audit, solve, violations
+from placeopt.build import instance, job, machine, node, option, running
+from placeopt.model import Changes, Placement, Queue, Weights
 
 ROUTES = ("counts", "counts-cpsat", "assignment", "assignment-highs")
 every_route = pytest.mark.parametrize("method", ROUTES)

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, placement, running
 from helpers.small_rounds import random_round
 from placeopt import (
     BadInput,
@@ -21,16 +20,16 @@ from placeopt import (
     Interrupted,
     Plan,
     Policy,
+    Progress,
+    audit,
     read_instance,
     solve,
     violations,
 )
+from placeopt.build import instance, job, machine, node, option, placement, running
 from placeopt.formats.documents import dumps
-from placeopt.model.plan import Cost
-from placeopt.model.policy import Interference, Queue, Quota, Weights
+from placeopt.model import Cost, Interference, Queue, Quota, Weights
 from placeopt.solving import budget, sizes
-from placeopt.solving.audit import audit
-from placeopt.solving.bounds import Progress
 from placeopt.solving.methods import METHODS
 from placeopt.solving.stages import exact
 

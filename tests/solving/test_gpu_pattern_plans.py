@@ -7,14 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import builders
 from helpers.small_rounds import random_round
-from placeopt import solve
+from placeopt import build, solve
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.formulations.node_rows import fullness, with_class_limits
 from placeopt.linear import LinearModel
-from placeopt.model import Instance, Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Instance, Policy, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import highs
 from placeopt.solvers.result import Progress, Solution, SolveOptions
@@ -32,9 +30,9 @@ SHARES = Policy(share_mode="fraction", weights=Weights(communication=0, interfer
 def shares(*milli: int, gpus: int = 2, **fields: object) -> Instance:
     """Build one node, and a job for each share, worth as much."""
     jobs = [
-        builders.job(f"j{i}", gpu_milli=share, gpu_memory_mib=0, value=share, **fields) for i, share in enumerate(milli)
+        build.job(f"j{i}", gpu_milli=share, gpu_memory_mib=0, value=share, **fields) for i, share in enumerate(milli)
     ]
-    return builders.instance(1, jobs, machines=[builders.machine(gpus=gpus)], policy=SHARES)
+    return build.instance(1, jobs, machines=[build.machine(gpus=gpus)], policy=SHARES)
 
 
 def in_this_process(

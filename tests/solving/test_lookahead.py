@@ -4,14 +4,25 @@ from collections.abc import Sequence
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, option, running
-from placeopt import solve, violations
+from placeopt import audit, solve, violations
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.check import Judgement, Referee, Violation
 from placeopt.explain import explain
-from placeopt.model import Communication, Gpu, Instance, Job, Part, Plan, Policy, Running, Slowdown
-from placeopt.model.policy import Interference, Postpone, Weights
+from placeopt.model import (
+    Communication,
+    Gpu,
+    Instance,
+    Interference,
+    Job,
+    Part,
+    Plan,
+    Policy,
+    Postpone,
+    Running,
+    Slowdown,
+    Weights,
+)
 from placeopt.problem import Move, Placement, State, compile_problem
-from placeopt.solving.audit import audit
 from placeopt.terms.costs.utility import expected_ends, run_time_ms
 
 MINSKY = machine(

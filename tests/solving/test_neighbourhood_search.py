@@ -7,11 +7,10 @@ from typing import cast
 import pytest
 
 import placeopt
-from helpers.builders import instance, job
+from placeopt.build import instance, job
 from placeopt.check import violations
 from placeopt.generators import generate
-from placeopt.model import Plan
-from placeopt.model.plan import Stage
+from placeopt.model import Plan, Stage
 from placeopt.solving import sizes
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

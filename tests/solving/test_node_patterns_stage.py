@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 import placeopt
-from helpers.builders import instance, job, machine, running
+from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
 from placeopt.errors import OutOfTime
 from placeopt.generators import generate
 from placeopt.heuristics.swaps import gathered
-from placeopt.model import Plan, Policy
-from placeopt.model.plan import Stage
-from placeopt.model.policy import Changes
+from placeopt.model import Changes, Plan, Policy, Stage
 from placeopt.problem import Allocation, Problem
 from placeopt.solving import pattern_search
 from placeopt.solving.pattern_charges import SMALL_NODES

@@ -5,9 +5,9 @@ from unittest import mock
 
 import pytest
 
-from helpers.builders import instance, job, machine, running
-from placeopt import Engine, audit, solve, violations
-from placeopt.errors import BadInput, OutOfTime, Unsupported
+from placeopt import BadInput, Engine, Unsupported, audit, solve, violations
+from placeopt.build import instance, job, machine, running
+from placeopt.errors import OutOfTime
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem

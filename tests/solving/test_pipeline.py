@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from helpers.builders import instance, job
-from placeopt.model import Policy
-from placeopt.model.policy import Weights
+from placeopt.build import instance, job
+from placeopt.model import Policy, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.builders import instance, job, option
 from placeopt import solve, violations
+from placeopt.build import instance, job, option
 from placeopt.generators import generate
-from placeopt.model import Communication, Instance, Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Communication, Instance, Policy, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

@@ -1,9 +1,8 @@
 """An earlier plan is a candidate, no more; and ranks go where their traffic is cheap."""
 
-from helpers.builders import instance, job, machine, node, option
 from placeopt import solve, violations
-from placeopt.model import Communication, Edge, Part
-from placeopt.model.machine import Gpu
+from placeopt.build import instance, job, machine, node, option
+from placeopt.model import Communication, Edge, Gpu, Part
 
 
 def test_an_earlier_plan_wins_where_greedy_is_worse() -> None:

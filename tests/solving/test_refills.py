@@ -5,8 +5,7 @@ import pytest
 import placeopt
 from placeopt import Plan, generate
 from placeopt.check import violations
-from placeopt.model import Instance
-from placeopt.model.policy import Queue
+from placeopt.model import Instance, Queue
 from placeopt.solving.methods import METHODS, solver_method
 from placeopt.solving.stages.node_refills import RefillNodes
 

@@ -6,9 +6,7 @@ import pytest
 import placeopt
 from placeopt import generate
 from placeopt.check import violations
-from placeopt.model import Instance, Plan
-from placeopt.model.plan import Stage
-from placeopt.model.policy import Weights
+from placeopt.model import Instance, Plan, Stage, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.stages import rounding
 from placeopt.terms.cost_alone import cost_alone

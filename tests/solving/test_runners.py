@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job
+from placeopt.build import instance, job
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.problem import compile_problem
 from placeopt.solvers.pool import InProcess

@@ -5,14 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.builders import instance, job, running
-from placeopt import Engine, Instance, Policy, solve, violations
-from placeopt.errors import InternalFault, OutOfTime, SolverFault
-from placeopt.model import Plan
-from placeopt.model.policy import Postpone, Weights
+from placeopt import Engine, Instance, InternalFault, Policy, Progress, SolverFault, audit, solve, violations
+from placeopt.build import instance, job, running
+from placeopt.errors import OutOfTime
+from placeopt.model import Plan, Postpone, Weights
 from placeopt.problem import Problem
-from placeopt.solving.audit import audit
-from placeopt.solving.bounds import Progress
 from placeopt.solving.stages.lookahead import hold_back
 
 STAGES = (

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import Enumeration
-from helpers.builders import instance, job, running
 from helpers.small_rounds import random_round
-from placeopt import generate, solve
+from placeopt import BadInput, InternalFault, generate, solve
+from placeopt.build import instance, job, running
 from placeopt.check import Judgement, Referee
-from placeopt.errors import BadInput, InternalFault, OutOfTime
+from placeopt.errors import OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.model import Instance, Plan, Policy, Slowdown
-from placeopt.model.policy import Changes, Postpone, Weights
+from placeopt.model import Changes, Instance, Plan, Policy, Postpone, Slowdown, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solvers import highs
 from placeopt.solvers.race import Beside

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import optimum
-from helpers.builders import instance, job, running
 from helpers.small_rounds import random_round
 from placeopt import solve
+from placeopt.build import instance, job, running
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.model import Instance, Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Instance, Policy, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

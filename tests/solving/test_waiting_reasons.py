@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import placements, without_minimal_utilities
-from helpers.builders import instance, job, machine, node, running
 from helpers.small_rounds import random_round
-from placeopt.model import Domain, Instance, Policy, Split
-from placeopt.model.plan import Unplaced, UnplacedReason
-from placeopt.model.policy import Weights
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Domain, Instance, Policy, Split, Unplaced, Weights
+from placeopt.model.plan import UnplacedReason
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

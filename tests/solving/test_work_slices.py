@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from helpers import builders
-from placeopt import Engine
+from placeopt import Engine, build
 from placeopt.generators import generate
 from placeopt.solving.budget import Budget
 from placeopt.solving.methods import METHODS
@@ -65,7 +64,7 @@ def test_a_longer_limit_is_no_worse() -> None:
 
 def test_a_proven_round_ends_in_its_first_slice() -> None:
     """One job on one node: nothing is repeated."""
-    of = builders.instance(1, [builders.job("only")])
+    of = build.instance(1, [build.job("only")])
     with Engine() as engine:
         plans = [engine.solve(of, time_limit_s=limit, deterministic=True) for limit in (3.0, 30.0)]
     assert [plan.status for plan in plans] == ["optimal", "optimal"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node
 from helpers.differential import solve
+from placeopt.build import instance, job, machine, node
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part

@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine
-from placeopt.formats.documents import read_instance
+from placeopt import read_instance
+from placeopt.build import instance, job, machine
 from placeopt.formulations import add_counts
 from placeopt.linear import ModelBuilder
-from placeopt.model import Gpu, Policy
-from placeopt.model.policy import Fragmentation, TargetWorker
+from placeopt.model import Fragmentation, Gpu, Policy, TargetWorker
 from placeopt.problem import Move, Placement, Problem, State, compile_problem, open_state
 from placeopt.problem.free_capacity import gpu_milli_left
 from placeopt.terms.costs.fgd import IMPOSSIBLE, Fgd, changes_if_placed, of_nodes

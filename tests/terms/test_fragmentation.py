@@ -2,9 +2,9 @@
 
 import pytest
 
-from helpers.builders import instance, job, machine, node
+from placeopt.build import instance, job, machine, node
 from placeopt.model import Domain, Gpu, Part, Policy
-from placeopt.model.policy import Fragmentation as Weights
+from placeopt.model import Fragmentation as Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.costs.fragmentation import Fragmentation
 

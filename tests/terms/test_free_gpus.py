@@ -1,7 +1,7 @@
 """What is reported of the GPUs that a plan leaves free, by hand."""
 
-from helpers.builders import instance, job, machine, node
 from placeopt import solve
+from placeopt.build import instance, job, machine, node
 from placeopt.model import Domain, Gpu, Part
 from placeopt.problem import Move, Placement, State, compile_problem
 from placeopt.solving.finish import slots_left

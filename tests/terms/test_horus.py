@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine
-from placeopt.errors import BadInput
+from placeopt import BadInput
+from placeopt.build import instance, job, machine
 from placeopt.formats.documents import loads
-from placeopt.model import Gpu, Policy
-from placeopt.model.policy import Horus, Interference
+from placeopt.model import Gpu, Horus, Interference, Policy
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.terms.costs.horus import HorusCost, cost_table, excess_table, most_percent, slowdown
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import placeopt
-from helpers.builders import instance, job, machine, running
 from helpers.differential import solve
+from placeopt.build import instance, job, machine, running
 from placeopt.explain import explain
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
-from placeopt.model import Gpu, Part, Policy, Slowdown
-from placeopt.model.policy import Curve, SlowdownCurve, Weights
-from placeopt.model.policy import Interference as Choice
+from placeopt.model import Gpu, Part, Policy, Slowdown, SlowdownCurve, Weights
+from placeopt.model import Interference as Choice
+from placeopt.model.policy import Curve
 from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
 from placeopt.terms.costs.horus import HorusCost, slowdown
 from placeopt.terms.costs.interference import Interference, slowdowns

@@ -2,10 +2,9 @@
 
 import pytest
 
-from helpers.builders import instance, job, machine, option, running
-from placeopt.errors import Unsupported
-from placeopt.model import Communication, Policy
-from placeopt.model.policy import Fragmentation, Weights
+from placeopt import Unsupported
+from placeopt.build import instance, job, machine, option, running
+from placeopt.model import Communication, Fragmentation, Policy, Weights
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.terms.costs import COSTS
 from placeopt.terms.objective import (

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from helpers.builders import instance, job, machine, node
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
+from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
-from placeopt.model import Domain, Policy, Split
-from placeopt.model.policy import Queue, Quota, Usable
+from placeopt.model import Domain, Policy, Queue, Quota, Split, Usable
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import RULES, fits
 

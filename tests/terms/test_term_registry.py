@@ -2,8 +2,7 @@
 
 import pytest
 
-from placeopt.model import Policy
-from placeopt.model.policy import Fragmentation, Weights
+from placeopt.model import Fragmentation, Policy, Weights
 from placeopt.terms.costs import COSTS, costs_of
 
 

@@ -7,11 +7,11 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, plan_for, running
+from helpers.plans import plan_for
 from placeopt import solve
+from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
-from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Slowdown
-from placeopt.model.policy import Postpone, Weights
+from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Postpone, Slowdown, Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.growth import grown_paths
 from placeopt.terms.costs.utility import _sc17, longest_path_for, utility, utility_at

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from placeopt.errors import Unsupported
+from placeopt import Unsupported
 from placeopt.model import Cluster, Domain, Machine, Node
 from placeopt.topology import ClusterTopology, dgx1, domain_weights, machine_graph, minsky, pcie_box
 from placeopt.topology import cluster_topology as module

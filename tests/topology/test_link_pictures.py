@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.topo.read import read_machine
 from placeopt.model import Gpu, Machine, Part
 from placeopt.report.text.links import WIDTH, job_links, machine_picture

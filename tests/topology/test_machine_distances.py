@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.model import Gpu, Link, Machine, Part
 from placeopt.topology import (
     MACHINES,

@@ -4,9 +4,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from placeopt import Unsupported
 from placeopt.check import distances as referee
 from placeopt.check.case import Directory
-from placeopt.errors import OutOfTime, Unsupported
+from placeopt.errors import OutOfTime
 from placeopt.model import Cluster, Gpu, Instance, Link, Machine, Node, Part
 from placeopt.topology import ClusterTopology, cluster_topology, gpu_distances, machine_distances
 from placeopt.topology.machine_distances import ABSENT, shortest_paths

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import instance, job, node, running
-from placeopt.errors import BadInput
-from placeopt.model import Domain, Instance
-from placeopt.model.base import Record
+from placeopt import BadInput
+from placeopt.build import instance, job, node, running
+from placeopt.model import Domain, Instance, Record
 from placeopt.whatif import Limits, fail, parse_variation, price, sweep
 
 SHORT = Limits(time_limit_s=5.0, threads=1)

@@ -6,9 +6,8 @@ import pytest
 from rich.console import Console
 from test_round_questions import SHORT
 
-from helpers.builders import instance, job, machine, node, running
-from placeopt.model import Policy
-from placeopt.model.cluster import Domain
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Domain, Policy
 from placeopt.report.html.failures import failures_figure
 from placeopt.report.text.whatif import defrag_page, failures_page, fit_page
 from placeopt.report.text.whatif_rounds import prices_page

@@ -6,11 +6,9 @@ import threading
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
-from placeopt.errors import BadInput
-from placeopt.live_cluster.engine import Engine
-from placeopt.model import Domain, Gpu, Instance, Part, Policy
-from placeopt.model.policy import Postpone, Queue, Quota
+from placeopt import BadInput, Engine
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Domain, Gpu, Instance, Part, Policy, Postpone, Queue, Quota
 from placeopt.whatif import Limits, add, cheapest, defrag, fail, fit, parse_job, slots
 from placeopt.whatif.answers import MixtureTrial, NodesNeeded
 from placeopt.whatif.cheapest_nodes import with_mixture_results

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from helpers.builders import instance, job, node, running
-from placeopt.errors import BadInput
+from placeopt import BadInput
+from placeopt.build import instance, job, node, running
 from placeopt.model import Domain, Instance
 from placeopt.whatif import Limits, defrag
 from placeopt.whatif.answers import Defrag

@@ -1,7 +1,8 @@
 """Placements that somebody else made: found out, measured, and the moves that help most, by hand."""
 
-from helpers.builders import instance, job, node, placement, plan_for, running
+from helpers.plans import plan_for
 from placeopt import solve
+from placeopt.build import instance, job, node, placement, running
 from placeopt.model import Instance
 from placeopt.whatif import Limits, Placements, plan_of, review
 

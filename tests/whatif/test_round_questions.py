@@ -2,12 +2,9 @@
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
-from placeopt import generate
-from placeopt.errors import BadInput
-from placeopt.live_cluster.engine import Engine
-from placeopt.model import Domain, Gpu, Instance, Policy
-from placeopt.model.policy import Queue, Quota
+from placeopt import BadInput, Engine, generate
+from placeopt.build import instance, job, machine, node, running
+from placeopt.model import Domain, Gpu, Instance, Policy, Queue, Quota
 from placeopt.problem import compile_problem, open_state
 from placeopt.whatif import Limits, Patch, apply_patch, parse_variation, price, swap, sweep
 from placeopt.whatif.instance_edit import with_nodes

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, plan_for, running
-from placeopt.errors import BadInput
+from helpers.plans import plan_for
+from placeopt import BadInput
+from placeopt.build import instance, job, machine, node, running
 from placeopt.formats.documents import loads
-from placeopt.model import Domain, Instance, Policy
-from placeopt.model.policy import Queue, Quota
+from placeopt.model import Domain, Instance, Policy, Queue, Quota
 from placeopt.whatif import Patch, after_plan, apply_patch
 from placeopt.whatif.domain_levels import nodes_under
 

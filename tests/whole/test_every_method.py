@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from placeopt import Engine, Instance, read_instance, violations
-from placeopt.model.policy import Postpone
-from placeopt.solving.audit import audit
+from placeopt import Engine, Instance, audit, read_instance, violations
+from placeopt.model import Postpone
 from placeopt.solving.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[2]

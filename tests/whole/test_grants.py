@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from campaigns.limits import run, wrong_shares
-from helpers.builders import instance, job, machine, placement, plan_for, running
+from helpers.plans import plan_for
 from helpers.scenarios import policy as scheduling
 from helpers.scenarios import scenario, timed
-from placeopt import Engine, audit, solve
+from placeopt import BadInput, Engine, audit, solve
+from placeopt.build import instance, job, machine, placement, running
 from placeopt.check import violations
-from placeopt.errors import BadInput
-from placeopt.model import Instance, Placement, Plan, Policy
-from placeopt.model.policy import Changes, Queue, Quota
-from placeopt.model.scenario import Scenario
+from placeopt.model import Changes, Instance, Placement, Plan, Policy, Queue, Quota, Scenario
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import grants
 from placeopt.simulation import simulate

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 import placeopt
-import placeopt.whatif
-from placeopt.aliases import SUBMODULES
 
 
 def test_importing_the_package_loads_the_standard_library_only() -> None:
@@ -62,56 +60,11 @@ def functions_of(package: str) -> list[str]:
         "placeopt.whatif",
     ],
 )
-def test_functions_of_a_package_are_functions_in_every_import_order(package: str) -> None:
-    """No module has the name of a function, and importing a former name of a module leaves the function in place."""
+def test_functions_of_a_package_are_functions(package: str) -> None:
+    """No module has the name of a function."""
     functions = functions_of(package)
     folder = Path(*importlib.import_module(package).__path__)
     assert not {path.stem for path in folder.glob("*.py")} & set(functions)
-    former = SUBMODULES.get(package, {})
-    modules = [f"{package}.{name}" for name in [*former, *former.values()]]
-    for order in (modules, modules[::-1]):
-        lines = [*(f"import {module}" for module in order), f"import {package} as p"]
-        lines.append(f"print(all(map(callable, [getattr(p, name) for name in {functions!r}])))")
-        done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["True"]
-
-
-def test_names_in_former_submodules_warn() -> None:
-    """`from placeopt.whatif.review import review` stood in the docs (issue 17)."""
-    with pytest.warns(DeprecationWarning, match=r"placeopt\.whatif\.review is now placeopt\.whatif\.plan_review"):
-        from placeopt.whatif.review import review  # type: ignore[import-not-found]
-    assert review is placeopt.whatif.review
-
-
-FORMER = """
-import sys, warnings
-import placeopt
-assert "placeopt.aliases" not in sys.modules
-with warnings.catch_warnings(record=True) as seen:
-    warnings.simplefilter("always")
-    from placeopt.engine import Engine, Interrupted, solve
-    from placeopt.heuristics import OneByOne
-    from placeopt.generators.soda_month import soda_month
-    from placeopt.methods import METHODS
-    from placeopt.papers.one_at_a_time.arrivals import arrivals_of
-    from placeopt.papers.one_at_a_time.hindsight import hindsight
-    from placeopt.papers.one_at_a_time.horizon import quota_until
-    from placeopt.replay import Goal, add, parse_goal
-    from placeopt.simulate import named_policy, simulate, summarise
-    from placeopt.whatif.taken import taken_as_plan
-import placeopt.simulation as today
-import placeopt_papers.one_at_a_time.horizon as moved
-assert quota_until is moved.quota_until
-assert (Engine, Interrupted, solve) == (placeopt.Engine, placeopt.Interrupted, placeopt.solve)
-assert simulate is today.simulate and today.__spec__.name == "placeopt.simulation"
-print(len({str(one.message) for one in seen if one.category is DeprecationWarning}))
-"""
-
-
-def test_former_public_names_work_and_warn() -> None:
-    """Callers of an earlier version keep working, and are told the new name (issue 17)."""
-    done = subprocess.run([sys.executable, "-c", FORMER], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["13"]
 
 
 @pytest.mark.parametrize("command", ["bench papers --only list", "generate --scenario genie-5 --out scenario.json"])

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job
 from helpers.metamorphic import RELATIONS, Answer, Solve, Trial, answer_of, provable
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, generate
+from placeopt.build import instance, job
 
 METHODS = ("counts", "assignment", "counts-cpsat", "assignment-highs")
 SEEDS = range(800_000, 800_025)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from placeopt import BadInput, read_instance
+from placeopt import BadInput, PlaceoptError, read_instance
 from placeopt.cli.output import write_error, write_out
 from placeopt.cli.run import run
-from placeopt.errors import PlaceoptError, printable
+from placeopt.errors import printable
 from placeopt.formats.csv_table import csv_text
 from placeopt.formats.openb import read_openb
 from placeopt.formats.table import Table
-from placeopt.model.job import Job
+from placeopt.model import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"

@@ -11,17 +11,14 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import optimum
-from helpers.builders import instance, job, machine, node, option, running
 from helpers.differential import ROUTES, examine
 from helpers.odd_rounds import odd_round
 from helpers.plan_records import plan_of
-from placeopt import Engine, Instance, Plan, solve
+from placeopt import BadInput, Engine, Instance, Plan, audit, solve
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.check import judge
-from placeopt.errors import BadInput
-from placeopt.model import Policy
-from placeopt.model.policy import Changes, Queue, Quota, Weights
+from placeopt.model import Changes, Policy, Queue, Quota, Weights
 from placeopt.problem import compile_problem
-from placeopt.solving.audit import audit
 from placeopt.solving.methods import METHODS
 
 NO_COST = Policy(name="plain", weights=Weights(communication=0, interference=0, fragmentation=0))

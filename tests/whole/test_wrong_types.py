@@ -9,12 +9,23 @@ from typing import Any
 import pytest
 
 import placeopt
-from placeopt import BadInput, PlaceoptError, audit, generate, solve, violations, whatif
+from placeopt import (
+    BadInput,
+    PlaceoptError,
+    audit,
+    cluster_from_columns,
+    generate,
+    instance_from_columns,
+    read_instance,
+    solve,
+    violations,
+    whatif,
+    write_instance,
+)
 from placeopt.arguments import checked
 from placeopt.explain import explain
 from placeopt.formats import openb, sc17, snapshots, solu, topo, traces
-from placeopt.formats.columns import cluster_from_columns, instance_from_columns
-from placeopt.formats.documents import dumps, loads, read_instance, write_instance
+from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.changes import changes_between
 from placeopt.model import Instance, Plan
 from placeopt.partition import split

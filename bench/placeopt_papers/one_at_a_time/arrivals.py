@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.formats.documents import read_instance
+from placeopt import read_instance
 from placeopt.model import Instance
 from placeopt.problem import IntArray, Problem, compile_problem
 from placeopt_papers.one_at_a_time.go_random import GoRandom

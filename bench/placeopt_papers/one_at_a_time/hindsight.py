@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from placeopt.errors import BadInput, PlaceoptError
+from placeopt import BadInput, PlaceoptError
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.linear import LinearModel
 from placeopt.problem import IntArray, State, compile_problem

@@ -6,8 +6,8 @@ from numbers import Integral
 
 import numpy as np
 
+from placeopt import BadInput
 from placeopt.arguments import expect
-from placeopt.errors import BadInput
 from placeopt.heuristics import DemandQuota
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.hindsight import TIME_LIMIT_S, Isolation, relaxation, solve_relaxation

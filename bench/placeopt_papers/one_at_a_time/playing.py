@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.heuristics import SCORES, Candidates, ScoreTable, place, score_named, table_for
 from placeopt.problem import IntArray, State
 from placeopt_papers.one_at_a_time.arrivals import Arrivals

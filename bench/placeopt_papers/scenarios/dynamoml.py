@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.generators.shared import equal_nodes
-from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
-from placeopt.model.endpoint import Autoscaler, Endpoint, LoadStep, Replica
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model import (
+    Arrival,
+    Autoscaler,
+    Communication,
+    Demand,
+    Endpoint,
+    Gpu,
+    Job,
+    LoadStep,
+    Machine,
+    Option,
+    Physics,
+    Replica,
+    Scenario,
+)
 from placeopt.topology.builders import dgx1
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 

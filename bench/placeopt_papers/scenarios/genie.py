@@ -13,11 +13,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.generators.shared import equal_nodes
-from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option, Part
-from placeopt.model.estimate import Estimate
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model import Arrival, Communication, Demand, Estimate, Gpu, Job, Machine, Option, Part, Physics, Scenario
 from placeopt.predict import RateModel, StepModel, fit_rate, fit_step
 from placeopt.predict.fitted import relative_errors
 from placeopt.predict.rate import ProfiledRun, lightweight

@@ -10,12 +10,9 @@ from __future__ import annotations
 import math
 import random
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.generators.shared import equal_nodes
-from placeopt.model import Demand, Gpu, Job, Machine, Option
-from placeopt.model.base import MAX_JOBS
-from placeopt.model.policy import SlowdownCurve
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model import MAX_JOBS, Arrival, Demand, Gpu, Job, Machine, Option, Physics, Scenario, SlowdownCurve
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 PAPER = "Yeung et al., Horus: Interference-Aware and Prediction-Based Scheduling in Deep Learning Systems (TPDS 2022)"

@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import random
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.generators.shared import equal_nodes
-from placeopt.model import Assignment, Communication, Demand, Gpu, Job, Machine, Option, Part, Running
-from placeopt.model.placement import WorkerGpus
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model import (
+    Arrival,
+    Assignment,
+    Communication,
+    Demand,
+    Gpu,
+    Job,
+    Machine,
+    Option,
+    Part,
+    Physics,
+    Running,
+    Scenario,
+    WorkerGpus,
+)
 from placeopt_papers.scenarios.sc17_times import sc17_times
 
 PAPER = "Amaral et al., Topology-Aware GPU Scheduling for Learning Workloads in Cloud Environments (SC'17)"

@@ -19,11 +19,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.generators.shared import equal_nodes
-from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
-from placeopt.model.endpoint import CoreCurve, Endpoint, LoadStep, Replica
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model import (
+    Arrival,
+    Communication,
+    CoreCurve,
+    Demand,
+    Endpoint,
+    Gpu,
+    Job,
+    LoadStep,
+    Machine,
+    Option,
+    Physics,
+    Replica,
+    Scenario,
+)
 from placeopt.predict.resources import best_fit_cores, first_cores
 from placeopt.problem import IntArray
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled

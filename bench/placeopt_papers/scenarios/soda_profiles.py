@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from placeopt.model.endpoint import Replica
-from placeopt.model.scenario import Scenario
+from placeopt.model import Replica, Scenario
 
 TRIAL_MS = 60_000
 """Of a number of cores (VI-H)."""

@@ -18,8 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from placeopt.model.estimate import Estimate
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Arrival, Estimate, Scenario
 from placeopt.predict.fitted import rmsle
 from placeopt.predict.onnx_features import onnx_features
 from placeopt.predict.regressor import Kind, fit_regressor

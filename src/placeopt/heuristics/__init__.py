@@ -1,6 +1,5 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
-from placeopt.aliases import former_names
 from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
@@ -36,5 +35,3 @@ __all__ = [
     "table_for",
     "window",
 ]
-
-__getattr__ = former_names(__name__)

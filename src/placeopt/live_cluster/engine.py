@@ -9,7 +9,6 @@ from functools import wraps
 from types import TracebackType
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, Self, TypeVar, Unpack
 
-from placeopt.aliases import former_argument, former_names
 from placeopt.arguments import INSTANCE, expect, listed
 from placeopt.errors import BadInput, only_documented
 from placeopt.formats.gc_pause import gc_paused
@@ -26,9 +25,6 @@ from placeopt.solving.params import SolveOptions, SolveParams, check_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-__getattr__ = former_names(__name__)
 
 
 class ClusterNumbers(NamedTuple):
@@ -211,7 +207,6 @@ class Engine:
     repair_gpu = exclusive(only_documented(_by_reports(HostReports.repair_gpu)))
     adopt = exclusive(only_documented(_by_reports(HostReports.adopt)))
 
-    @former_argument("say_why", "explain")
     @exclusive
     @only_documented
     def place(

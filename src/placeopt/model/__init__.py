@@ -1,37 +1,108 @@
-"""What users write and read: the instance, the plan and everything in them."""
+"""What users write and read: rounds, plans, scenarios, scheduling policies, and every record in them."""
 
+from placeopt.model.base import MAX_JOBS, MAX_VALUE, Amounts, Record
 from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
+from placeopt.model.estimate import Estimate
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Communication, Demand, Edge, Job, Option, Split
 from placeopt.model.machine import Gpu, Link, Machine, Part
 from placeopt.model.origin import JobOrigin, Origin
 from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
-from placeopt.model.plan import Plan
-from placeopt.model.policy import Policy
+from placeopt.model.plan import (
+    Cost,
+    InstanceRef,
+    Level,
+    Moved,
+    Plan,
+    PolicyRef,
+    Preempted,
+    Seconds,
+    Shrunk,
+    Stage,
+    Standing,
+    Unplaced,
+)
+from placeopt.model.policy import (
+    Changes,
+    Fragmentation,
+    Horus,
+    Interference,
+    Policy,
+    Postpone,
+    Queue,
+    Quota,
+    SlowdownCurve,
+    TargetWorker,
+    Usable,
+    Weights,
+)
+from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.model.scheduling import Arrays, Goals, Scheduling, Throttle, Watch
 
 __all__ = [
     "FORMAT_VERSION",
+    "MAX_JOBS",
+    "MAX_VALUE",
+    "Amounts",
+    "Arrays",
+    "Arrival",
     "Assignment",
+    "Autoscaler",
+    "Changes",
     "Cluster",
     "Communication",
+    "CoreCurve",
+    "Cost",
     "Demand",
     "Domain",
     "Edge",
+    "Endpoint",
+    "Estimate",
+    "Fragmentation",
+    "Goals",
     "Gpu",
+    "Horus",
     "Instance",
+    "InstanceRef",
+    "Interference",
     "Job",
     "JobOrigin",
+    "Level",
     "Link",
+    "LoadStep",
     "Machine",
+    "Moved",
     "Node",
     "Option",
     "Origin",
     "Part",
+    "Physics",
     "Placement",
     "Plan",
     "Policy",
+    "PolicyRef",
+    "Postpone",
+    "Preempted",
+    "Queue",
+    "Quota",
+    "Record",
+    "Replica",
     "Running",
+    "Scenario",
+    "Scheduling",
+    "Seconds",
+    "Shrunk",
     "Slowdown",
+    "SlowdownCurve",
     "Split",
+    "Stage",
+    "Standing",
+    "TargetWorker",
+    "Throttle",
+    "Unplaced",
+    "Usable",
+    "Watch",
+    "Weights",
     "WorkerGpus",
 ]

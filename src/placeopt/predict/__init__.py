@@ -1,14 +1,11 @@
 """Predictions that a round needs: rates, memory, utilisation, interference, cores; fitted from measured profiles."""
 
-from placeopt.aliases import former_names
 from placeopt.predict.curve import CurveModel, fit_curve
 from placeopt.predict.fitted import Errors, Fitted, Provenance, read_fitted, relative_errors, rmsle, write_fitted
 from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
 from placeopt.predict.rate import ProfiledRun, RateModel, StepModel, fit_rate, fit_step, lightweight, sia_runs
 from placeopt.predict.regressor import REGRESSORS, Regressor, cross_validated, fit_regressor
 from placeopt.predict.resources import Category, best_fit_cores, first_cores, gpu_memory_mib
-
-__getattr__ = former_names(__name__)
 
 __all__ = [
     "REGRESSORS",

@@ -7,7 +7,6 @@ whole rounds, `price` returns the value of one more node, rack or GPU of quota. 
 the best one, `defrag` empties nodes by moving running jobs.
 """
 
-from placeopt.aliases import former_submodules
 from placeopt.whatif.add_nodes import add
 from placeopt.whatif.cheapest_nodes import cheapest
 from placeopt.whatif.defragmentation import defrag
@@ -44,5 +43,3 @@ __all__ = [
     "swap",
     "sweep",
 ]
-
-former_submodules(__name__)

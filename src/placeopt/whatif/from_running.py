@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from placeopt.aliases import former_names
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadInput
@@ -48,9 +47,6 @@ def only_running(instance: Instance) -> Instance:
     runs = {held.job for held in instance.running}
     policy = instance.policy.model_copy(update={"queues": in_amounts(instance.policy.queues, instance.cluster)})
     return edit_instance(instance, jobs=tuple(job for job in instance.jobs if job.id in runs), policy=policy)
-
-
-__getattr__ = former_names(__name__)
 
 
 @checked

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.kubernetes_objects import apart, near, pod, read, term
-from placeopt.errors import BadInput
+from placeopt import BadInput
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"
 ODD: list[Any] = [None, 7, -1, True, "", [], {}, "x", "1e3", "500m", [1], {"a": 1}, [{}], [None], 1e300, "\u202e"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.kubernetes_objects import node, pod, read
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.formats.kubernetes.resources import parse_quantity
 from placeopt.formats.snapshots import read_kubernetes
 

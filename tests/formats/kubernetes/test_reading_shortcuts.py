@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from helpers.kubernetes_objects import node, pod
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.kubernetes.pods import content_key
 from placeopt.formats.snapshots import read_kubernetes
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from placeopt.errors import PlaceoptError
+from placeopt import PlaceoptError
 from placeopt.formats.snapshots import read_slurm
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"

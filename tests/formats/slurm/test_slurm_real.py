@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from placeopt import solve
+from placeopt import Unsupported, solve
 from placeopt.check import violations
-from placeopt.errors import Unsupported
 from placeopt.formats.import_notes import KEPT, LEFT_OUT, ImportNotes
 from placeopt.formats.json_entry import read_json
 from placeopt.formats.observed_round import ObservedJob

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.slurm_files import DATA, RUNS, WAITS, left_out, read
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.formats.slurm.fields import Gres, parse_gres
 from placeopt.formats.slurm.nodes import why_drained
 from placeopt.formats.snapshots import read_slurm

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.formats.slurm.fields import (
     GresHolding,
     GresRequest,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.slurm.fields import expand_hosts
 from placeopt.formats.topo.read import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
 from placeopt.topology import ClusterTopology, minsky

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 from placeopt.formats.topo.read import read_topo
 
 DATA = Path(__file__).parents[2] / "data" / "topo"

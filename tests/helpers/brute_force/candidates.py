@@ -8,7 +8,7 @@ from itertools import combinations, combinations_with_replacement, islice, produ
 from math import prod
 from typing import Literal
 
-from placeopt.model.policy import Postpone
+from placeopt.model import Postpone
 from placeopt.problem import Move, Placement, Problem, open_state
 from placeopt.terms.rules import RULES, fits
 from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare

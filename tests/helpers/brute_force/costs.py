@@ -15,7 +15,7 @@ from math import gcd
 import numpy as np
 
 from helpers.brute_force.sums import amounts_of
-from placeopt.model.policy import SlowdownCurve
+from placeopt.model import SlowdownCurve
 from placeopt.problem import IntArray, Placement, Problem
 
 Candidates = Sequence[Sequence[Placement | None]]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from helpers.small_rounds.cluster import GPU_MODELS
 from helpers.small_rounds.dice import Dice
-from placeopt.model import Policy
-from placeopt.model.policy import (
+from placeopt.model import (
     Fragmentation,
     Horus,
     Interference,
+    Policy,
     Queue,
     Quota,
     SlowdownCurve,

@@ -10,8 +10,7 @@ from helpers.plan_records import assignments_of, plan_of
 from helpers.small_rounds.dice import Dice
 from helpers.small_rounds.jobs import TAINTS
 from placeopt.check import judge
-from placeopt.model import Instance, Running
-from placeopt.model.policy import Changes, Postpone
+from placeopt.model import Changes, Instance, Postpone, Running
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import fits
 

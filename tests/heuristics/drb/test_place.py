@@ -7,10 +7,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, node, running
 from helpers.plan_records import plan_of
 from helpers.small_rounds import random_round
 from placeopt import solve
+from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb.exhaustive import Exhaustive
@@ -18,8 +18,7 @@ from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree, mac
 from placeopt.heuristics.drb.place import Bipartition
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
-from placeopt.model.policy import Weights
+from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown, Weights
 from placeopt.problem import IntArray, Move, Placement, Problem, State, compile_problem
 from placeopt.solving.stages.lookahead import hold_back
 from placeopt.terms.costs.communication import job_cost

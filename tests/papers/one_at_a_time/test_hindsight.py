@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine, running
 from placeopt import BadInput, PlaceoptError, Policy
+from placeopt.build import instance, job, machine, running
 from placeopt.heuristics import OnlinePlacer
 from placeopt_papers.one_at_a_time.arrivals import Arrivals, arrivals_of
 from placeopt_papers.one_at_a_time.hindsight import hindsight, placeable

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.builders import instance, job, machine
 from placeopt import BadInput
+from placeopt.build import instance, job, machine
 from placeopt.heuristics import Candidates
 from placeopt.problem import State
 from placeopt_papers.one_at_a_time.arrivals import arrivals_of

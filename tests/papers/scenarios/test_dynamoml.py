@@ -5,8 +5,8 @@ from statistics import fmean
 
 import pytest
 
-from helpers.builders import placement
 from placeopt import BadInput, read_scenario
+from placeopt.build import placement
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.performance_model import PerformanceModel
 from placeopt_papers.scenarios.dynamoml import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario

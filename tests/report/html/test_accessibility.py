@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from helpers.accessibility import MISSING, checked, contrast, schemes
-from helpers.builders import instance, job, node
 from helpers.scenarios import scenario, timed
 from placeopt import solve
+from placeopt.build import instance, job, node
 from placeopt.report.html import Fact, gpu_map, page, plan_table, policy_table, read_log, simulation_figures
 from placeopt.report.html.comparison import comparisons
 from placeopt.report.html.document import STYLE

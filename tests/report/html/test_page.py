@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.builders import instance, job, machine, node, plan_for, running
+from helpers.plans import plan_for
 from placeopt import BadInput
+from placeopt.build import instance, job, machine, node, running
 from placeopt.formats.figure import FORMATS, Figure, render
 from placeopt.model import Domain, Job
 from placeopt.report.html import (
@@ -178,7 +179,7 @@ class TestSimulations:
 
         Slots of four: both nodes, one meanwhile. Of two: 4, and 2 + 3 // 2 = 3 meanwhile.
         """
-        from placeopt.model.scenario import Scenario
+        from placeopt.model import Scenario
 
         scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
         figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
@@ -191,8 +192,7 @@ class TestSimulations:
 
         So 7 / 3.5 and 4 / 2; a job that is not of the scenario, such as a replica, is not drawn.
         """
-        from placeopt.model import Option
-        from placeopt.model.scenario import Arrival, Scenario
+        from placeopt.model import Arrival, Option, Scenario
 
         short, long = Option(id="a", run_time_ms=1000), Option(id="b", run_time_ms=3500)
         jobs = [("a", 1000, 2000, (short,)), ("b", 2000, None, (short, long))]
@@ -225,7 +225,7 @@ class TestSimulations:
 
     def test_the_scenario_of_other_logs_is_refused(self, log: Path) -> None:
         """Its nodes are not those of the log."""
-        from placeopt.model.scenario import Scenario
+        from placeopt.model import Scenario
 
         other = Scenario(cluster=instance([node("else")], [], machines=[machine()]).cluster)
         with pytest.raises(BadInput, match="node 'n0' is not in the scenario"):

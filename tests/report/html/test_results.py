@@ -152,7 +152,7 @@ def test_results_are_read_back() -> None:
 
 def test_plans_side_by_side() -> None:
     """Value, bound and gap of the levels, and the jobs."""
-    from helpers.builders import instance, job
+    from placeopt.build import instance, job
 
     plan = solve(instance(1, [job("a"), job("b", gpus=9)]))
     result = plan_table([plan])

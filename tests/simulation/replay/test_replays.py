@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from joblib import parallel_config
 
-from placeopt.errors import BadInput
+from placeopt import BadInput
 from placeopt.formats.documents import loads
-from placeopt.model import Cluster, Demand, Gpu, Job, Machine, Node, Option
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Arrival, Cluster, Demand, Gpu, Job, Machine, Node, Option, Scenario
 from placeopt.report.text.whatif_rounds import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep

@@ -5,12 +5,9 @@ Capacity questions about traces: a scenario is simulated repeatedly, with more n
 Results are measured, not proven.
 """
 
-from placeopt.aliases import former_submodules
 from placeopt.simulation.replay.goals import Goal, parse_goal
 from placeopt.simulation.replay.questions import add, sweep
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.variations import parse_settings
 
 __all__ = ["Goal", "MeasuredRun", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
-
-former_submodules(__name__)

@@ -1,0 +1,323 @@
+"""
+Machines, nodes, jobs, rounds and scenarios in one line each.
+
+Every function returns a record of `placeopt.model` and fills in what the caller leaves out; any further field of the
+record can be given by its name. What is wrong raises ``pydantic.ValidationError`` (a ``ValueError``), which names the
+field and what was expected, as it does for a file.
+
+>>> from placeopt import build, solve
+>>> dgx = build.machine("dgx", gpus=8, model="A100", gpu_memory_mib=81_920)
+>>> jobs = [build.job("bert", gpus=4), build.gang("llama", workers=2, gpus=8), build.job("notebook", gpu_milli=250)]
+>>> len(solve(build.instance(nodes=3, machines=[dgx], jobs=jobs)).placements)
+3
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.instance import Instance
+from placeopt.model.job import Demand, Job, Option, Split
+from placeopt.model.machine import Gpu, Machine
+from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
+from placeopt.model.policy import Policy
+from placeopt.model.scenario import Arrival, Physics, Scenario
+
+__all__ = [
+    "Where",
+    "cluster",
+    "gang",
+    "instance",
+    "job",
+    "machine",
+    "node",
+    "nodes",
+    "option",
+    "placement",
+    "running",
+    "scenario",
+]
+
+Where = Sequence[tuple[str, Sequence[int]]]
+"""Places of a job's workers in order of rank: the node of each, and the indices of its GPUs there."""
+
+
+def machine(
+    id: str = "m",  # noqa: A002
+    gpus: int | Iterable[Gpu] = 4,
+    *,
+    model: str = "V100",
+    gpu_memory_mib: int = 16_384,
+    **fields: Any,
+) -> Machine:
+    """
+    Return a machine type.
+
+    Parameters
+    ----------
+    id
+        Name of the machine type.
+    gpus
+        Number of GPUs, each of ``model`` with ``gpu_memory_mib``, or the GPUs themselves.
+    model, gpu_memory_mib
+        Of each GPU, where ``gpus`` is a number.
+    **fields
+        Further fields of `Machine`; 32 cores and 256 GiB of memory where they are left out.
+
+    See Also
+    --------
+    placeopt.topology.MACHINES : machine types of vendors, with their links and switches.
+    """
+    if isinstance(gpus, int):
+        gpus = [Gpu(model=model, memory_mib=gpu_memory_mib)] * gpus
+    return Machine(**{"id": id, "gpus": tuple(gpus), "cpu_millicores": 32_000, "memory_mib": 262_144, **fields})
+
+
+def node(id: str, machine: str = "m", **fields: Any) -> Node:  # noqa: A002
+    """Return a node of a machine type; ``fields`` are further fields of `Node`."""
+    return Node(id=id, machine=machine, **fields)
+
+
+def nodes(count: int, machine: str = "m", *, prefix: str = "n", first: int = 0, **fields: Any) -> list[Node]:
+    """
+    Return nodes that are alike.
+
+    Parameters
+    ----------
+    count
+        How many.
+    machine
+        Id of their machine type.
+    prefix, first
+        Their ids are ``prefix`` and a number from ``first`` on.
+    **fields
+        Further fields of each `Node`.
+    """
+    return [node(f"{prefix}{first + i}", machine, **fields) for i in range(count)]
+
+
+def cluster(
+    nodes: int | Iterable[Node] = 2,
+    *,
+    machines: Iterable[Machine] | None = None,
+    racks: int = 0,
+    domains: Iterable[Domain] = (),
+) -> Cluster:
+    """
+    Return a cluster.
+
+    Parameters
+    ----------
+    nodes
+        The nodes, or a number: that many nodes ``n0``, ``n1``, ... of the first machine type.
+    machines
+        Machine types; left out, the one of ``machine()``.
+    racks
+        Number of racks ``r0``, ``r1``, ... over which the nodes are spread evenly, in order; 0: none, and ``domains``
+        are given, or the nodes share one network.
+    domains
+        Domains of the network, parents first; not together with ``racks``.
+
+    Raises
+    ------
+    ValueError
+        If both ``racks`` and ``domains`` are given, or a record is wrong.
+    """
+    types = (machine(),) if machines is None else tuple(machines)
+    if isinstance(nodes, int):
+        nodes = [node(f"n{i}", types[0].id if types else "m") for i in range(nodes)]
+    nodes, domains = tuple(nodes), tuple(domains)
+    if racks:
+        if domains:
+            raise ValueError("racks: goes without 'domains'; name the racks in 'domains' and in each node's 'domain'")
+        domains = tuple(Domain(id=f"r{i}") for i in range(racks))
+        nodes = tuple(
+            one.model_copy(update={"domain": domains[i * racks // len(nodes)].id}) for i, one in enumerate(nodes)
+        )
+    return Cluster(machines=types, domains=domains, nodes=nodes)
+
+
+def option(id: str = "default", *, workers: int = 1, gpus: int = 1, **fields: Any) -> Option:  # noqa: A002
+    """
+    Return one way to run a job.
+
+    Parameters
+    ----------
+    id
+        Name of the option, unique in the job.
+    workers
+        Number of workers.
+    gpus
+        GPUs of each worker.
+    **fields
+        Further fields of `Option`, and of `Demand`: what each worker requests, or the whole ``demand``.
+    """
+    if "demand" not in fields:
+        demand = {name: fields.pop(name) for name in list(fields) if name in Demand.model_fields}
+        fields["demand"] = Demand(gpus=gpus, **demand)
+    return Option(id=id, workers=workers, **fields)
+
+
+def job(id: str, *, workers: int = 1, gpus: int = 1, **fields: Any) -> Job:  # noqa: A002
+    """
+    Return a job.
+
+    Parameters
+    ----------
+    id
+        Name of the job.
+    workers
+        Number of workers, which start together.
+    gpus
+        GPUs of each worker.
+    **fields
+        Further fields of `Job`, of its one `Option` and of what each worker requests (`Demand`); or ``options``:
+        several ways to run it.
+    """
+    own = {name: fields.pop(name) for name in list(fields) if name in Job.model_fields}
+    own.setdefault("options", (option(workers=workers, gpus=gpus, **fields),))
+    return Job(id=id, **own)
+
+
+def gang(
+    id: str,  # noqa: A002
+    *,
+    workers: int,
+    gpus: int = 1,
+    together: str | None = None,
+    **fields: Any,
+) -> Job:
+    """
+    Return a job whose workers start together or not at all, each on the GPUs of one node.
+
+    Parameters
+    ----------
+    id
+        Name of the job.
+    workers
+        Number of workers.
+    gpus
+        GPUs of each worker.
+    together
+        Level of the network whose one domain holds all workers, such as ``rack``; None: any places.
+    **fields
+        As of `job`.
+    """
+    if together is not None:
+        fields["splits"] = (*fields.get("splits", ()), Split(level=together, domains=1))
+    return job(id, workers=workers, gpus=gpus, **fields)
+
+
+def placement(job: Job, where: Where, *, option: str | None = None, milli: int | None = None) -> Placement:
+    """
+    Return a job's place: its workers at ``where``, with the amounts that its option requests.
+
+    Parameters
+    ----------
+    job
+        The job.
+    where
+        Node and GPU indices of each worker, in order of rank.
+    option
+        Id of its option; None: the first.
+    milli
+        Thousandths of each GPU; None: what the option requests.
+    """
+    chosen = job.options[0] if option is None else next(one for one in job.options if one.id == option)
+    demand = chosen.demand
+    share = demand.gpu_milli if milli is None else milli
+    on_node: dict[str, list[WorkerGpus]] = {}
+    for rank, (name, gpus) in enumerate(where):
+        on_node.setdefault(name, []).append(WorkerGpus(rank=rank, gpus=tuple(gpus)))
+    return Placement(
+        job=job.id,
+        option=chosen.id,
+        assignments=tuple(
+            Assignment(
+                node=name,
+                gpus={str(gpu): share for worker in workers for gpu in worker.gpus},
+                cpu_millicores=len(workers) * demand.cpu_millicores,
+                memory_mib=len(workers) * demand.memory_mib,
+                workers=tuple(workers),
+            )
+            for name, workers in on_node.items()
+        ),
+    )
+
+
+def running(job: Job, where: Where, *, option: str | None = None, milli: int | None = None, **fields: Any) -> Running:
+    """Return a job that runs at ``where``, as of `placement`; ``fields`` are those of `Running`, as ``movable``."""
+    held = placement(job, where, option=option, milli=milli)
+    return Running(job=held.job, option=held.option, assignments=held.assignments, **fields)
+
+
+def instance(
+    nodes: int | Iterable[Node] | Cluster = 2,
+    jobs: Iterable[Job] = (),
+    *,
+    machines: Iterable[Machine] | None = None,
+    racks: int = 0,
+    domains: Iterable[Domain] = (),
+    running: Iterable[Running] = (),
+    policy: Policy | None = None,
+    **fields: Any,
+) -> Instance:
+    """
+    Return a round: a cluster, what runs on it, and jobs that wait.
+
+    Parameters
+    ----------
+    nodes, machines, racks, domains
+        As of `cluster`; or the cluster itself as ``nodes``.
+    jobs
+        All jobs, those that run included.
+    running
+        What runs now, and where.
+    policy
+        The round's policy; None: the default.
+    **fields
+        Further fields of `Instance`, such as ``name`` and ``slowdowns``.
+    """
+    made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
+    return Instance(
+        cluster=made, jobs=tuple(jobs), running=tuple(running), policy=policy if policy else Policy(), **fields
+    )
+
+
+def scenario(
+    nodes: int | Iterable[Node] | Cluster = 2,
+    jobs: Iterable[Job | Arrival] = (),
+    *,
+    machines: Iterable[Machine] | None = None,
+    racks: int = 0,
+    domains: Iterable[Domain] = (),
+    run_time_ms: Mapping[str, int] | None = None,
+    physics: Physics | None = None,
+    **fields: Any,
+) -> Scenario:
+    """
+    Return a scenario: a cluster, and jobs that arrive over time.
+
+    Parameters
+    ----------
+    nodes, machines, racks, domains
+        As of `cluster`; or the cluster itself as ``nodes``.
+    jobs
+        Jobs with ``arrival_ms`` and an expected ``run_time_ms``, or whole `Arrival` records.
+    run_time_ms
+        Job id -> actual run time, where it is not the expected one.
+    physics
+        Rules of the actual run times; None: the default.
+    **fields
+        Further fields of `Scenario`.
+    """
+    made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
+    actual = run_time_ms or {}
+    return Scenario(
+        cluster=made,
+        physics=Physics() if physics is None else physics,
+        arrivals=tuple(
+            one if isinstance(one, Arrival) else Arrival(job=one, actual_run_time_ms=actual.get(one.id)) for one in jobs
+        ),
+        **fields,
+    )

@@ -1,0 +1,88 @@
+"""Plans in code, for the referee and whoever reads plans."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from helpers.granted_shares import with_due
+from placeopt.build import Where, placement
+from placeopt.model import (
+    Instance,
+    InstanceRef,
+    Job,
+    Level,
+    Moved,
+    Placement,
+    Plan,
+    Policy,
+    PolicyRef,
+    Preempted,
+    Shrunk,
+    Unplaced,
+)
+
+
+def plan_for(
+    instance: Instance,
+    placed: Mapping[str, Where | Placement],
+    *,
+    policy: Policy | None = None,
+    moved: Iterable[str] = (),
+    shrunk: Iterable[str] = (),
+    preempted: Iterable[str] = (),
+    **fields: Any,
+) -> Plan:
+    """
+    Build the plan that places the jobs of ``placed`` and leaves the others unplaced.
+
+    Running jobs that are neither in ``placed`` nor in ``preempted`` stay where they are. All hold what is granted to
+    them, but for jobs whose ``Placement`` is given: these hold what it says. Jobs in ``moved``, ``shrunk`` and
+    ``preempted`` get true entries; to make false ones, give whole entries through ``fields`` of a copy.
+    """
+    jobs = {job.id: job for job in instance.jobs}
+    runs = {running.job: running for running in instance.running}
+    preempted = tuple(preempted)
+    placements = {
+        name: Placement(job=name, option=held.option, assignments=held.assignments)
+        for name, held in runs.items()
+        if name not in preempted
+    }
+    for name, where in placed.items():
+        placements[name] = where if isinstance(where, Placement) else placement(jobs[name], where)
+    policy = instance.policy if policy is None else policy
+    given = {name: where for name, where in placed.items() if isinstance(where, Placement)}
+    placements = {held.job: given.get(held.job, held) for held in with_due(instance, placements.values(), policy)}
+    return Plan(
+        **{
+            "instance": InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
+            "policy": PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+            "status": "feasible",
+            "limit": "none",
+            "levels": (Level(name="value", sense="max", objective=0, bound=None),),
+            "gap": None,
+            "placements": tuple(placements.values()),
+            "unplaced": tuple(
+                Unplaced(job=name, reason="outvoted", detail="no room") for name in jobs if name not in placements
+            ),
+            "moved": tuple(
+                Moved.model_validate({"job": name, "from": _nodes(runs[name]), "to": _nodes(placements[name])})
+                for name in moved
+            ),
+            "shrunk": tuple(
+                Shrunk(job=name, workers=sum(len(a.workers) for a in placements[name].assignments)) for name in shrunk
+            ),
+            "preempted": tuple(
+                Preempted(job=name, freed_gpu_milli=_requested(jobs[name], runs[name])) for name in preempted
+            ),
+            **fields,
+        }
+    )
+
+
+def _requested(job: Job, held: Placement) -> int:
+    """Return the thousandths of GPUs that a placed job requests."""
+    demand = next(option.demand for option in job.options if option.id == held.option)
+    return demand.gpu_milli * sum(len(assignment.gpus) for assignment in held.assignments)
+
+
+def _nodes(placement: Placement) -> tuple[str, ...]:
+    return tuple(assignment.node for assignment in placement.assignments)
