@@ -44,6 +44,15 @@ def test_columns_left_out_cost_nothing(seed: int) -> None:
     assert model.objective_value(sifted.rounded) <= sifted.bound
 
 
+def test_a_solve_on_other_threads_before_changes_nothing() -> None:
+    """The scheduler of HiGHS is one for the whole process: made for two threads, it fails a solve on one."""
+    model = packing(3)
+    alone = solve(model, SolveOptions(time_limit_s=60, relax=True, rounding=rounding(model)))
+    solve(model, SolveOptions(time_limit_s=60, threads=2))
+    after = solve(model, SolveOptions(time_limit_s=60, relax=True, rounding=rounding(model)))
+    assert (after.status, after.bound) == (alone.status, alone.bound) == ("optimal", alone.bound)
+
+
 def test_roundings_worth_too_little_are_not_made() -> None:
     """At least the bound is asked for, which fractions alone reach."""
     model = packing(1)

@@ -18,7 +18,7 @@ from highspy import HighsModelStatus, HighsStatus
 from highspy._core import cb as callbacks
 
 from placeopt.errors import BadArgument, BadInput
-from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
+from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, LinearModel
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.reading import LOOSE, OnProgress, Reading
 from placeopt.solvers.result import Basis, Limit, Solution, SolveOptions, Status
@@ -37,6 +37,9 @@ LIMITS: dict[Any, Limit] = {
     HighsModelStatus.kInterrupt: "user",
 }
 INFEASIBLE = (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)  # all variables are bounded
+
+LARGEST_COST = 10**6
+"""Beyond such coefficients HiGHS warns of excessive costs."""
 
 MAX_PROVEN = 10**14
 """Objectives beyond are never called optimal: 1 of 60 random models with objectives near 1e15 was not."""
@@ -62,12 +65,12 @@ def solve(
     settled = reading.settled()
     if settled is not None:
         return settled
-    highspy.Highs.resetGlobalScheduler(True)  # one that was made for another number of threads fails silently
-    solver = highspy.Highs()
+    solver = new_solver()
+    scale = objective_scale(model.objective) if options.relax else 1.0
     watch = _Watch(reading, stop, options)
     try:
         set_options(solver, model, options)
-        if not _pass(solver, model, relax=options.relax):
+        if not _pass(solver, model, scale, relax=options.relax):
             return reading.conclude("error", message="HiGHS refuses the model; are coefficients beyond 1e15?")
         if options.hint is not None and not options.relax:
             hint = highspy.HighsSolution()
@@ -83,10 +86,27 @@ def solve(
         if status == HighsStatus.kError:
             return reading.conclude("error", message=f"HiGHS failed: {solver.getModelStatus().name}")
         if options.relax:
-            return _relaxed(reading, solver, watch.limit, options)
+            return _relaxed(reading, solver, watch.limit, options, scale)
         return _integer(reading, solver, watch.limit, options)
     finally:
         solver.clear()
+
+
+def new_solver() -> Any:
+    """Return an empty HiGHS; every solve begins with one."""
+    highspy.Highs.resetGlobalScheduler(True)  # one that was made for another number of threads fails silently
+    return highspy.Highs()
+
+
+def objective_scale(objective: IntArray) -> float:
+    """
+    Return the power of two, at most 1, by which the objective of a relaxation is multiplied before HiGHS has it.
+
+    With coefficients of 6e9 the dual simplex method ended with an error, ``kNotset``: its ratio test fails at large
+    dual values. Duals are divided by the scale again, and both are exact.
+    """
+    largest = int(np.abs(objective).max(initial=0))
+    return 2.0 ** -max(0, largest.bit_length() - LARGEST_COST.bit_length())
 
 
 def _presolve_is_off(options: SolveOptions) -> bool:
@@ -130,12 +150,12 @@ def _proven(reading: Reading, dual: float, options: SolveOptions) -> int | None:
     return None
 
 
-def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions) -> Solution:
+def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions, scale: float) -> Solution:
     """The relaxation: values and duals as they are, and the bound that the duals prove."""
     status, solution = solver.getModelStatus(), solver.getSolution()
     if status in INFEASIBLE:
         return Solution("infeasible", seconds=reading.seconds)
-    duals = np.array(solution.row_dual) if solution.dual_valid else None
+    duals = np.array(solution.row_dual) / scale if solution.dual_valid else None
     values = np.array(solution.col_value) if solution.value_valid else None
     bound = reading.bound if duals is None else dual_bound(reading.model, duals)
     if status == HighsModelStatus.kOptimal and duals is not None and values is not None:
@@ -182,8 +202,8 @@ def _basis(solver: Any) -> Basis | None:
     )
 
 
-def _pass(solver: Any, model: LinearModel, *, relax: bool) -> bool:
-    """Hand the arrays over; whether HiGHS took them."""
+def _pass(solver: Any, model: LinearModel, scale: float, *, relax: bool) -> bool:
+    """Hand the arrays over, the objective times ``scale``; whether HiGHS took them."""
     infinity = highspy.kHighsInf
     status = solver.passModel(
         model.num_variables,
@@ -191,8 +211,8 @@ def _pass(solver: Any, model: LinearModel, *, relax: bool) -> bool:
         model.num_nonzeros,
         int(highspy.MatrixFormat.kRowwise),
         int(highspy.ObjSense.kMaximize if model.sense == "max" else highspy.ObjSense.kMinimize),
-        float(model.offset),
-        model.objective.astype(np.float64),
+        float(model.offset) * scale,
+        model.objective * scale,
         model.lower.astype(np.float64),
         model.upper.astype(np.float64),
         np.where(model.row_lower == NO_LOWER, -infinity, model.row_lower),

@@ -18,7 +18,7 @@ from highspy._core import cb as callbacks
 
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, LinearModel
 from placeopt.solvers.diving import Relaxed
-from placeopt.solvers.highs import INFEASIBLE, ITERATIONS_PER_WORK, LIMITS, set_options
+from placeopt.solvers.highs import INFEASIBLE, ITERATIONS_PER_WORK, LIMITS, new_solver, set_options
 from placeopt.solvers.result import Limit, Rounding, SolveOptions
 
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
@@ -51,7 +51,7 @@ class SiftedRelaxation:
         self._takes_part[rounding.optional] = False
         self._takes_part[rounding.first] = True
         self.columns: IntArray = np.flatnonzero(self._takes_part)
-        self._solver = highspy.Highs()
+        self._solver = new_solver()
         set_options(self._solver, model, options)
         self._solver.setOptionValue("presolve", "off")
         self._attach()
