@@ -12,7 +12,6 @@ from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.hardware import node_domains
-from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import link_room
 
 
@@ -108,7 +107,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
         gpu_jobs=state.gpu_jobs.copy(),
         machine_room=link_room(problem, problem.machine_link_mbps, state.machine_load),
         domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
-        queue_room=queue_ceilings(problem) - state.queue_used,
+        queue_room=problem.queue_ceilings - state.queue_used,
         open=_open(problem, job),
     )
 

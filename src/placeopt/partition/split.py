@@ -17,8 +17,7 @@ from placeopt.errors import BadInput
 from placeopt.heuristics.scores.prices import prices_of_types
 from placeopt.model import Instance
 from placeopt.model.policy import Changes
-from placeopt.problem import IntArray, Problem, State, compile_problem
-from placeopt.terms.queue_ceilings import in_amounts
+from placeopt.problem import IntArray, Problem, State, compile_problem, in_amounts
 
 Group = tuple[int, ...]
 """Nodes by number."""

@@ -14,6 +14,7 @@ from placeopt.problem.arrays import (
 from placeopt.problem.changes import change_of, open_state
 from placeopt.problem.compile import compile_problem
 from placeopt.problem.problem import FragmentationLevel, Problem
+from placeopt.problem.queue_ceilings import in_amounts
 from placeopt.problem.state import Move, State, hose_loads
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "change_of",
     "compile_problem",
     "hose_loads",
+    "in_amounts",
     "open_state",
 ]

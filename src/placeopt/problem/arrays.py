@@ -133,3 +133,9 @@ class Options(Frozen):
     def total_milli(self) -> IntArray:
         """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
         return self.workers * self.gpus * self.milli
+
+    @cached_property
+    def queue_use(self) -> IntArray:
+        """Shape (O, 3): GPU share in thousandths, millicores and MiB that a whole job holds of its queue."""
+        node = self.demand[:, [CPU, MEMORY]] * self.workers[:, None]
+        return np.concatenate([self.total_milli[:, None], node], axis=1)

@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Running
-from placeopt.problem.arrays import BoolArray, Frozen, IntArray, Options, Placement
+from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.growth import best_paths
+from placeopt.problem.queue_ceilings import ceilings
 from placeopt.problem.target import Target
 from placeopt.topology.cluster_topology import ClusterTopology
 
@@ -197,6 +198,12 @@ class Problem(Hardware, Classes, Jobs):
         for placement in self.running.values():
             held[placement.option, self.gpu_type[list(placement.gpus)]] = True
         return held
+
+    @cached_property
+    def queue_ceilings(self) -> IntArray:
+        """Shape (queues, 3): most that each queue may hold, in the units of ``options.queue_use``."""
+        node = (int(self.node_capacity[:, resource].sum()) for resource in (CPU, MEMORY))
+        return ceilings(self.policy.queues, [1000 * self.num_listed_gpus, *node])
 
     @property
     def shares_bind(self) -> bool:

@@ -21,9 +21,7 @@ from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_st
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.lookahead import renumbered
 from placeopt.terms.costs.utility import utility_at
-from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.rules import fits
-from placeopt.terms.rules.capacity import option_use
 from placeopt.terms.rules.minimal_utility import applies
 
 SHARE_OF_TIME = 0.5
@@ -166,8 +164,8 @@ def queue_is_full(state: State, job: int, record: Job) -> str | None:
     queue = int(problem.class_queue[problem.job_class[job]])
     if queue < 0:
         return None
-    room = queue_ceilings(problem)[queue] - state.queue_used[queue]
-    use = option_use(problem)[list(problem.options_of(job))]
+    room = problem.queue_ceilings[queue] - state.queue_used[queue]
+    use = problem.options.queue_use[list(problem.options_of(job))]
     if ((use <= room) | (use == 0)).all(axis=1).any():
         return None
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])

@@ -15,7 +15,6 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.terms.queue_ceilings import queue_ceilings
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ def excess_of(problem: Problem, everything: State | None = None) -> Excess:
         node=np.maximum(-state.node_free, 0),
         gpu_memory=np.maximum(-state.gpu_free_memory, 0),
         gpu_jobs=np.maximum(state.gpu_jobs - (problem.num_jobs if most is None else most), 0),
-        queue=np.maximum(state.queue_used - queue_ceilings(problem), 0),
+        queue=np.maximum(state.queue_used - problem.queue_ceilings, 0),
         machine_link=np.maximum(-link_room(problem, problem.machine_link_mbps, state.machine_load), 0),
         domain_link=np.maximum(-link_room(problem, problem.domain_link_mbps, state.domain_load), 0),
     )

@@ -6,8 +6,8 @@ from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
+from placeopt.problem import in_amounts
 from placeopt.problem.classes import admits, effective_labels
-from placeopt.terms.queue_ceilings import in_amounts
 from placeopt.whatif.instance_edit import edit_instance
 from placeopt.whatif.plan_review import placement_of, plan_of
 

@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
-from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.problem import IntArray, Placement, State
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
@@ -120,8 +119,8 @@ class QueueShare:
         queue = problem.class_queue[problem.job_class[job]] if problem.policy.queues else -1
         if queue < 0:
             return True
-        use = option_use(problem)[placement.option]
-        within = state.queue_used[queue] + use <= queue_ceilings(problem)[queue]
+        use = problem.options.queue_use[placement.option]
+        within = state.queue_used[queue] + use <= problem.queue_ceilings[queue]
         return bool((within | (use == 0)).all())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
@@ -130,7 +129,7 @@ class QueueShare:
         if not problem.policy.queues:
             return
         queue = problem.class_queue[problem.options.job_class[v.start_option]]
-        use, room = option_use(problem)[v.start_option], queue_ceilings(problem) - v.state.queue_used
+        use, room = problem.options.queue_use[v.start_option], problem.queue_ceilings - v.state.queue_used
         mine = queue >= 0
         for r in range(use.shape[1]):
             amounts, starts = use[mine, r], v.starts_new[mine]
@@ -143,14 +142,6 @@ def add_queue_limits(builder: ModelBuilder, state: State, columns: IntArray, opt
     if not problem.policy.queues:
         return
     queue = problem.class_queue[problem.options.job_class[option]]
-    mine, use, room = queue >= 0, option_use(problem)[option], queue_ceilings(problem) - state.queue_used
+    mine, use, room = queue >= 0, problem.options.queue_use[option], problem.queue_ceilings - state.queue_used
     for r in range(use.shape[1]):
         builder.add_rows(queue[mine], columns[mine], use[mine, r], NO_LOWER, room[:, r])
-
-
-def option_use(problem: Problem) -> IntArray:
-    """Shape (O, 3): GPU share in thousandths, millicores and MiB that a whole job in the option holds."""
-    options = problem.options
-    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
-    node = options.demand[:, [cpu, memory]] * options.workers[:, None]
-    return np.concatenate([options.total_milli[:, None], node], axis=1)

@@ -8,18 +8,16 @@ import numpy as np
 
 from placeopt.model import Cluster
 from placeopt.model.policy import Queue, Quota
-from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem
+from placeopt.problem.arrays import UNLIMITED, IntArray
 
 AMOUNTS = ("gpu_milli", "cpu_millicores", "memory_mib")
 MOST_STATED = 10**12
 """What a quota may say; more is no limit."""
 
 
-def queue_ceilings(problem: Problem) -> IntArray:
-    """Shape (queues, 3): most that each queue may hold, in the units of ``option_use``."""
-    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
-    total = [1000 * problem.num_listed_gpus, *(int(problem.node_capacity[:, r].sum()) for r in (cpu, memory))]
-    rows = [_ceiling(queue, total) for queue in problem.policy.queues]
+def ceilings(queues: Iterable[Queue], total: list[int]) -> IntArray:
+    """Return the most that each queue may hold of each of ``AMOUNTS``, shape (queues, 3); a cluster has ``total``."""
+    rows = [_ceiling(queue, total) for queue in queues]
     return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
 
