@@ -34,7 +34,7 @@ from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval
 from placeopt.model import Scenario
-from placeopt.simulation import named_policy, overcommits_unstated, policy_names, simulate, summarise
+from placeopt.simulation import named_policy, policy_names, simulate, summarise, without_utilisation
 from placeopt_papers.code_digest import code_digest
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
@@ -167,7 +167,7 @@ def rows_of(kind: Kind, policies: list[str], path: Path, limit_s: int) -> dict[s
         for draw, scenario in scenarios.items():
             key = scenario.digest, named_policy(name).digest
             row = known.get(key)
-            if overcommits_unstated(scenario, named_policy(name)):
+            if without_utilisation(scenario, named_policy(name)):
                 by_policy[name].append({"why": UNSTATED})
                 break
             if row is None and not limit_s:

@@ -110,6 +110,21 @@ def test_notes_with_separators_of_lines_are_resumed(tmp_path: Path) -> None:
     assert again.jobs == first.jobs
 
 
+def test_a_policy_that_shares_gpus_by_utilisation_nobody_states_is_refused(cli: Cli, tmp_path: Path) -> None:
+    """Before the first of several policies is simulated; and jobs that state none beside some that do are named."""
+    unstated, mixed = tmp_path / "unstated.json", tmp_path / "mixed.json"
+    jobs = [timed("a", 0, 1000), timed("b", 0, 1000)]
+    write_scenario(unstated, scenario(jobs))
+    refused = cli("simulate", unstated, "--policy", "fcfs,horus", "--out", tmp_path / "logs")
+    said(refused, 3, "policy 'horus'", "utilisation", "no job", "gpu_utilisation_percent")
+    assert not (tmp_path / "logs").exists()
+    write_scenario(mixed, scenario([*jobs, timed("c", 0, 1000, gpu_utilisation_percent=50)]))
+    done = cli("simulate", mixed, "--policy", "horus")
+    assert done.code == 0
+    assert "warning: policy 'horus'" in done.err
+    assert "2 jobs without any, such as a, count as using nothing" in done.err
+
+
 def test_another_rule(cli: Cli) -> None:
     """By rate, places and neighbours both cost, and for as long as they are there only: another end."""
     by_rule = {}

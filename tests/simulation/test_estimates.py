@@ -1,4 +1,4 @@
-"""Policies that go by run time estimates which jobs do not state say so (issue 16, C1)."""
+"""Policies that go by run times or utilisations which jobs do not state say so, or refuse."""
 
 from typing import Any
 
@@ -6,15 +6,16 @@ import pytest
 
 from helpers.scenarios import policy, timed, two_sockets
 from placeopt.build import job, node, option
+from placeopt.errors import BadInput
 from placeopt.model import Arrays, Arrival, Cluster, Policy, Postpone, Scenario
 from placeopt.simulation import (
     missing_estimates,
     named_policy,
-    overcommits_unstated,
     policy_names,
     simulate,
     summarise,
     with_actual_estimates,
+    without_utilisation,
 )
 
 READ = {
@@ -112,7 +113,11 @@ def test_actual_estimates_are_perfect_predictions() -> None:
 def test_policies_that_read_no_estimates_decide_the_same_without(name: str) -> None:
     """Otherwise the list above would leave one out."""
     kinds = [(4, 50_000), (2, 9_000), (1, 70_000), (3, 4_000), (2, 30_000), (4, 1_000), (1, 2_000), (2, 8_000)]
-    jobs = [bare(f"j{i}", ms, gpus=gpus, arrival_ms=500 * i, user=f"u{i % 2}") for i, (gpus, ms) in enumerate(kinds)]
+    common = {"gpu_utilisation_percent": 50}
+    jobs = [
+        bare(f"j{i}", ms, gpus=gpus, arrival_ms=500 * i, user=f"u{i % 2}", **common)
+        for i, (gpus, ms) in enumerate(kinds)
+    ]
     world = scenario(jobs)
     if name.startswith("sc17"):
         world = world.model_copy(update={"physics": world.physics.model_copy(update={"rule": "sc17"})})
@@ -120,14 +125,17 @@ def test_policies_that_read_no_estimates_decide_the_same_without(name: str) -> N
     assert [job.spans for job in one.jobs] == [job.spans for job in other.jobs]
 
 
-def test_sharing_by_utilisation_and_memory_needs_one_of_them() -> None:
-    """Horus, OBP and PAB where jobs state neither; a policy of whole GPUs needs none, nor jobs without GPUs."""
-    cpu = timed("c", 0, 1, gpus=0, cpu_millicores=1000, kind="cpu")
-    bare = scenario([Arrival(job=timed("a", 0, 1)), Arrival(job=cpu)])
+def test_a_policy_that_shares_gpus_by_utilisation_needs_it() -> None:
+    """Else Horus, OBP and PAB put four jobs on each GPU, all at full speed: a day ends after 26.6 h instead of 40.4."""
+    cpu = Arrival(job=timed("c", 0, 1, gpus=0, cpu_millicores=1000, kind="cpu"))
+    unstated = scenario([Arrival(job=timed("a", 0, 1, gpu_memory_mib=1024)), cpu])
+    stated = scenario([Arrival(job=timed("a", 0, 1, gpu_utilisation_percent=50)), cpu])
     for name in ("horus", "horus-f", "obp", "pab"):
-        assert overcommits_unstated(bare, named_policy(name))
-        for stated in ({"gpu_utilisation_percent": 50}, {"gpu_memory_mib": 1024}):
-            world = scenario([Arrival(job=timed("a", 0, 1, **stated))])
-            assert not overcommits_unstated(world, named_policy(name))
-    assert not overcommits_unstated(bare, named_policy("fcfs"))
-    assert not overcommits_unstated(bare, named_policy("placeopt"))
+        with pytest.raises(BadInput, match="no job of scenario 'made' states any: up to 4 would run on each GPU"):
+            simulate(unstated, named_policy(name))
+        assert simulate(stated, named_policy(name)).finished
+    for name in ("fcfs", "placeopt"):
+        assert simulate(unstated, named_policy(name)).finished
+    mixed = scenario([*stated.arrivals, Arrival(job=timed("b", 0, 1))])
+    assert without_utilisation(mixed, named_policy("obp")) == ("b",)
+    assert simulate(mixed, named_policy("obp")).finished

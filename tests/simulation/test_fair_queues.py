@@ -12,7 +12,7 @@ from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.build import job, option, placement
 from placeopt.model import Job
 from placeopt.model.scheduling import JobOrder
-from placeopt.simulation import simulate
+from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.scheduling.drf_queue import DrfQueue
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_run_time
 from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue, similar_clusters, weight_of
@@ -195,6 +195,20 @@ def test_waiting_allowances_order_the_queue() -> None:
     ]
     done = simulate(scenario(jobs), policy(order="swaf")).jobs
     assert [job.job for job in sorted(done, key=lambda job: job.start_ms or 0)] == ["holder", "y", "x", "z"]
+
+
+def test_jobs_overtake_one_whose_shape_finds_no_room_under_genie() -> None:
+    """The paper says that a task waits when the cluster cannot meet its request, not whether those behind it do."""
+    jobs = [
+        timed("runs", 0, 9000, gpus=2),
+        timed("large", 1, 1000, gpus=4, priority=2),
+        timed("small", 2, 1000, expected_completion_ms=10**6),
+    ]
+    genie = named_policy("genie")
+    starts = {one.job: one.start_ms for one in simulate(scenario(jobs), genie).jobs}
+    assert starts == {"runs": 0, "small": 2, "large": 9000}
+    assert genie.source is not None
+    assert any("overtake" in told for told in genie.source.departures)
 
 
 def test_an_order_is_documented_where_people_look() -> None:

@@ -165,5 +165,5 @@ def test_where_inference_may_stop_others_only_inference_is_asked_again_at_every_
 def test_gpus_that_are_shared_take_as_many_as_they_may() -> None:
     """Two jobs on each of four GPUs, though the third pair asks for more than all there is."""
     rules = policy("best-fit", policy=PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2}))
-    jobs = [timed(str(i), 0, 1000) for i in range(9)]
+    jobs = [timed(str(i), 0, 1000, gpu_utilisation_percent=40) for i in range(9)]
     assert [one.start_ms for one in simulate(scenario(jobs), rules).jobs] == [0] * 8 + [1000]

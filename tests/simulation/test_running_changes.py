@@ -369,7 +369,7 @@ def test_no_job_starts_while_a_newcomer_is_watched() -> None:
     """Four GPUs are free for the first; the second shares one of them, and the third waits until it was looked at."""
     shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
     watch = policy("fcfs", watch=Watch(after_ms=1000, one_by_one=True), policy=shared)
-    world = world_of(*(plainly(name, at, 9000, gpus=4) for at, name in enumerate("abc")))
+    world = world_of(*(plainly(name, at, 9000, gpus=4, gpu_utilisation_percent=30) for at, name in enumerate("abc")))
     assert [spans[0][0] for spans in story(world, watch).values()] == [0, 1, 1001]
 
 

@@ -17,7 +17,7 @@ from placeopt.check import violations
 from placeopt.model import Changes, Instance, Placement, Plan, Policy, Queue, Quota, Scenario
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import grants
-from placeopt.simulation import simulate
+from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.history import round_at
 from placeopt.whatif import after_plan, review
 from placeopt.whatif.plan_review import plan_of
@@ -240,7 +240,7 @@ class TestSimulation:
 
     world = scenario(
         [
-            timed("a", 0, 1000, gpu_milli=250, gpu_milli_limit=1000, nodes_allowed=("n0",)),
+            timed("a", 0, 1000, gpu_milli=250, gpu_milli_limit=1000, gpu_utilisation_percent=20),
             timed("b", 500, 300, gpu_milli=250, gpu_milli_limit=500),
             *(timed(f"full{i}", 0, 9000) for i in range(3)),
         ]
@@ -255,6 +255,14 @@ class TestSimulation:
         """
         ends = {one.job: one.end_ms for one in simulate(self.world, scheduling("best-fit")).jobs}
         assert (ends["a"], ends["b"]) == (1151, 901)
+
+    def test_dynamoml_grants_and_its_file_says_nothing_else(self) -> None:
+        """The paper's limits above requests (3.1) are handed out under the policy, too."""
+        rules = named_policy("dynamoml")
+        ends = {one.job: one.end_ms for one in simulate(self.world, rules).jobs}
+        assert (ends["a"], ends["b"]) == (1151, 901)
+        assert rules.source is not None
+        assert not [told for told in rules.source.departures if "limit" in told or "share" in told.lower()]
 
     @pytest.mark.parametrize("mode", ["exclusive", "overcommit"])
     def test_other_modes_slow_no_job_by_shares(self, mode: str) -> None:

@@ -33,7 +33,8 @@ class Physics(Record):
     How long jobs really take, whatever a policy believes.
 
     Alone and with its GPUs as close together as can be, a job takes its actual run time. Apart, it is slowed by its
-    spread slowdown, in proportion to the path between its GPUs; beside others, by the slowdowns of their profiles.
+    spread slowdown, in proportion to the path between its GPUs; beside others, by the slowdowns of their profiles, and
+    on a shared GPU at least by what the jobs there use of it together beyond 100 %.
     """
 
     rule: Literal["rate", "sc17"] = "rate"

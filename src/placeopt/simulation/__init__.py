@@ -5,9 +5,10 @@ from placeopt.simulation.history import History, JobHistory, Rounds, longest_que
 from placeopt.simulation.job_warnings import (
     MissingEstimates,
     NeverEnds,
+    check_utilisation,
     missing_estimates,
     never_ending,
-    overcommits_unstated,
+    without_utilisation,
 )
 from placeopt.simulation.play import Tick, simulate
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
@@ -38,12 +39,12 @@ __all__ = [
     "Summary",
     "Tick",
     "UserFigures",
+    "check_utilisation",
     "longest_queue_ms",
     "missing_estimates",
     "named_policy",
     "never_ending",
     "occupancy_between",
-    "overcommits_unstated",
     "policy_names",
     "round_at",
     "simulate",
@@ -51,4 +52,5 @@ __all__ = [
     "summarise",
     "with_actual_estimates",
     "with_scaled_errors",
+    "without_utilisation",
 ]

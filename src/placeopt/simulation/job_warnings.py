@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from placeopt.errors import BadInput
 from placeopt.explain.remedies import conflict
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import fit
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import reach, utility_binds, without_minima
 from placeopt.feasibility.requirement import requirements_of
-from placeopt.model import Instance, Job
+from placeopt.model import Instance, Job, Option
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem import State, compile_problem
@@ -70,16 +71,43 @@ def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEsti
     return MissingEstimates(len(jobs), tuple(jobs)[:NAMED], tuple(words for words in parts if words in read_by))
 
 
-def overcommits_unstated(scenario: Scenario, scheduling: Scheduling) -> bool:
+def without_utilisation(scenario: Scenario, scheduling: Scheduling) -> tuple[str, ...]:
     """
-    Return whether a policy overcommits GPUs by utilisation and memory, and no job states either (Horus, OBP, PAB).
+    Return the jobs with GPUs that state no utilisation, under a policy that overcommits GPUs by it (Horus, OBP, PAB).
 
-    Every job then counts as using nothing of its GPUs, so the policy decides by no figure at all.
+    Such a job counts as using nothing of its GPUs. Empty where the policy goes by no utilisation, as do those that
+    share a GPU by slowdowns of profiles where the scenario states these.
     """
-    if adapted(scheduling, scenario).policy.share_mode != "overcommit":
-        return False
-    demands = {option.demand for arrival in scenario.arrivals for option in arrival.job.options if option.demand.gpus}
-    return not any(demand.gpu_utilisation_percent or demand.gpu_memory_mib for demand in demands)
+    policy = adapted(scheduling, scenario).policy
+    if policy.share_mode != "overcommit" or (policy.interference.model != "curve" and scenario.slowdowns):
+        return ()
+    return tuple(arrival.job.id for arrival in scenario.arrivals if any(map(_lacks_utilisation, arrival.job.options)))
+
+
+def check_utilisation(scenario: Scenario, scheduling: Scheduling) -> None:
+    """
+    Refuse a policy that overcommits GPUs by utilisation where no job states any.
+
+    Raises
+    ------
+    BadInput
+        If so. All jobs would count as using nothing of a GPU: each GPU would take as many as the policy allows, and all
+        of them would run at full speed.
+    """
+    lacking = without_utilisation(scenario, scheduling)
+    with_gpus = sum(any(option.demand.gpus for option in arrival.job.options) for arrival in scenario.arrivals)
+    replicas = any(endpoint.gpu.demand.gpu_utilisation_percent for endpoint in scenario.endpoints)
+    if lacking and len(lacking) == with_gpus and not replicas:
+        raise BadInput(
+            f"policy {scheduling.name!r} lets jobs share a GPU by their utilisation, and no job of scenario "
+            f"{scenario.name!r} states any: up to {adapted(scheduling, scenario).policy.jobs_per_gpu_max} would run on "
+            "each GPU at full speed; state gpu_utilisation_percent in the demands of jobs, or take a policy that "
+            "shares no GPU, such as best-fit"
+        )
+
+
+def _lacks_utilisation(option: Option) -> bool:
+    return option.demand.gpus > 0 and not option.demand.gpu_utilisation_percent
 
 
 def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:

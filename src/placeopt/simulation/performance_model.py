@@ -49,6 +49,8 @@ class HeldResources:
     """Whether a policy that throttles bandwidth throttles this job."""
     bounds: Bounds = (1000, 1000)
     """Request and limit of each of its GPUs."""
+    most_percent: int = 0
+    """What it can use of each of its GPUs: its utilisation, at most its share."""
 
 
 class PerformanceModel:
@@ -84,6 +86,7 @@ class PerformanceModel:
             self._bandwidth = MemoryBandwidthUse(_usable_mbps(scenario), throttle=throttle)
         self._on_node: list[dict[str, HeldResources]] = [{} for _ in range(problem.num_nodes)]
         self._percent = [0] * problem.num_gpus
+        self._most_percent = [0] * problem.num_gpus
         self._number = [0] * problem.num_gpus
         self._shares = shares if shares is not None and shares.granting else None
         self._on_gpu: list[dict[str, Bounds]] = [{} for _ in range(problem.num_gpus if self._shares else 0)]
@@ -111,6 +114,7 @@ class PerformanceModel:
             mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
             throttled=job.kind == "cpu",
             bounds=(1000, 1000) if self._shares is None else self._shares.bounds(placement),
+            most_percent=min(option.demand.gpu_utilisation_percent, option.demand.gpu_milli // 10),
         )
 
     def _by_cores(self, job: Job, placement: Placement) -> int:
@@ -136,6 +140,7 @@ class PerformanceModel:
             self._on_node[node][held.job] = held
         for gpu in held.placement.gpus:
             self._percent[gpu] += held.utilisation_percent
+            self._most_percent[gpu] += held.most_percent
             self._number[gpu] += 1
             if self._shares is not None:
                 self._on_gpu[gpu][held.job] = held.bounds
@@ -149,6 +154,7 @@ class PerformanceModel:
             del self._on_node[node][held.job]
         for gpu in held.placement.gpus:
             self._percent[gpu] -= held.utilisation_percent
+            self._most_percent[gpu] -= held.most_percent
             self._number[gpu] -= 1
             if self._shares is not None:
                 del self._on_gpu[gpu][held.job]
@@ -161,11 +167,20 @@ class PerformanceModel:
         jobs: dict[str, None] = {}
         if self._neighbours_matter:
             jobs = {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
+        elif held.most_percent and self._shared(held):
+            gpus, nodes = held.domains[0], sorted(held.domains[3])
+            others = ((job, other) for node in nodes for job, other in self._on_node[node].items())
+            jobs = {job: None for job, other in others if not gpus.isdisjoint(other.domains[0])}
         if self._bandwidth is not None and held.mbps:
             jobs |= self._bandwidth.jobs_with_new_pace(held.mbps)
         if self._shares is not None:
             jobs |= {job: None for gpu in held.placement.gpus for job in self._on_gpu[gpu]}
         return jobs
+
+    def _shared(self, held: HeldResources) -> bool:
+        """Return whether another job holds one of its GPUs."""
+        mine = any(held.job in self._on_node[node] for node in held.domains[3])
+        return any(self._number[gpu] > mine for gpu in held.placement.gpus)
 
     def share_excess(self, held: HeldResources) -> int:
         """
@@ -187,11 +202,19 @@ class PerformanceModel:
         return held.cores_thousandths + self._bandwidth.excess(held.mbps, throttled=held.throttled)
 
     def excess(self, held: HeldResources, model: str) -> int:
-        """Return the present excess run time in thousandths by neighbours, by a model of interference."""
+        """
+        Return the present excess run time in thousandths by neighbours, by a model of interference.
+
+        At least what the jobs on one of its GPUs ask for together beyond all of it: 100 and 100 % take twice as long.
+        """
         if model == "curve":
             shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
             table = excess_table(self._physics.curve, max(shared, default=0))
             return max((int(table[percent]) for percent in shared), default=0)
+        beyond = 10 * max((self._most_percent[gpu] - 100 for gpu in held.placement.gpus), default=0)
+        return max(0, beyond, self._by_profiles(held, model))
+
+    def _by_profiles(self, held: HeldResources, model: str) -> int:
         if not self._excess or held.profile is None:
             return 0
         others = {name: held for node in held.domains[3] for name, held in self._on_node[node].items()}

@@ -18,6 +18,7 @@ from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
 from placeopt.simulation.job_state import JobState
+from placeopt.simulation.job_warnings import check_utilisation
 from placeopt.simulation.journal import EventLog
 from placeopt.simulation.replica_choice import ReplicaChoice
 from placeopt.simulation.running_jobs import RunningJobs
@@ -86,14 +87,15 @@ def simulate(
     Raises
     ------
     BadInput
-        If an argument is wrong, the policy cannot decide on the scenario's jobs, or the existing log is of another
-        simulation.
+        If an argument is wrong, the policy cannot decide on the scenario's jobs (also by `check_utilisation`), or the
+        existing log is of another simulation.
     """
     expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
     params = SolveParams(time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     params.check()
     check_call(cancel=cancel, on_progress=on_progress)
+    check_utilisation(scenario.as_seen(), scheduling)
     scenario = with_replicas(scenario, scheduling)
     given, scheduling = scheduling, adapted(scheduling, scenario.as_seen())
     journal = EventLog(log, resume=resume)

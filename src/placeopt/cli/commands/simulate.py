@@ -13,7 +13,7 @@ from placeopt.cli.options import check_seed, check_time_limit, expect, provenanc
 from placeopt.cli.output import ExitCode, UsageError, show, write_error
 from placeopt.cli.progress import Interruption, Ticker, time_left
 from placeopt.cli.provenance import KEY, asked_about, provenance
-from placeopt.readable import duration, percent
+from placeopt.readable import duration, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,8 +98,8 @@ def simulate(
         raise UsageError(f"--at: {at}, expected seconds, 0 or more, together with --round FILE")
     check_sources({"SCENARIO": scenario})
     check_target(round_, (scenario, policy))
+    from placeopt.simulation import check_utilisation, summarise, with_actual_estimates, with_scaled_errors
     from placeopt.simulation import simulate as play
-    from placeopt.simulation import summarise, with_actual_estimates, with_scaled_errors
     from placeopt.simulation.journal import log_name
 
     with Ticker(started, quiet=quiet) as ticker:
@@ -111,6 +111,8 @@ def simulate(
         elif factor is not None:
             world = with_scaled_errors(world, factor)
         asked_about(world)
+        for scheduling in policies:
+            check_utilisation(world.as_seen(), scheduling)  # before the first of them is simulated
         warn_of_estimates(
             [(world, scheduling) for scheduling in policies], "state run_time_ms, or take --estimates actual"
         )
@@ -162,14 +164,19 @@ def _error_factor(estimates: str) -> float | None:
 
 
 def warn_of_estimates(played: Iterable[tuple[Scenario, Scheduling]], remedy: str) -> None:
-    """Print a line for each policy that needs run time estimates which jobs of its scenario do not state."""
-    from placeopt.simulation import missing_estimates
+    """Print a line for each policy that needs run times or utilisations which jobs of its scenario do not state."""
+    from placeopt.simulation import missing_estimates, without_utilisation
 
     lines: dict[str, None] = {}
     for world, policy in played:
         missing = missing_estimates(world, policy)
         if missing is not None:
             lines[f"warning: policy {policy.name!r} {missing.words}; {remedy}"] = None
+        bare = without_utilisation(world.as_seen(), policy)
+        if bare:
+            jobs = f"{plural(len(bare), 'job')} without any, such as {bare[0]}, count as using nothing"
+            words = f"lets jobs share a GPU by their utilisation, and {jobs}; state gpu_utilisation_percent"
+            lines[f"warning: policy {policy.name!r} {words}"] = None
     for line in lines:
         write_error(line)
 
