@@ -10,18 +10,18 @@ from placeopt.formulations.branch_and_price import (
     Column,
     ColumnMaster,
     ColumnPricing,
+    DualPrices,
+    columns_of,
     fold_twins,
     make_bundle_groups,
     make_cross_group_patterns,
     make_gpu_groups,
 )
-from placeopt.formulations.branch_and_price.pricing import DualPrices
-from placeopt.formulations.branch_and_price.realise import bundles_of, columns_of
+from placeopt.formulations.branch_and_price.realise import bundles_of
 from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import Allocation, Placement, compile_problem, open_state
-from placeopt.solvers import highs
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers import SolveOptions, highs
 from placeopt.terms.objective import cost, weighted_costs
 
 

@@ -7,7 +7,7 @@ from helpers.brute_force import Enumeration
 from helpers.small_rounds import random_round
 from placeopt import Engine, Unsupported, generate
 from placeopt.build import instance, job, machine, running
-from placeopt.formulations.capacity_cut import CapacityCut
+from placeopt.formulations import CapacityCut
 from placeopt.formulations.cost_relaxation import build_cost_relaxation
 from placeopt.formulations.node_patterns import (
     PatternPricing,
@@ -21,8 +21,8 @@ from placeopt.formulations.node_patterns import (
 )
 from placeopt.model import Policy, Weights
 from placeopt.problem import IntArray, Problem, State, compile_problem
+from placeopt.solvers import SolveOptions
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import weighted_costs
 
 

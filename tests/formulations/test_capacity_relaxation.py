@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from placeopt.build import instance, job, machine, node
-from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations import build_capacity_relaxation
 from placeopt.model import Domain, Instance, Job, Policy, Split
 from placeopt.problem import State, compile_problem
-from placeopt.solvers.registry import load
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers import SolveOptions, load
 
 
 def worth(round_: Instance) -> int:

@@ -9,14 +9,13 @@ from helpers.brute_force import Enumeration
 from helpers.small_rounds import random_round
 from placeopt import Unsupported
 from placeopt.build import instance, job, machine, node, running
-from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
 from placeopt.formulations.cost_relaxation.node_classes import LeastPaths
 from placeopt.model import Changes, Communication, Domain, Instance, Policy, Split, Weights
 from placeopt.problem import Placement, State, compile_problem
-from placeopt.solvers.certify import dual_bound
+from placeopt.solvers import SolveOptions, dual_bound
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import value, weighted_costs
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from helpers.differential import solve
 from placeopt.build import instance, job, machine, option, running
-from placeopt.formulations import add_assignment, add_counts, decode
-from placeopt.formulations.placements import encode
+from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Gpu, Instance, Link, Part, Policy, Split
 from placeopt.problem import Placement, State, compile_problem

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from placeopt import build
-from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.formulations import build_gpu_patterns
 from placeopt.model import Instance, Running
 from placeopt.problem import State, compile_problem
+from placeopt.solvers import SolveOptions
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 
 
 def bound(round_: Instance) -> int | None:

@@ -8,7 +8,7 @@ import pytest
 from helpers.brute_force import Enumeration
 from helpers.small_rounds import random_round
 from placeopt import Unsupported, generate
-from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import (
     Arrangement,
     CostRelaxation,
@@ -19,9 +19,8 @@ from placeopt.formulations.cost_relaxation import (
 )
 from placeopt.linear import NO_LOWER
 from placeopt.problem import Problem, State, compile_problem
-from placeopt.solvers.certify import dual_bound
+from placeopt.solvers import SolveOptions, dual_bound
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import value, weighted_costs
 
 RELAX = SolveOptions(time_limit_s=30, relax=True)

@@ -30,8 +30,8 @@ from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.generators import generate
 from placeopt.model import Communication, Domain, Instance, Policy
 from placeopt.problem import IntArray, Placement, Problem, State, compile_problem
+from placeopt.solvers import SolveOptions
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 
 
 def problem_of(round_: Instance) -> Problem:

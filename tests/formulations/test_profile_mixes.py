@@ -12,9 +12,8 @@ from placeopt.formulations.cost_relaxation import build_cost_relaxation, profile
 from placeopt.formulations.cost_relaxation.profile_mixes import distinct_profiles
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import State, compile_problem
-from placeopt.solvers.certify import dual_bound
+from placeopt.solvers import SolveOptions, dual_bound
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import weighted_costs
 
 ODDS = (0.6, 0.15, 0.15, 0.1)

@@ -1,10 +1,10 @@
 """Bundles of all GPUs of a node leave none to others: the relaxation must not hand on the CPU beside them."""
 
 from placeopt import build
-from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.formulations import build_gpu_patterns
 from placeopt.problem import State, compile_problem
+from placeopt.solvers import SolveOptions
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 
 
 def bound(pairs: int, singles: int, nodes: int = 2) -> int | None:

@@ -10,10 +10,9 @@ from placeopt.build import instance, job, machine
 from placeopt.check import distances as referee
 from placeopt.check.case import Directory
 from placeopt.errors import OutOfTime
+from placeopt.heuristics import Candidates, assign_gpus, greedy, swaf, window
 from placeopt.heuristics import candidates as module
-from placeopt.heuristics import greedy, swaf, window
-from placeopt.heuristics.bundles import assign_gpus
-from placeopt.heuristics.candidates import Candidates, closest
+from placeopt.heuristics.candidates import closest
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.model import Link
 from placeopt.problem import State, compile_problem, growth

@@ -14,9 +14,8 @@ from helpers.small_rounds import random_round
 from placeopt import generate
 from placeopt.build import instance, job, machine
 from placeopt.check import violations
-from placeopt.heuristics import greedy
+from placeopt.heuristics import greedy, order_jobs
 from placeopt.heuristics.class_fill import fill_by_class, seconds_to_fill
-from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.search import construct
 from placeopt.problem import Allocation, Problem, State, compile_problem
 from placeopt.problem.free_capacity import room_decides

@@ -7,8 +7,7 @@ import pytest
 
 from placeopt.heuristics.scores.cutting_stock import GRID, MOST_SIZES, SharePrices, share_prices
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import highs
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers import SolveOptions, highs
 
 GPU = 720_720
 """Units of a GPU in the linear program, whose rows are in integers: divisible by all that a pattern can have."""

@@ -1,7 +1,7 @@
 """In which order waiting jobs are considered."""
 
 from placeopt.build import instance, job, running
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import order_jobs
 from placeopt.model import Policy, Queue
 from placeopt.problem import compile_problem
 

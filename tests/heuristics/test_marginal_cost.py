@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from placeopt.generators import generate
-from placeopt.heuristics import Candidates, greedy, score_named
+from placeopt.heuristics import Candidates, greedy, order_jobs, score_named
 from placeopt.heuristics.greedy import places_on_node
-from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.search import construct
 from placeopt.model import Weights
 from placeopt.problem import Move, Problem, State, compile_problem

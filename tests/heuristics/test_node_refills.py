@@ -8,8 +8,7 @@ from helpers.small_rounds import random_round
 from placeopt import generate, solve
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.heuristics import greedy
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import greedy, order_jobs
 from placeopt.heuristics.node_refills import NodeRefills
 from placeopt.model import Instance
 from placeopt.problem import Allocation, Problem, compile_problem

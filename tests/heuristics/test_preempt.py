@@ -9,8 +9,7 @@ from helpers.small_rounds import random_round
 from placeopt import generate
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.heuristics import greedy, make_room
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import greedy, make_room, order_jobs
 from placeopt.model import Changes, Domain, Instance, Policy, Split
 from placeopt.problem import Allocation, Problem, compile_problem
 from placeopt.problem.changes import keeps_limits

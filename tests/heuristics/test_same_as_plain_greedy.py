@@ -7,8 +7,7 @@ from helpers.plain_greedy import plain_chooser
 from helpers.small_rounds import random_round
 from placeopt.build import instance, job, machine, node
 from placeopt.generators import SPECS, generate
-from placeopt.heuristics import SCORES, Candidates, candidates, greedy, narrow_rows, score_named
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import SCORES, Candidates, candidates, greedy, narrow_rows, order_jobs, score_named
 from placeopt.model import Instance, Policy
 from placeopt.problem import Move, Problem, State, compile_problem
 

@@ -8,8 +8,7 @@ from helpers.small_rounds import random_round
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.generators.shared import two_socket_machine
-from placeopt.heuristics import SCORES, Candidates, greedy
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import SCORES, Candidates, greedy, order_jobs
 from placeopt.model import Communication, Fragmentation, Instance, Interference, Job, Policy, Slowdown, TargetWorker
 from placeopt.problem import State, compile_problem
 from placeopt.terms.costs.horus import decision_costs

@@ -11,8 +11,7 @@ from helpers.small_rounds import random_round
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.generators import generate
-from placeopt.heuristics import greedy
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import greedy, order_jobs
 from placeopt.heuristics.search import RANKINGS, Guide, LargeNeighbourhoodSearch, construct
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import IncrementalSolution

@@ -8,8 +8,8 @@ from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.build import instance, job, option
 from placeopt.check import violations
-from placeopt.heuristics import swaf
-from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
+from placeopt.heuristics import order_jobs, swaf
+from placeopt.heuristics.job_orders import waiting_allowances
 from placeopt.model import Job
 from placeopt.problem import compile_problem
 

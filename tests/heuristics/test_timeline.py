@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from placeopt.build import instance, job, machine, node, running
-from placeopt.heuristics import lookahead
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import lookahead, order_jobs
 from placeopt.heuristics.lookahead import look_ahead
 from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Interference, Job, Machine, Part, Policy, Postpone, Slowdown

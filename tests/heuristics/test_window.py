@@ -8,8 +8,7 @@ import pytest
 from helpers.small_rounds import random_round
 from placeopt import solve, violations
 from placeopt.build import instance, job, machine, node
-from placeopt.heuristics import greedy, window
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import greedy, order_jobs, window
 from placeopt.problem import compile_problem
 
 

@@ -13,7 +13,7 @@ from test_random_changes import assert_as_if_fresh, step
 from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, StaleSnapshot
 from placeopt.formats.snapshots import read_kubernetes, read_slurm
-from placeopt.live_cluster.changes import ClusterChanges, changes_between
+from placeopt.live_cluster import ClusterChanges, changes_between
 from placeopt.model import Instance, Job, Node, Running
 
 SNAPSHOTS = Path(__file__).parent.parent / "data" / "snapshots"

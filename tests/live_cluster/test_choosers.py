@@ -13,7 +13,7 @@ from placeopt.heuristics.drb import node_signatures
 from placeopt.model import Communication, Interference, Job, Slowdown, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.draft import draft_plan
-from placeopt.topology.builders import dgx1, minsky
+from placeopt.topology import dgx1, minsky
 
 WEIGHTS = Weights(communication=334, interference=333, fragmentation=333)
 PROFILES = ("quiet", "loud", None)

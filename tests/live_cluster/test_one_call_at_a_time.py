@@ -10,7 +10,7 @@ import pytest
 import placeopt
 from placeopt import BadInput, Engine, EngineInUse, PlaceoptError, generate, violations
 from placeopt.build import instance, job
-from placeopt.live_cluster.changes import ClusterChanges
+from placeopt.live_cluster import ClusterChanges
 
 ALLOWED = {"solver_pid", "solver_pids"}
 """What may be read during a call: process ids."""

@@ -18,12 +18,12 @@ from numpy.random import Generator
 from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, PlaceoptError, Plan, audit, violations
 from placeopt.build import placement
-from placeopt.live_cluster.changes import FLAGS
+from placeopt.live_cluster import FLAGS
 from placeopt.model import Domain, Job, Node
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.topology.cluster_topology import ClusterTopology
+from placeopt.topology import ClusterTopology
 
 SEEDS = 60
 STEPS = 12

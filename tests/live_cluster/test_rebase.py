@@ -10,7 +10,7 @@ from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, PlaceoptError, Plan, StaleSnapshot, generate, violations
 from placeopt.check import Ledger, Violation, judge
 from placeopt.check.case import Reference
-from placeopt.live_cluster.rebase import Committed
+from placeopt.live_cluster import Committed
 from placeopt.model import (
     Assignment,
     Changes,

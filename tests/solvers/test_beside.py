@@ -6,9 +6,7 @@ import pytest
 
 from helpers.solver_models import hard, knapsack
 from placeopt import Unsupported
-from placeopt.solvers.pool import Worker
-from placeopt.solvers.race import Beside
-from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solvers import Beside, Progress, Solution, SolveOptions, Worker
 
 AN_HOUR_S = 3600.0
 

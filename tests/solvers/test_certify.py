@@ -5,9 +5,7 @@ import pytest
 
 from helpers.solver_models import KNOWN, covering, hard, knapsack
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.solvers.certify import dual_bound, trivial_bound
-from placeopt.solvers.registry import load
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers import SolveOptions, dual_bound, load, trivial_bound
 
 
 def test_hand_worked_bound() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+from placeopt.solvers import SolveOptions
 from placeopt.solvers.diving import Relaxed, dive
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import SolveOptions
 
 
 def relax(model: LinearModel) -> Callable[[IntArray, IntArray], Relaxed]:

@@ -14,10 +14,9 @@ from ortools.sat.python import cp_model
 
 from helpers.solver_models import KNOWN, covering, hard, infeasible, placement
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.solvers.export import FORMATS, cpsat, lp, mps
+from placeopt.solvers import FORMATS, SolveOptions, load
+from placeopt.solvers.export import cpsat, lp, mps
 from placeopt.solvers.pulp_gateway import cbc_program
-from placeopt.solvers.registry import load
-from placeopt.solvers.result import SolveOptions
 
 
 def general_integers(rng: np.random.Generator) -> LinearModel:

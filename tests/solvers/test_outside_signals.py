@@ -12,11 +12,9 @@ import pytest
 from helpers.processes import running_cbc, within
 from helpers.solver_models import hard, knapsack
 from placeopt import Engine, generate, violations
-from placeopt.solvers import cbc, supervise
+from placeopt.solvers import InProcess, Limit, Solution, SolveOptions, Worker, cbc, supervise
 from placeopt.solvers.frames import Answer
-from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.reading import Reading
-from placeopt.solvers.result import Limit, Solution, SolveOptions
 
 LONG = SolveOptions(60.0, hint=np.zeros(hard().num_variables, dtype=np.int64))
 

@@ -18,9 +18,7 @@ from helpers.processes import alive, eventually, within
 from helpers.solver_models import hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.solvers.pool import InProcess, Worker
-from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solvers.supervise import Runner
+from placeopt.solvers import InProcess, Progress, Runner, Solution, SolveOptions, Worker
 
 TESTS = str(Path(__file__).parents[1])
 """For processes of their own, which import the helpers."""

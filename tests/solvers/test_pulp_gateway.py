@@ -16,10 +16,20 @@ from helpers.processes import alive, children, eventually, running_cbc, within
 from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, placement
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import cbc, launch, pulp_child, pulp_gateway
-from placeopt.solvers.pool import InProcess, Worker
-from placeopt.solvers.registry import SOLVERS, Solve, available, load
-from placeopt.solvers.result import Progress, SolveOptions
+from placeopt.solvers import (
+    SOLVERS,
+    InProcess,
+    Progress,
+    Solve,
+    SolveOptions,
+    Worker,
+    available,
+    cbc,
+    launch,
+    load,
+    pulp_child,
+    pulp_gateway,
+)
 
 TESTS = str(Path(__file__).parents[1])
 """For processes of their own, which import the helpers."""

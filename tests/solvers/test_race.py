@@ -13,10 +13,8 @@ import pytest
 from helpers.solver_models import hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import LinearModel
-from placeopt.solvers.pool import InProcess, Worker
-from placeopt.solvers.race import Contestant, race, share_out, stand_in
+from placeopt.solvers import Contestant, InProcess, Progress, Solution, SolveOptions, Worker, race, share_out, stand_in
 from placeopt.solvers.reading import OnProgress
-from placeopt.solvers.result import Progress, Solution, SolveOptions
 
 BEST, GOOD = np.array([0, 1, 1]), np.array([1, 0, 1])
 """Of `knapsack`: worth 227, its optimum, and 187."""

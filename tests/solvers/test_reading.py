@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.solver_models import covering, knapsack
+from placeopt.solvers import Progress, SolveOptions
 from placeopt.solvers.reading import Reading
-from placeopt.solvers.result import Progress, SolveOptions
 
 GOOD, BETTER, BROKEN = [1, 1, 0], [0, 1, 1], [1, 1, 1]
 

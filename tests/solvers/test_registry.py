@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from placeopt import Unsupported
-from placeopt.solvers import registry
-from placeopt.solvers.registry import SOLVERS, available, load, require
+from placeopt.solvers import SOLVERS, available, load, registry, require
 
 
 def test_solvers_of_the_dependencies_are_available_here() -> None:

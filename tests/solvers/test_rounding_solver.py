@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
+from placeopt.solvers import Progress, Rounding, SolveOptions
 from placeopt.solvers.highs import solve
-from placeopt.solvers.result import Progress, Rounding, SolveOptions
 
 
 def packing(seed: int) -> LinearModel:

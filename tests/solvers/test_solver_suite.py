@@ -10,8 +10,7 @@ import pytest
 from helpers.solver_models import KNOWN, hard, infeasible, knapsack
 from placeopt import BadInput, Unsupported
 from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.solvers.registry import SOLVERS, available, load
-from placeopt.solvers.result import Progress, SolveOptions
+from placeopt.solvers import SOLVERS, Progress, SolveOptions, available, load
 
 STREAMING = frozenset(name for name in SOLVERS if SOLVERS[name].capability.progress)
 """Those that report solutions while they run; the others need time to start and to end."""

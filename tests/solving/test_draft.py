@@ -3,8 +3,7 @@
 import numpy as np
 
 from placeopt.generators import generate
-from placeopt.heuristics import greedy
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics import greedy, order_jobs
 from placeopt.problem import compile_problem
 from placeopt.solving.draft import Recorder, draft_plan
 

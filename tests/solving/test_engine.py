@@ -29,8 +29,7 @@ from placeopt import (
 from placeopt.build import instance, job, machine, node, option, placement, running
 from placeopt.formats.documents import dumps
 from placeopt.model import Cost, Interference, Queue, Quota, Weights
-from placeopt.solving import budget, sizes
-from placeopt.solving.methods import METHODS
+from placeopt.solving import METHODS, budget, sizes
 from placeopt.solving.stages import exact
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

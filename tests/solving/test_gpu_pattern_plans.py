@@ -9,17 +9,16 @@ import pytest
 
 from helpers.small_rounds import random_round
 from placeopt import build, solve
-from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.formulations import build_gpu_patterns
 from placeopt.formulations.node_rows import fullness, with_class_limits
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Policy, Weights
 from placeopt.problem import State, compile_problem
-from placeopt.solvers import highs
-from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solvers import Progress, Solution, SolveOptions, highs
+from placeopt.solving import SolveParams
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule, has_many_fractions
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans

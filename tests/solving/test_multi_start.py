@@ -10,7 +10,8 @@ import placeopt
 from placeopt import generate
 from placeopt.check import violations
 from placeopt.model import Instance, Queue
-from placeopt.solving.methods import METHODS, solver_method
+from placeopt.solving import METHODS
+from placeopt.solving.methods import solver_method
 from placeopt.solving.stages.multi_start import MultiStart
 
 

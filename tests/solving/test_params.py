@@ -6,8 +6,7 @@ from dataclasses import fields
 import pytest
 
 from placeopt import BadInput, Engine, read_instance, solve
-from placeopt.solving.api import Solver
-from placeopt.solving.params import SolveOptions, SolveParams
+from placeopt.solving import SolveOptions, SolveParams, Solver
 
 DEFAULTS = {field.name: getattr(SolveParams(), field.name) for field in fields(SolveParams)}
 MINSKY = "instances/hand/minsky-1.json"

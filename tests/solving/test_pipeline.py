@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from placeopt.build import instance, job
 from placeopt.model import Policy, Weights
 from placeopt.problem import Placement, compile_problem
+from placeopt.solving import SolveParams
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import Block, StageReport, StatedReason, run_stages
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))

@@ -10,10 +10,10 @@ from placeopt.build import instance, job, option
 from placeopt.generators import generate
 from placeopt.model import Communication, Instance, Policy, Weights
 from placeopt.problem import compile_problem
+from placeopt.solving import SolveParams
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan

@@ -6,7 +6,8 @@ import placeopt
 from placeopt import Plan, generate
 from placeopt.check import violations
 from placeopt.model import Instance, Queue
-from placeopt.solving.methods import METHODS, solver_method
+from placeopt.solving import METHODS
+from placeopt.solving.methods import solver_method
 from placeopt.solving.stages.node_refills import RefillNodes
 
 

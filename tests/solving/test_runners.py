@@ -8,11 +8,10 @@ import pytest
 from placeopt.build import instance, job
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.problem import compile_problem
-from placeopt.solvers.pool import InProcess
-from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solvers import InProcess, Solution, SolveOptions
+from placeopt.solving import SolveParams
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
-from placeopt.solving.params import SolveParams
 from placeopt.solving.runners import SolverRunners
 
 

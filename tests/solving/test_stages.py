@@ -17,16 +17,13 @@ from placeopt.errors import OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Changes, Instance, Plan, Policy, Postpone, Slowdown, Weights
 from placeopt.problem import Placement, compile_problem
-from placeopt.solvers import highs
-from placeopt.solvers.race import Beside
-from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving import greedy_rule
+from placeopt.solvers import Beside, Progress, Solution, SolveOptions, highs
+from placeopt.solving import SolveParams, greedy_rule
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.finish import finish
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Accepted, NotBetter, Refused
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import Stage, run_stages
 from placeopt.solving.stages import greedy
 from placeopt.solving.stages.bound import Bound

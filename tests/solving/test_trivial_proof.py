@@ -12,10 +12,10 @@ from placeopt.build import instance, job, running
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Policy, Weights
 from placeopt.problem import Placement, compile_problem
+from placeopt.solving import SolveParams
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.greedy import Greedy

@@ -12,10 +12,10 @@ from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Domain, Instance, Policy, Split, Unplaced, Weights
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import Placement, Problem, State, compile_problem
+from placeopt.solving import SolveParams
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.greedy import Greedy

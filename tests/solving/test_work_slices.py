@@ -6,9 +6,8 @@ import pytest
 
 from placeopt import Engine, build
 from placeopt.generators import generate
+from placeopt.solving import METHODS, SolveParams
 from placeopt.solving.budget import Budget
-from placeopt.solving.methods import METHODS
-from placeopt.solving.params import SolveParams
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.greedy import Greedy
 

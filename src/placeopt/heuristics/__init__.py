@@ -4,6 +4,7 @@ from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.greedy import Chooser, GreedyResult, greedy, place, places, table_for
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
@@ -28,6 +29,7 @@ __all__ = [
     "communicating_jobs",
     "greedy",
     "make_room",
+    "order_jobs",
     "place",
     "places",
     "score_named",

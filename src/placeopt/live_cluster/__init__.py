@@ -1,5 +1,13 @@
-"""A cluster that stays between rounds: its records, its compiled parts, and decisions for single jobs."""
+"""
+A cluster that stays between rounds: its records, its compiled parts, and decisions for single jobs.
 
+`placeopt.Engine` is the way to it; ``changes_between`` compares two readings of a cluster, and ``Engine.apply`` takes
+what it returns.
+"""
+
+from placeopt.live_cluster.changes import FLAGS, ClusterChanges, changes_between
+from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.live_cluster import LiveCluster
+from placeopt.live_cluster.rebase import Committed
 
-__all__ = ["LiveCluster"]
+__all__ = ["FLAGS", "ClusterChanges", "Committed", "Engine", "LiveCluster", "changes_between"]

@@ -19,7 +19,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.problem import Allocation, Problem, compile_problem
 from placeopt.solvers.pool import InProcess, Worker
-from placeopt.solvers.race import RACERS
+from placeopt.solvers.racing import RACERS
 from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt.model.plan import PlanLimit
-from placeopt.solvers.race import RACE, RACERS
+from placeopt.solvers.racing import RACE, RACERS
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.params import SolveParams
 

@@ -18,7 +18,7 @@ from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
 from placeopt.model.plan import Stage as StageRecord
 from placeopt.problem import Allocation, IntArray, Problem, State, open_state
-from placeopt.solvers.race import Beside
+from placeopt.solvers.racing import Beside
 from placeopt.solvers.result import Progress, Solution
 from placeopt.solving.bounds import Bounds, relative_gap
 from placeopt.solving.bounds import Progress as RoundProgress

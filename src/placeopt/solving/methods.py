@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from placeopt.errors import BadInput
-from placeopt.solvers.race import RACE
+from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Block, Stage
 from placeopt.solving.stages.bound import BeginBound, Bound

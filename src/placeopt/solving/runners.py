@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from placeopt.linear import LinearModel
 from placeopt.solvers.pool import Worker
-from placeopt.solvers.race import RACE, Beside, race, share_out
+from placeopt.solvers.racing import RACE, Beside, race, share_out
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solvers.supervise import Runner
 

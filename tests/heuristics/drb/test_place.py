@@ -12,19 +12,17 @@ from helpers.small_rounds import random_round
 from placeopt import solve
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.heuristics import CHOOSERS, greedy
+from placeopt.heuristics import CHOOSERS, greedy, order_jobs
 from placeopt.heuristics.drb.exhaustive import Exhaustive
 from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree, machine_tree
 from placeopt.heuristics.drb.place import Bipartition
-from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown, Weights
 from placeopt.problem import IntArray, Move, Placement, Problem, State, compile_problem
 from placeopt.solving.stages.lookahead import hold_back
 from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.costs.interference import Interference
-from placeopt.topology import gpu_distances
-from placeopt.topology.builders import dgx1, minsky
+from placeopt.topology import dgx1, gpu_distances, minsky
 
 THIRDS = Policy(weights=Weights(communication=333, interference=333, fragmentation=334))
 

@@ -6,7 +6,7 @@ from placeopt.formulations.branch_and_price.bundle_groups import make_bundle_gro
 from placeopt.formulations.branch_and_price.cross_group_jobs import make_cross_group_patterns
 from placeopt.formulations.branch_and_price.gpu_groups import make_gpu_groups
 from placeopt.formulations.branch_and_price.master import BranchLimits, ColumnMaster, MasterModel
-from placeopt.formulations.branch_and_price.pricing import Column, ColumnPricing, Priced
+from placeopt.formulations.branch_and_price.pricing import Column, ColumnPricing, DualPrices, Priced
 from placeopt.formulations.branch_and_price.realise import columns_of, realise
 from placeopt.formulations.branch_and_price.twin_groups import fold_twins
 
@@ -15,6 +15,7 @@ __all__ = [
     "Column",
     "ColumnMaster",
     "ColumnPricing",
+    "DualPrices",
     "MasterModel",
     "Priced",
     "columns_of",

@@ -16,7 +16,7 @@ from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Policy
 from placeopt.problem import State, compile_problem
-from placeopt.solvers.race import RACE, stand_in
+from placeopt.solvers.racing import RACE, stand_in
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solving import sizes
 from placeopt.solving.budget import Budget
