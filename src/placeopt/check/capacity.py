@@ -2,9 +2,11 @@
 
 from placeopt.check.case import CheckCase, Place, gpu_number, names
 from placeopt.check.directory import Directory, PlacedJob
-from placeopt.check.screening import WHOLE
 from placeopt.model import Assignment, Demand
 from placeopt.model.policy import Queue
+
+WHOLE = 1000
+"""Thousandths of a GPU."""
 
 
 def check_gpus(case: CheckCase) -> None:
@@ -16,7 +18,7 @@ def check_gpus(case: CheckCase) -> None:
     policy = case.policy
     jobs_max = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
     milli_max = WHOLE if policy.share_mode == "fraction" else None
-    for node, entries in case.nodes_in_doubt.items():
+    for node, entries in case.on_node.items():
         jobs: dict[str, int] = {}
         milli: dict[str, int] = {}
         memory: dict[str, int] = {}
@@ -71,7 +73,7 @@ def check_grants(case: CheckCase) -> None:
     """
     if case.policy.share_mode != "fraction":
         return
-    flexible = [held for held in case.restricted if held.option.demand.gpu_milli_limit is not None]
+    flexible = [held for held in case.held if held.option.demand.gpu_milli_limit is not None]
     placed = {placement.job for placement in case.plan.placements} if flexible else set()
     on_gpu: dict[str, dict[str, dict[str, Range]]] = {}  # node -> GPU -> job -> range
     for held in flexible:
@@ -127,7 +129,7 @@ def _granted(ranges: dict[str, Range]) -> dict[str, int]:
 def check_nodes(case: CheckCase) -> None:
     """CPU, memory, named resources, and the usable part of memory and PCIe bandwidth of every node."""
     usable = case.policy.usable
-    for node, entries in case.nodes_in_doubt.items():
+    for node, entries in case.on_node.items():
         cpu = memory = memory_bandwidth = pcie = 0
         named: dict[str, int] = {}
         for held, assignment in entries:
@@ -193,7 +195,7 @@ def check_links(case: CheckCase) -> None:
     """
     gpu_jobs: dict[Place, list[tuple[str, int]]] = {}
     cpu_jobs: dict[Place, list[tuple[str, int]]] = {}
-    for held in case.restricted:
+    for held in case.held:
         if len(held.placement.assignments) == 1:
             continue  # nothing crosses
         loads = gpu_jobs if held.option.demand.gpus else cpu_jobs

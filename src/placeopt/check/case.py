@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Literal, Protocol, Self
 
 from placeopt.check.directory import Directory, PlacedJob, option_of
-from placeopt.check.screening import Screening
 from placeopt.model import Assignment, Instance, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "other"]
@@ -78,8 +77,6 @@ class CheckCase:
         The jobs of the placements, in their order.
     running
         Running jobs that the plan must leave alone or say what it does to them.
-    screening
-        Which placements and nodes have to be looked at closely; None: all.
     elsewhere
         What else is held, by jobs that are not in ``held``.
     relation
@@ -97,7 +94,6 @@ class CheckCase:
         directory: Directory,
         placements: tuple[Placement, ...],
         running: dict[str, Running],
-        screening: Screening | None = None,
     ) -> None:
         self.instance = instance
         self.plan = plan
@@ -109,7 +105,6 @@ class CheckCase:
         self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
         self.running = running
         self.placements = placements
-        self.screening = screening
         self.elsewhere = Elsewhere()
         self.relation: dict[str, Relation] = {}
         self.names = [placement.job for placement in placements]
@@ -121,14 +116,11 @@ class CheckCase:
                 self.relation[placement.job] = "same" if kept else compare(now, placement)
 
     @classmethod
-    def of(
-        cls, instance: Instance, plan: Plan, directory: Directory, *, resolve: bool = True, screened: bool = True
-    ) -> Self:
+    def of(cls, instance: Instance, plan: Plan, directory: Directory, *, resolve: bool = True) -> Self:
         """
         Bring a plan before the referee, with everything that runs.
 
-        ``resolve`` False leaves placements out, for rules that do not look there; ``screened`` False has every rule
-        look at all of them.
+        ``resolve`` False leaves placements out, for rules that do not look there.
         """
         if not resolve:
             return cls(plan, instance, directory, (), directory.running)
@@ -136,8 +128,7 @@ class CheckCase:
         if plan.asked is not None:
             named = {placement.job for placement in placements}
             placements += tuple(running for running in instance.running if running.job not in named)
-        screening = Screening(directory, plan.policy.values, placements) if screened else None
-        return cls(plan, instance, directory, placements, directory.running, screening)
+        return cls(plan, instance, directory, placements, directory.running)
 
     @cached_property
     def held(self) -> list[PlacedJob]:
@@ -159,24 +150,6 @@ class CheckCase:
                 if assignment.node in self.nodes:
                     found.setdefault(assignment.node, []).append((entry, assignment))
         return found
-
-    @property
-    def irregular(self) -> list[PlacedJob]:
-        """The placements whose form may be wrong."""
-        return self.held if self.screening is None else self.screening.irregular
-
-    @property
-    def restricted(self) -> list[PlacedJob]:
-        """The placements of which something says where they may be, or how their workers lie."""
-        return self.held if self.screening is None else self.screening.restricted
-
-    @property
-    def nodes_in_doubt(self) -> dict[str, list[tuple[PlacedJob, Assignment]]]:
-        """What is held on each known node that may hold more than it can."""
-        if self.screening is None:
-            return self.on_node
-        in_doubt = self.screening.in_doubt
-        return {node: entries for node, entries in self.on_node.items() if node in in_doubt} if in_doubt else {}
 
     def add(
         self, rule: str, where: str, what: str, *, by: Sequence[str] | None = None, node: str | None = None

@@ -77,12 +77,13 @@ def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted:
 
 def check_form(case: CheckCase) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
-    for placement in () if case.screening is not None and not case.screening.num_unknown else case.placements:
-        job = case.jobs.get(placement.job)
-        if job is not None and option_of(job, placement.option) is None:
-            known = ", ".join(repr(option.id) for option in job.options)
-            case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
-    for held in case.restricted:
+    if len(case.held) < len(case.placements):
+        for placement in case.placements:
+            job = case.jobs.get(placement.job)
+            if job is not None and option_of(job, placement.option) is None:
+                known = ", ".join(repr(option.id) for option in job.options)
+                case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
+    for held in case.held:
         least, utility = held.job.utility_min_thousandths, held.option.utility_thousandths
         if least is not None and utility is not None and utility < least:
             case.add(
@@ -91,7 +92,7 @@ def check_form(case: CheckCase) -> None:
                 f"option {held.option.id!r} has utility {utility} of at least {least} thousandths",
                 by=[held.job.id],
             )
-    for held in case.irregular:
+    for held in case.held:
         _check_workers(case, held)
         for assignment in held.placement.assignments:
             _check_assignment(case, held, assignment)

@@ -13,7 +13,7 @@ def check_where(case: CheckCase) -> None:
     the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
     """
     marked = bool(case.directory.marked)
-    for held in case.restricted:
+    for held in case.held:
         job = held.job
         choosy = bool(job.node_selector) or job.nodes_allowed is not None
         models = held.option.demand.gpu_models
@@ -67,7 +67,7 @@ def check_shape(case: CheckCase) -> None:
 
     A running job that lies otherwise may stand as it is, but not shrink to another shape that is not allowed either.
     """
-    for held in case.restricted:
+    for held in case.held:
         option, assignments = held.option, held.placement.assignments
         if option.single_node and len(assignments) > 1:
             what = f"on {len(assignments)} nodes, must be on one"

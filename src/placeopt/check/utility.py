@@ -92,7 +92,7 @@ def check_utility(case: CheckCase) -> None:
         return
     moved = {move.job for move in case.plan.moved}
     distances: Distances | None = None
-    for held in case.restricted:
+    for held in case.held:
         least = held.job.utility_min_thousandths
         if least is None or (held.job.id in case.running and held.job.id not in moved) or not _exists(case, held):
             continue
