@@ -5,7 +5,7 @@ from pathlib import Path
 
 from helpers.command_line import Cli
 from placeopt import solve, write_instance, write_plan
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import read_slurm
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from helpers.command_line import INSTANCES, Cli, said
 from helpers.kubernetes_objects import node, pod, read
-from placeopt.formats.documents import dumps
+from placeopt.formats import dumps
 
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 MINSKY = INSTANCES / "hand" / "minsky-1.json"

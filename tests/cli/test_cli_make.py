@@ -11,7 +11,7 @@ from helpers.command_line import INSTANCES, Cli, said
 from placeopt import read_instance
 from placeopt.cli.commands import doctor
 from placeopt.cli.commands.doctor import EXTRAS
-from placeopt.formats.documents import loads
+from placeopt.formats import loads
 from placeopt.generators import SPECS, generate
 from placeopt.model import Machine
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.command_line import said
-from placeopt.formats.documents import dumps
+from placeopt.formats import dumps
 from placeopt.model import Cluster, Communication, Demand, Domain, Edge, Instance, Job, Node, Option
 from placeopt.topology import ClusterTopology, minsky, pcie_box
 

@@ -9,7 +9,7 @@ import pytest
 from cli.conftest import Cli
 from helpers.command_line import said
 from helpers.slurm_files import idle_nodes
-from placeopt.drivers.round_line import HEADER
+from placeopt.drivers import HEADER
 
 NODES = idle_nodes(2)
 JOB = {

@@ -11,7 +11,7 @@ from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said
 from placeopt import read_instance, read_plan, write_instance
 from placeopt.build import instance, job, machine
 from placeopt.check import violations
-from placeopt.formats.documents import dumps
+from placeopt.formats import dumps
 from placeopt.model import Policy
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from placeopt import generate
-from placeopt.formats.documents import dumps
-from placeopt.service.service import Service
+from placeopt.formats import dumps
+from placeopt.service import Service
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "service_clients.md"
 ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)

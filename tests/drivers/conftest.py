@@ -11,9 +11,8 @@ import pytest
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, Object, write_kubeconfig
 from placeopt import Engine
-from placeopt.drivers.kubernetes.api import Api
-from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
-from placeopt.drivers.round_line import RoundReport
+from placeopt.drivers import RoundReport
+from placeopt.drivers.kubernetes import Api, Driver, DriverOptions
 
 PATIENCE_S = 60.0
 

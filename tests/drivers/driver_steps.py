@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drivers.fake_slurm import FakeSlurm
-from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
-from placeopt.drivers.slurm.job_view import Ownership
-from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.drivers.slurm import DriverOptions, Ownership, RoundRecord, SlurmDriver
 
 EVERY_S = 10.0
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from placeopt.drivers.slurm.commands import JobNow, SlurmReading, SlurmRefused
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers import Unreachable
+from placeopt.drivers.slurm import JobNow, SlurmReading, SlurmRefused
 
 GPUS = 4
 CPUS = 32

@@ -1,6 +1,6 @@
 """Growing pauses."""
 
-from placeopt.drivers.backoff import Backoff, pause_s
+from placeopt.drivers import Backoff, pause_s
 
 
 def test_pauses_double_up_to_the_longest_and_a_success_clears_them() -> None:

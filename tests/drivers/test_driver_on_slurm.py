@@ -21,16 +21,18 @@ import pytest
 
 from drivers.driver_steps import came_of
 from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
-from placeopt.drivers.loop import run_rounds
-from placeopt.drivers.slurm.commands import SlurmCommands
-from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
-from placeopt.drivers.slurm.job_view import Ownership
-from placeopt.drivers.slurm.note import read_note
-from placeopt.drivers.slurm.restd import ReadThroughRestd
-from placeopt.drivers.slurm.round_record import RoundRecord
-from placeopt.drivers.unreachable import Unreachable
-from placeopt.formats.slurm.fields import expand_hosts
-from placeopt.formats.snapshots import read_slurm
+from placeopt.drivers import Unreachable, run_rounds
+from placeopt.drivers.slurm import (
+    DriverOptions,
+    Ownership,
+    ReadThroughRestd,
+    RoundRecord,
+    SlurmCommands,
+    SlurmDriver,
+    read_note,
+)
+from placeopt.formats import read_slurm
+from placeopt.formats.slurm import expand_hosts
 
 pytestmark = pytest.mark.skipif(why_no_lab() is not None, reason=why_no_lab() or "")
 LOOKS, LOOK_S = 200, 0.1

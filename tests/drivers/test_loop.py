@@ -4,10 +4,7 @@ import threading
 
 import pytest
 
-from placeopt.drivers import loop
-from placeopt.drivers.interval import seconds_of
-from placeopt.drivers.loop import run_rounds
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers import Unreachable, loop, run_rounds, seconds_of
 from placeopt.errors import BadArgument
 
 

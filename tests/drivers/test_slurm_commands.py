@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.drivers.slurm.commands import SlurmCommands, SlurmRefused
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers import Unreachable
+from placeopt.drivers.slurm import SlurmCommands, SlurmRefused
 
 
 @pytest.fixture

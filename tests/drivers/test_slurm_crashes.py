@@ -10,11 +10,8 @@ import pytest
 
 from drivers.driver_steps import EVERY_S, driver, step
 from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
-from placeopt.drivers.loop import run_rounds
-from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
-from placeopt.drivers.slurm.note import read_note
-from placeopt.drivers.slurm.round_record import RoundRecord
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers import Unreachable, run_rounds
+from placeopt.drivers.slurm import DriverOptions, RoundRecord, SlurmDriver, read_note
 
 
 def drive_with_crashes(crash: Callable[[FakeSlurm, int], None], number: int) -> FakeSlurm:

@@ -10,11 +10,9 @@ import pytest
 from drivers.driver_steps import EVERY_S, came_of, driver, started, step
 from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt import BadInput
+from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmReading, SlurmRefused, read_note
 from placeopt.drivers.slurm.ageing import ratio_steps
-from placeopt.drivers.slurm.commands import SlurmReading, SlurmRefused
-from placeopt.drivers.slurm.driver import TRIES_MAX, DriverOptions, SlurmDriver
-from placeopt.drivers.slurm.job_view import Ownership
-from placeopt.drivers.slurm.note import read_note
+from placeopt.drivers.slurm.driver import TRIES_MAX
 from placeopt.errors import BadArgument
 
 

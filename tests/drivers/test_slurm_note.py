@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt import Unsupported
-from placeopt.drivers.slurm.commands import JobNow, job_now_of, nodes_command
-from placeopt.drivers.slurm.job_view import CONSENT, Ownership, Standing, view_job
-from placeopt.drivers.slurm.note import MAX_COUNT, Note, NoteKind, read_note, with_note
+from placeopt.drivers.slurm import JobNow, Note, NoteKind, Ownership, read_note
+from placeopt.drivers.slurm.commands import job_now_of, nodes_command
+from placeopt.drivers.slurm.job_view import CONSENT, Standing, view_job
+from placeopt.drivers.slurm.note import MAX_COUNT, with_note
 from placeopt.drivers.slurm.restd import newest_version
 
 WORDS = st.text("abcXYZ0123456789_.-[]=", min_size=1, max_size=12)

@@ -8,10 +8,10 @@ import pytest
 from drivers.driver_steps import driver, started
 from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt.cli.run import run
+from placeopt.drivers.slurm import Ownership
 from placeopt.drivers.slurm.ageing import Worth
-from placeopt.drivers.slurm.job_view import Ownership
 from placeopt.drivers.slurm.reading import make_round, view_jobs
-from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
+from placeopt.formats import DEFAULT_RULE, PriorityRule
 from placeopt.model import MAX_VALUE, Changes, Instance, Policy
 
 RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value_without_gpus=7)

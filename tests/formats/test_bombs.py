@@ -11,10 +11,8 @@ import pytest
 
 from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, packed, readers, under
 from placeopt import BadInput, read_instance
-from placeopt.formats import documents, files
-from placeopt.formats.bounds import check_bounds, check_lines
-from placeopt.formats.documents import loads
-from placeopt.formats.files import MAX_BYTES, RATIO_FREE_BYTES, read_bytes
+from placeopt.formats import MAX_BYTES, check_bounds, check_lines, documents, files, loads, read_bytes
+from placeopt.formats.files import RATIO_FREE_BYTES
 from placeopt.model import Instance
 
 SMALL = [

@@ -13,15 +13,11 @@ from helpers.plans import plan_for
 from placeopt import BadInput, read_instance, read_plan, write_instance, write_plan
 from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
-from placeopt.formats.documents import dumps, loads
-from placeopt.formats.schema import (
-    DOCUMENTS,
-    document_schema,
-    records_in,
-)
+from placeopt.formats import DOCUMENTS, document_schema, dumps, loads
+from placeopt.formats.schema import records_in
 from placeopt.model import Instance, Plan, Policy, Record, Scenario, Scheduling
 from placeopt.simulation import simulate, summarise
-from placeopt.whatif.steps import Patch
+from placeopt.whatif import Patch
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 DOCS = Path(__file__).parents[2] / "docs"

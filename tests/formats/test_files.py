@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.files import read_bytes, write_bytes
+from placeopt.formats import read_bytes, write_bytes
 
 
 def test_plain_and_gzip_round_trip(tmp_path: Path) -> None:

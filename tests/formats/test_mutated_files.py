@@ -7,8 +7,7 @@ import pytest
 
 from campaigns.mutated_files import formats, mutated
 from placeopt import PlaceoptError
-from placeopt.formats.sc17 import read_sc17
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import read_sc17, read_slurm
 from placeopt.predict import sia_runs
 
 

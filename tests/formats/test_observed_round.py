@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.documents import dumps
-from placeopt.formats.import_notes import NOTE_LENGTH, ImportNotes
-from placeopt.formats.observed_round import ObservedJob, ObservedWorker, observed_instance
+from placeopt.formats import ImportNotes, ObservedJob, ObservedWorker, dumps, observed_instance
+from placeopt.formats.import_notes import NOTE_LENGTH
 from placeopt.model import Cluster, Demand, Gpu, Instance, Job, Machine, Node, Option, Policy
 
 CLUSTER = Cluster(

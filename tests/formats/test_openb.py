@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.openb import OPENB_POLICY, read_openb
+from placeopt.formats import OPENB_POLICY, read_openb
 from placeopt.model import Instance
 
 DATA = Path(__file__).parent / "data"

@@ -9,10 +9,17 @@ import pytest
 from helpers import kubernetes_objects as k8s
 from helpers import slurm_files as slurm
 from placeopt import BadInput, Instance, solve, violations
-from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, annotation_marks, comment_marks, flags_of
+from placeopt.formats import (
+    DEFAULT_RULE,
+    ImportNotes,
+    KubernetesObjects,
+    PriorityRule,
+    SlurmObjects,
+    read_kubernetes,
+    read_slurm,
+)
+from placeopt.formats.priority_rule import annotation_marks, comment_marks, flags_of
 from placeopt.formats.slurm.preemption import read_preemption
-from placeopt.formats.snapshots import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
 from placeopt.model import MAX_VALUE, Changes
 
 REAL = Path(__file__).parent.parent / "data" / "snapshots" / "slurm-22.05"

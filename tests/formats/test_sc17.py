@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.sc17 import read_sc17, read_sc17_times
+from placeopt.formats import read_sc17, read_sc17_times
 
 JOB = {"id": 0, "arrival": 1.5, "gpus": 2, "type": "bvlc_net", "size": "4", "minimal_utility": 0.4, "time": 9}
 MACHINE = {

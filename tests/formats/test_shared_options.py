@@ -1,7 +1,7 @@
 """Jobs that are read with equal options share them, and nothing else changes."""
 
 from placeopt import build
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Instance
 
 

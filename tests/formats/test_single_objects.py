@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, Unsupported
-from placeopt.formats.snapshots import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
+from placeopt.formats import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
 from placeopt.model import Instance, Job
 
 SNAPSHOTS = Path(__file__).parent.parent / "data" / "snapshots"

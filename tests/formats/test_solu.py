@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.solu import Known, read_solu, write_solu
+from placeopt.formats import Known, read_solu, write_solu
 
 
 def test_the_finder_stays_with_the_better_value(tmp_path: Path) -> None:

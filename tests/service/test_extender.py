@@ -11,11 +11,11 @@ import pytest
 
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from placeopt import BadInput, Engine, PlaceoptError, violations
-from placeopt.formats.kubernetes.snapshot import read_kubernetes
+from placeopt.formats.kubernetes import read_kubernetes
 from placeopt.model import Job, Plan
+from placeopt.service import Refused
 from placeopt.service.extender import Extender
 from placeopt.service.extender.arguments import BindingArgs
-from placeopt.service.refused import Refused
 
 NODES = ["n0", "n1", "n2", "n3"]
 

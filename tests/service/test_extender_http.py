@@ -18,13 +18,12 @@ import httpx
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from helpers.kube_scheduler_run import Run, overfull
 from placeopt import PlaceoptError
-from placeopt.formats.documents import dumps
-from placeopt.formats.kubernetes.snapshot import read_kubernetes
+from placeopt.formats import dumps
+from placeopt.formats.kubernetes import read_kubernetes
 from placeopt.model import Instance
+from placeopt.service import Service
 from placeopt.service.extender.arguments import BindingArgs
-from placeopt.service.http.listen_address import parse_address
-from placeopt.service.http.server import HttpServer
-from placeopt.service.service import Service
+from placeopt.service.http import HttpServer, parse_address
 
 NODES = ["n0", "n1", "n2", "n3"]
 

@@ -25,23 +25,17 @@ import pytest
 
 from placeopt import BadInput, generate
 from placeopt.errors import BadArgument
-from placeopt.formats.documents import dumps
+from placeopt.formats import dumps
 from placeopt.model import Instance
 
 pytest.importorskip("uvicorn")
 import httpx
 
-from placeopt.service.calls import CALLS
-from placeopt.service.http import app
+from placeopt.service import CALLS, Service
+from placeopt.service.http import ROLES, HttpServer, Limits, Metrics, app, open_socket, parse_address, read_tokens
 from placeopt.service.http.arguments import read_body
-from placeopt.service.http.limits import Limits
-from placeopt.service.http.listen_address import open_socket, parse_address
 from placeopt.service.http.live_page import PAGE, PAGE_HEADERS
-from placeopt.service.http.metrics import Metrics
 from placeopt.service.http.openapi import openapi
-from placeopt.service.http.server import HttpServer
-from placeopt.service.http.tokens import ROLES, read_tokens
-from placeopt.service.service import Service
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -13,14 +13,13 @@ import pytest
 
 from helpers.accessibility import CHROMIUM, MISSING, checked, contrast, schemes
 from placeopt import generate
-from placeopt.formats.documents import dumps
+from placeopt.formats import dumps
 
 pytest.importorskip("uvicorn")
 from placeopt.report.html.cluster_layout import STATES
-from placeopt.service.http.listen_address import parse_address
+from placeopt.service import Service
+from placeopt.service.http import HttpServer, parse_address
 from placeopt.service.http.live_page import NOT_COMMITTED, PAGE, Overviews
-from placeopt.service.http.server import HttpServer
-from placeopt.service.service import Service
 
 SERIOUS = {"serious", "critical"}
 

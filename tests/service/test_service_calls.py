@@ -7,11 +7,9 @@ import time
 import pytest
 
 from placeopt import Engine, generate, violations
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Instance, Plan
-from placeopt.service.calls import CALLS
-from placeopt.service.refused import Refused
-from placeopt.service.service import Service
+from placeopt.service import CALLS, Refused, Service
 
 ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 WAITING = [job.id for job in ROUND.jobs if job.id not in {held.job for held in ROUND.running}]

@@ -12,11 +12,9 @@ from contextlib import suppress
 import pytest
 
 from placeopt import BadInput, generate
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Instance
-from placeopt.service import durable_cluster, journal, snapshot_files, steps, writer
-from placeopt.service.refused import Refused
-from placeopt.service.service import Service
+from placeopt.service import Refused, Service, durable_cluster, journal, snapshot_files, steps, writer
 
 ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 

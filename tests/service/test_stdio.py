@@ -9,10 +9,8 @@ import sys
 import pytest
 
 from placeopt import generate
-from placeopt.formats.documents import dumps
-from placeopt.service import stdio
-from placeopt.service.service import Service
-from placeopt.service.stdio import serve_lines
+from placeopt.formats import dumps
+from placeopt.service import Service, serve_lines, stdio
 
 ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 

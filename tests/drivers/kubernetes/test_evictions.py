@@ -8,7 +8,7 @@ import pytest
 from drivers.conftest import Driven
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, Object, node, pod
-from placeopt.formats.priority_rule import PriorityRule
+from placeopt.formats import PriorityRule
 
 Connect = Callable[..., Driven]
 

@@ -9,8 +9,7 @@ import pytest
 from drivers.conftest import Driven
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, node, pod
-from placeopt.drivers.kubernetes.api import Api
-from placeopt.drivers.kubernetes.lease import Lease
+from placeopt.drivers.kubernetes import Api, Lease
 
 
 class Clock:

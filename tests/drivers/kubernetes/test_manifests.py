@@ -10,10 +10,7 @@ import yaml
 from drivers.conftest import Driven
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod
-from placeopt.drivers.kubernetes.api import Api
-from placeopt.drivers.kubernetes.kinds import CORE, OPTIONAL
-from placeopt.drivers.kubernetes.lease import Lease
-from placeopt.drivers.kubernetes.manifests import as_yaml, driver_manifests, extender_configuration
+from placeopt.drivers.kubernetes import CORE, OPTIONAL, Api, Lease, as_yaml, driver_manifests, extender_configuration
 
 MANIFESTS = Path(__file__).resolve().parents[3] / "docs" / "manifests"
 EXTENDER_FIELDS = {

@@ -10,11 +10,11 @@ import pytest
 from drivers.conftest import until
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import pod
+from placeopt.drivers import Unreachable
+from placeopt.drivers.kubernetes import Api
 from placeopt.drivers.kubernetes import api as module
-from placeopt.drivers.kubernetes.api import Api
 from placeopt.drivers.kubernetes.kinds import PODS, watched_kinds
 from placeopt.drivers.kubernetes.object_store import ObjectStore
-from placeopt.drivers.unreachable import Unreachable
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from drivers.conftest import until
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod
 from placeopt.cli.run import run
-from placeopt.drivers.round_line import HEADER, RoundReport
+from placeopt.drivers import HEADER, RoundReport
 
 COMMAND = [sys.executable, "-m", "placeopt.cli", "kubernetes", "run"]
 

@@ -106,8 +106,7 @@ def test_every_object_and_body_is_one_of_the_clients_models(
 def test_the_lease_is_one_of_the_clients_models(api: KubernetesApi, config: Any) -> None:
     import threading
 
-    from placeopt.drivers.kubernetes.api import Api
-    from placeopt.drivers.kubernetes.lease import Lease
+    from placeopt.drivers.kubernetes import Api, Lease
 
     lease = Lease(Api(str(config)), "placeopt", "me", threading.Event())
     lease.renew()

@@ -8,8 +8,8 @@ import pytest
 
 from helpers.kubernetes_objects import node, pod, read
 from placeopt import BadInput, Unsupported
-from placeopt.formats.kubernetes.resources import parse_quantity
-from placeopt.formats.snapshots import read_kubernetes
+from placeopt.formats import read_kubernetes
+from placeopt.formats.kubernetes import parse_quantity
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"
 

@@ -13,8 +13,8 @@ import pytest
 
 from helpers.kubernetes_objects import node, pod
 from placeopt import BadInput
+from placeopt.formats import read_kubernetes
 from placeopt.formats.kubernetes.pods import content_key
-from placeopt.formats.snapshots import read_kubernetes
 
 SNAPSHOT = Path(__file__).parents[2] / "data" / "snapshots" / "kubernetes.json"
 ODD: list[Any] = [None, 0, -1, "x", "", [], {}, True, [1], {"a": 1}, "500m", [{"name": "a"}], 1.5, "two words"]

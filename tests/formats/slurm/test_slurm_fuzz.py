@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from placeopt import PlaceoptError
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import read_slurm
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"
 ODD: tuple[Any, ...] = (

@@ -18,13 +18,9 @@ import pytest
 
 from placeopt import Unsupported, solve
 from placeopt.check import violations
-from placeopt.formats.import_notes import KEPT, LEFT_OUT, ImportNotes
-from placeopt.formats.json_entry import read_json
-from placeopt.formats.observed_round import ObservedJob
-from placeopt.formats.slurm.fields import expand_hosts, parse_memory
-from placeopt.formats.slurm.nodes import read_nodes
-from placeopt.formats.slurm.snapshot import JobListReader
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import KEPT, LEFT_OUT, ImportNotes, ObservedJob, read_json, read_slurm
+from placeopt.formats.slurm import JobListReader, expand_hosts, read_nodes
+from placeopt.formats.slurm.fields import parse_memory
 from placeopt.model import Instance
 
 ROOT = Path(__file__).resolve().parents[3]

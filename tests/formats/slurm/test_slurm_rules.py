@@ -10,9 +10,9 @@ import pytest
 
 from helpers.slurm_files import DATA, RUNS, WAITS, left_out, read
 from placeopt import BadInput, Unsupported
+from placeopt.formats import read_slurm
 from placeopt.formats.slurm.fields import Gres, parse_gres
 from placeopt.formats.slurm.nodes import why_drained
-from placeopt.formats.snapshots import read_slurm
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, Unsupported
+from placeopt.formats import read_slurm
+from placeopt.formats.slurm import parse_tres
 from placeopt.formats.slurm.fields import (
     GresHolding,
     GresRequest,
@@ -16,9 +18,7 @@ from placeopt.formats.slurm.fields import (
     parse_gres_request,
     parse_memory,
     parse_tasks,
-    parse_tres,
 )
-from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"

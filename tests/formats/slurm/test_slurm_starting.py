@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.slurm_files import WAITS, idle_nodes
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import read_slurm
 from placeopt.model import Instance
 
 NODES = idle_nodes(3)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput, PlaceoptError, Unsupported
-from placeopt.formats.slurm.fields import expand_hosts
-from placeopt.formats.topo.read import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
+from placeopt.formats.slurm import expand_hosts
+from placeopt.formats.topo import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
 from placeopt.topology import ClusterTopology, minsky
 
 DATA = Path(__file__).parents[2] / "data" / "topo"

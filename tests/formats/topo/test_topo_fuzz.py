@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput, Unsupported
-from placeopt.formats.topo.read import read_topo
+from placeopt.formats.topo import read_topo
 
 DATA = Path(__file__).parents[2] / "data" / "topo"
 FILES = sorted(path for path in DATA.iterdir() if path.name != "SOURCES.md")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput, Unsupported
-from placeopt.formats.topo.read import read_machine, read_topo
+from placeopt.formats.topo import read_machine, read_topo
 from placeopt.model import Machine
 from placeopt.topology import dgx1, gpu_distances, root_distances
 

@@ -13,8 +13,16 @@ from helpers.accessibility import MISSING, checked, contrast, schemes
 from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, node
-from placeopt.report.html import Fact, gpu_map, page, plan_table, policy_table, read_log, simulation_figures
-from placeopt.report.html.comparison import comparisons
+from placeopt.report.html import (
+    Fact,
+    comparisons,
+    gpu_map,
+    page,
+    plan_table,
+    policy_table,
+    read_log,
+    simulation_figures,
+)
 from placeopt.report.html.document import STYLE
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.journal import log_name

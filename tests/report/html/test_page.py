@@ -10,7 +10,7 @@ import pytest
 from helpers.plans import plan_for
 from placeopt import BadInput
 from placeopt.build import instance, job, machine, node, running
-from placeopt.formats.figure import FORMATS, Figure, render
+from placeopt.formats import FORMATS, Figure, render
 from placeopt.model import Domain, Job
 from placeopt.report.html import (
     Fact,
@@ -25,7 +25,7 @@ from placeopt.report.html import (
     simulation_figures,
 )
 from placeopt.report.html.result_table import Column
-from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
+from placeopt.simulation.replay import ReplayPoint, ReplaySeries
 from placeopt.whatif.answers import (
     Binding,
     Cheapest,

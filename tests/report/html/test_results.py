@@ -10,15 +10,25 @@ import pytest
 
 from helpers.scenarios import scenario, timed
 from placeopt import BadInput, solve
-from placeopt.formats.figure import Figure, ink_on, luminance, render
+from placeopt.formats import Figure, ink_on, render
+from placeopt.formats.figure import luminance
 from placeopt.readable import time_unit
-from placeopt.report.html import page, plan_table, policy_table, read_log, read_results
-from placeopt.report.html.comparison import RESULTS, changes, comparisons, results_link
+from placeopt.report.html import (
+    ResultTable,
+    comparisons,
+    page,
+    plan_table,
+    policy_table,
+    read_log,
+    read_results,
+    simulation_figures,
+)
+from placeopt.report.html.comparison import RESULTS, changes, results_link
 from placeopt.report.html.curves import MOST_POINTS, grouped, step_figure
 from placeopt.report.html.inline_svg import FONT_SIZE, LEAST_PX, inline_svg
-from placeopt.report.html.result_table import Column, ResultTable
-from placeopt.report.html.simulation import job_colours, simulation_figures
-from placeopt.report.text.scenario import simulation_facts
+from placeopt.report.html.result_table import Column
+from placeopt.report.html.simulation import job_colours
+from placeopt.report.text import simulation_facts
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.journal import log_name, logged_policy
 

@@ -1,1 +1,26 @@
-"""Tables of jobs with columns named by the caller: CSV, JSON or Parquet in, jobs with times and demands out."""
+"""Tables of jobs: rows of any CSV, JSON or Parquet file whose columns the caller names."""
+
+from typing import TYPE_CHECKING
+
+from placeopt.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placeopt.formats.job_table.column_choice import parse_columns
+    from placeopt.formats.job_table.read import TableJob, read_jobs
+
+__all__ = [
+    "TableJob",
+    "parse_columns",
+    "read_jobs",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "column_choice": ("parse_columns",),
+        "read": (
+            "TableJob",
+            "read_jobs",
+        ),
+    },
+)

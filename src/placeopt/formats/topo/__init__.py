@@ -1,14 +1,45 @@
 """Machines and network domains from the output of topology tools; one module a tool, the readers in `read`."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-READERS = ("read_cluster", "read_fabric", "read_inventory", "read_machine", "read_topo", "recognise")
+from placeopt.lazy import lazy_names
 
+if TYPE_CHECKING:
+    from placeopt.formats.topo.fabric import Fabric, Inventory
+    from placeopt.formats.topo.read import (
+        read_cluster,
+        read_fabric,
+        read_inventory,
+        read_machine,
+        read_topo,
+        recognise,
+    )
 
-def __getattr__(name: str) -> Any:
-    """Return a reader; `read` loads at first use, because readers of Slurm's files import parts of this package."""
-    if name not in READERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from placeopt.formats.topo import read
+__all__ = [
+    "Fabric",
+    "Inventory",
+    "read_cluster",
+    "read_fabric",
+    "read_inventory",
+    "read_machine",
+    "read_topo",
+    "recognise",
+]
 
-    return getattr(read, name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "fabric": (
+            "Fabric",
+            "Inventory",
+        ),
+        "read": (
+            "read_cluster",
+            "read_fabric",
+            "read_inventory",
+            "read_machine",
+            "read_topo",
+            "recognise",
+        ),
+    },
+)

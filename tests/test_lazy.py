@@ -1,0 +1,28 @@
+"""Rooms whose names load where they are first asked for: every name of ``__all__`` is there, and no other."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import placeopt
+
+ROOMS = [
+    found.name
+    for found in pkgutil.walk_packages(placeopt.__path__, "placeopt.")
+    if found.ispkg and "lazy_names" in vars(importlib.import_module(found.name))
+]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_names_of_a_room_are_its_table(room: str) -> None:
+    """The table names modules as texts, which no type checker follows; a module's name would hide a function's."""
+    names = importlib.import_module(room)
+    assert dir(names) == sorted(names.__all__)
+    assert [name for name in names.__all__ if getattr(names, name, None) is None] == []
+    assert not {found.name for found in pkgutil.iter_modules(names.__path__)} & set(names.__all__)
+
+
+def test_other_names_are_refused_as_by_any_module() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
+        from placeopt.formats import nothing  # type: ignore[attr-defined]  # noqa: F401
