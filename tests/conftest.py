@@ -1,7 +1,35 @@
-"""What holds for all tests."""
+"""What holds for all tests: Hypothesis' profiles, how it prints a round, and one engine whose solvers stay warm."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.vendor.pretty import RepresentationPrinter
 
-# how fast the machine draws examples and runs them decides no test
-settings.register_profile("placeopt", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("placeopt")
+from placeopt import Engine
+from placeopt.model import Instance, Plan, Scenario
+
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+"""How fast the machine draws examples and runs them decides no test."""
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, max_examples=25, suppress_health_check=SLOW, database=None
+)
+settings.register_profile("night", deadline=None, max_examples=25_000, suppress_health_check=SLOW, print_blob=True)
+settings.load_profile("ci")
+
+
+def _as_json(record: Instance | Plan | Scenario, printer: RepresentationPrinter, cycle: bool) -> None:
+    """Print a record as the expression that reads it: what a failing property shrank to can be pasted into a test."""
+    text = record.model_dump_json(exclude_defaults=True, by_alias=True)
+    printer.text(f"{type(record).__name__}.model_validate_json({text!r})")
+
+
+for kind in (Instance, Plan, Scenario):
+    kind._repr_pretty_ = _as_json  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    """Return one engine for the session: its solvers run in this process and stay loaded."""
+    with Engine(isolation="thread") as warm:
+        yield warm

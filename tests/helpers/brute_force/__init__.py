@@ -23,7 +23,21 @@ A running job may exceed a limit (docs/concepts.md states the rule): a sum may e
 starts or moves adds to it.
 """
 
-from helpers.brute_force.candidates import combinations_up_to, placements, without_minimal_utilities
+from helpers.brute_force.candidates import (
+    allowed_outcomes,
+    combinations_up_to,
+    placements,
+    running_outcomes,
+    without_minimal_utilities,
+)
 from helpers.brute_force.enumeration import Enumeration, optimum
 
-__all__ = ["Enumeration", "combinations_up_to", "optimum", "placements", "without_minimal_utilities"]
+__all__ = [
+    "Enumeration",
+    "allowed_outcomes",
+    "combinations_up_to",
+    "optimum",
+    "placements",
+    "running_outcomes",
+    "without_minimal_utilities",
+]

@@ -1,0 +1,60 @@
+"""
+Random machines, clusters, policies, jobs, rounds, plans and scenarios, as Hypothesis strategies.
+
+Each choice shrinks to its first or smallest value, so a failing round shrinks to a few jobs on a bare node; it is
+printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.py``). Rounds are small enough for
+`helpers.brute_force`.
+
+==========================  ====================================================================================
+`machines`                  machine types of every shape; ``wired_machines``: any tree of switches with any links
+`clusters`                  up to 3 nodes in racks and zones; ``trees``: nodes anywhere in domains of any depth
+`policies`, `weights`       every share mode, limit, cost and queue, each on and off
+`jobs`                      whole GPUs, shares, CPU, gangs, elastic, split, picky
+`rounds`                    all of it, with what runs, changes and minimal utilities, each on request or left out
+`odd_rounds`                a limit lowered, a node or GPU gone, a demand changed under what runs
+`gang_rounds`               one gang that spreads among racks, beside running jobs
+`branch_and_price_rounds`   what branch and price takes, and some that it refuses
+`plans`                     lawful plans of a round
+`scenarios`                 jobs that arrive over time
+`graphs`, `distances`       symmetric matrices
+==========================  ====================================================================================
+"""
+
+from strategies.choice import Choice, strategy
+from strategies.clusters import make_cluster, make_machine, make_tree, make_wired_machine
+from strategies.jobs import make_job
+from strategies.matrices import make_distances, make_graph
+from strategies.odd_rounds import make_odd_round
+from strategies.plans import make_plan
+from strategies.policies import make_cost_weights, policies
+from strategies.rounds import make_branch_and_price_round, make_gang_round, make_round, where_of
+from strategies.scenarios import make_scenario
+
+__all__ = [
+    "Choice",
+    "branch_and_price_rounds",
+    "clusters",
+    "distances",
+    "gang_rounds",
+    "graphs",
+    "jobs",
+    "machines",
+    "odd_rounds",
+    "plans",
+    "policies",
+    "rounds",
+    "scenarios",
+    "strategy",
+    "trees",
+    "weights",
+    "where_of",
+    "wired_machines",
+]
+
+machines, wired_machines = strategy(make_machine), strategy(make_wired_machine)
+clusters, trees = strategy(make_cluster), strategy(make_tree)
+weights, jobs = strategy(make_cost_weights), strategy(make_job)
+rounds, gang_rounds, odd_rounds = strategy(make_round), strategy(make_gang_round), strategy(make_odd_round)
+branch_and_price_rounds = strategy(make_branch_and_price_round)
+plans, scenarios = strategy(make_plan), strategy(make_scenario)
+graphs, distances = strategy(make_graph), strategy(make_distances)
