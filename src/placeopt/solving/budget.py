@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -140,15 +139,16 @@ class Budget:
         self.note_clock_limit()
         return False
 
-    def heuristic_deadline(self, share: float | None = None) -> float:
+    def heuristic_deadline(self, share: float = 1.0, *, reserve_s: float = 0.0) -> float:
         """
-        Return when a heuristic has to end: at the deadline, or after ``share`` of the time left.
+        Return when a heuristic has to end: after ``share`` of the time left, and ``reserve_s`` before the deadline.
 
-        Never in deterministic mode, because its work is bounded.
+        In deterministic mode that is the deadline itself: work ends a heuristic, and the clock is only a guard. Where
+        the guard ends it, the plan's limit is ``time``.
         """
         if self.params.deterministic:
-            return math.inf
-        return self.deadline if share is None else time.monotonic() + share * self.left_s
+            return self.deadline
+        return min(time.monotonic() + share * self.left_s, self.deadline - reserve_s)
 
     def solver_deadline(self, share: float) -> float:
         """Return when a stage of several solves has to end: after ``share`` of the time left, if work ends none."""

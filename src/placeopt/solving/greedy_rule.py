@@ -80,10 +80,6 @@ class GreedyRule:
         """Return the waiting jobs in order."""
         return order_jobs(problem, self.order or problem.policy.order)
 
-    def deadline(self, budget: Budget) -> float:
-        """Return when the first pass has to end; the clock guards what a chooser of places may take."""
-        return budget.heuristic_deadline() if self.chooser is None else budget.deadline
-
     def place(self, problem: Problem, budget: Budget, deadline: float) -> GreedyResult:
         """Place the waiting jobs beside what runs."""
         jobs, cancelled, seed = self.jobs(problem), budget.cancelled, budget.params.seed

@@ -129,6 +129,8 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
         if context.problem is not before["problem"]:
             vars(context).update(before)
         note_fault(context, stage, error, started)
+    if context.budget.params.deterministic:
+        context.budget.stopped()  # the clock may have ended the stage; then the plan says so
     context.handover.improved = has_improved()
 
 

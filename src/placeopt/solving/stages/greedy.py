@@ -41,7 +41,7 @@ class Greedy:
         """Place the waiting jobs, and note which were not reached."""
         rule, budget, handover = context.greedy, context.budget, context.handover
         began = time.monotonic()
-        deadline = max(rule.deadline(budget), began + LEAST_S)
+        deadline = max(budget.heuristic_deadline(), began + LEAST_S)
         with gc_paused():
             result = rule.place(context.problem, budget, deadline)
             handover.first_pass_s = time.monotonic() - began

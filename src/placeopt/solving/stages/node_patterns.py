@@ -72,7 +72,7 @@ class NodePatterns:
 def _offer(context: SolveContext, search: PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
     jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
-    deadline = context.budget.heuristic_deadline() - search.check_s
+    deadline = context.budget.heuristic_deadline(reserve_s=search.check_s)
     with gc_paused():
         start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
         filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)

@@ -55,7 +55,7 @@ class RefillNodes:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Refill nodes until time or work ends it, or nothing is gained."""
         budget, incumbent = context.budget, context.incumbent
-        ends = min(budget.heuristic_deadline(self.share), budget.heuristic_deadline() - RESERVES * budget.offer_s)
+        ends = budget.heuristic_deadline(self.share, reserve_s=RESERVES * budget.offer_s)
         most = (0 if budget.slice else FIRST_STEPS) + budget.steps(STEPS_PER_SECOND)
         with gc_paused():
             search = NodeRefills(

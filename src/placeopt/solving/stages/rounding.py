@@ -90,7 +90,7 @@ class RoundRelaxations:
                 break
             ranking, began = left.pop(0), time.monotonic()
             with gc_paused():
-                ends = budget.heuristic_deadline() - CHECKS * budget.offer_s
+                ends = budget.heuristic_deadline(reserve_s=CHECKS * budget.offer_s)
                 deadline = min(ends, budget.heuristic_deadline(FIRST_SHARE)) if self.first else ends
                 result = construct(
                     context.problem,
