@@ -2,48 +2,32 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
-from placeopt.build import instance, job
-from placeopt.model import Fragmentation, Job, Policy, TargetWorker
-from placeopt.problem.target import Target, target_workload, weigh
-
-FGD = Policy(fragmentation=Fragmentation(form="fgd"))
+from placeopt.build import instance, job, machine
+from placeopt.model import Fragmentation, Gpu, Job, Policy, TargetWorker
+from placeopt.problem import compile_problem
 
 
-def rows(target: Target) -> list[tuple[int, int, int, list[bool], int]]:
-    """(GPUs, milli, CPU, types, frequency) of each typical worker."""
-    assert len(target) == len(target.gpus)
-    assert target.total == sum(target.parts.tolist())
-    return list(
-        zip(
-            target.gpus.tolist(),
-            target.milli.tolist(),
-            target.cpu.tolist(),
-            target.type_ok.tolist(),
-            target.parts.tolist(),
-            strict=True,
-        )
-    )
-
-
-def own(*jobs: Job, models: tuple[str, ...] = ("A", "B")) -> list[Any]:
-    return rows(target_workload(instance(1, jobs), FGD, models))
+def rows(*jobs: Job, models: str = "AB", form: Any = "fgd", target: tuple[TargetWorker, ...] = ()) -> Any:
+    """(GPUs, milli, CPU, types, frequency) of each typical worker, on a node of these models."""
+    policy = Policy(fragmentation=Fragmentation(form=form, target=target))
+    kinds = [machine(gpus=[Gpu(model=model, memory_mib=1) for model in models])]
+    found = compile_problem(instance(1, jobs, machines=kinds, policy=policy)).target
+    assert found.total == sum(found.parts.tolist())
+    columns = (found.gpus, found.milli, found.cpu, found.type_ok, found.parts)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def test_none_unless_the_form_is_fgd() -> None:
-    stated = Fragmentation(target=(TargetWorker(),))
-    target = target_workload(instance(1, [job("a")]), Policy(fragmentation=stated), ("A",))
-    assert (rows(target), target.total, target.type_ok.shape) == ([], 0, (0, 1))
-    assert own() == []
+    assert rows(job("a"), form="partial", target=(TargetWorker(),)) == rows() == []
 
 
 def test_workers_of_the_first_option_by_frequency() -> None:
     """
     3 of two GPUs, 2 of a half with 7 cores, 2 of a whole; of equals the smaller first.
 
-    A worker without GPUs asks for a share of 1, which is none; models are sorted and each counts once.
+    A worker without GPUs asks for a share of 1, which is none; each model counts once, in any order.
     """
     jobs = [
         job("whole", workers=2),
@@ -53,7 +37,7 @@ def test_workers_of_the_first_option_by_frequency() -> None:
         job("cpu", gpus=0, workers=2, cpu_millicores=3),
         job("b", workers=1, gpu_models=("B",)),
     ]
-    assert own(*jobs, models=("A", "B", "C")) == [
+    assert rows(*jobs, models="ABC") == [
         (2, 1000, 0, [True, True, False], 4),
         (0, 1, 3, [True] * 3, 2),
         (1, 500, 7, [True] * 3, 2),
@@ -62,17 +46,17 @@ def test_workers_of_the_first_option_by_frequency() -> None:
     ]
 
 
-@pytest.mark.parametrize(("rare", "kept"), [(5, [95]), (6, [95, 6])])
-def test_until_95_percent_are_covered(rare: int, kept: list[int]) -> None:
+@pytest.mark.parametrize(("rare", "parts"), [(5, [1]), (6, [95, 6])])
+def test_until_95_percent_are_covered(rare: int, parts: list[int]) -> None:
     """95 of 100 are 95 %, of 101 less."""
-    jobs = [job("often", workers=95), job("rare", workers=rare, gpus=2)]
-    assert [row[4] for row in own(*jobs)] == [part // (95 if len(kept) == 1 else 1) for part in kept]
+    found = rows(job("often", workers=95), job("rare", workers=rare, gpus=2))
+    assert [row[4] for row in found] == parts
 
 
 def test_frequencies_are_divided_by_what_they_have_in_common() -> None:
     """6, 4 and 4 are 3, 2 and 2."""
     jobs = [job("a", workers=6), job("b", workers=4, gpus=2), job("c", workers=4, gpus=3)]
-    assert [row[4] for row in own(*jobs)] == [3, 2, 2]
+    assert [row[4] for row in rows(*jobs)] == [3, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +72,7 @@ def test_frequencies_are_divided_by_what_they_have_in_common() -> None:
 def test_large_frequencies_are_scaled_to_a_thousand(counts: tuple[int, ...], parts: list[int]) -> None:
     """By largest remainder; a stated target is not cut at 95 %."""
     workers = tuple(TargetWorker(gpus=i + 1, count=count) for i, count in enumerate(counts))
-    policy = Policy(fragmentation=Fragmentation(form="fgd", target=workers))
-    assert [row[4] for row in rows(target_workload(instance(1), policy, ("A",)))] == parts
+    assert [row[4] for row in rows(target=workers)] == parts
 
 
 def test_a_stated_target_is_taken_as_it_is() -> None:
@@ -99,36 +82,7 @@ def test_a_stated_target_is_taken_as_it_is() -> None:
         TargetWorker(gpus=2, cpu_millicores=9, count=97),
         TargetWorker(gpus=1, gpu_milli=500, gpu_models=("A", "B"), count=2),
     )
-    policy = Policy(fragmentation=Fragmentation(form="fgd", target=target))
-    assert rows(target_workload(instance(1, [job("a", gpus=4)]), policy, ("C", "A"))) == [
+    assert rows(job("a", gpus=4), models="CA", target=target) == [
         (2, 1000, 9, [True, True], 97),
         (1, 500, 0, [False, True], 3),
     ]
-
-
-def test_weigh() -> None:
-    """
-    Kinds from arrays: equal ones count as one; of equal frequency the smaller first; cut at 95 %; divided.
-
-    10 + 30 of the first kind, 40 of another type, 20 of two GPUs, and 4 that are above 95 % of 104: 98.8.
-    """
-    target = weigh(
-        gpus=np.array([1, 1, 2, 1, 3]),
-        milli=np.array([500, 500, 1000, 500, 1000]),
-        cpu=np.array([7, 7, 0, 7, 1]),
-        type_ok=np.array([[True, False], [False, True], [True, True], [True, False], [True, True]]),
-        counts=np.array([10, 40, 20, 30, 4]),
-    )
-    assert rows(target) == [
-        (1, 500, 7, [False, True], 2),
-        (1, 500, 7, [True, False], 2),
-        (2, 1000, 0, [True, True], 1),
-    ]
-    assert len(weigh(*(np.zeros(0, dtype=np.int64) for _ in range(3)), np.zeros((0, 2), dtype=bool), np.zeros(0))) == 0
-
-
-@pytest.mark.parametrize(("rare", "kept"), [(5, 1), (6, 2)])
-def test_weigh_stops_at_95_percent(rare: int, kept: int) -> None:
-    one = np.array([1, 2])
-    target = weigh(one, one, one, np.ones((2, 1), dtype=bool), np.array([95, rare]))
-    assert len(target) == kept
