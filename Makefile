@@ -8,7 +8,7 @@ ROUND ?= instances/openb/openb-default.json.gz
 WORKERS ?= 2
 QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tests/metrics \
 	tests/test_arguments.py tests/test_linear.py tests/test_readable.py \
-	tests/documentation/test_docs_paths.py tests/documentation/test_docstrings.py tests/documentation/test_glossary.py \
+	tests/documentation/test_docstrings.py \
 	tests/formats/test_documents.py tests/heuristics/test_job_orders.py \
 	tests/solving/test_changes.py tests/solving/test_params.py tests/solving/test_pipeline.py tests/whole/test_imports.py \
 	--ignore=tests/check/test_mutated_plans.py --ignore=tests/terms/test_colocated_pairs.py

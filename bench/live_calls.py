@@ -16,7 +16,7 @@ from pathlib import Path
 
 from placeopt import Engine, Instance, Plan, generate, solve
 from placeopt.environment import usable_cores, versions
-from placeopt.formats.snapshots import PriorityRule, read_kubernetes
+from placeopt.formats import PriorityRule, read_kubernetes
 from placeopt.live_cluster.changes import ClusterChanges, changes_between
 from reading_cluster import changed, drawn, timed
 

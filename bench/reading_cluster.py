@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from placeopt.formats.snapshots import read_kubernetes
+from placeopt.formats import read_kubernetes
 from placeopt.live_cluster.changes import changes_between
 from placeopt.model import Record
 

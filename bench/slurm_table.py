@@ -12,11 +12,11 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from placeopt.formats import read_slurm
 from placeopt.formats.import_notes import LEFT_OUT, ImportNotes
 from placeopt.formats.json_entry import read_json
 from placeopt.formats.slurm.nodes import read_nodes
 from placeopt.formats.slurm.snapshot import JobListReader
-from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance, Job
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "snapshots" / "slurm-22.05"

@@ -10,10 +10,10 @@ from placeopt import BadInput, plan_actions, solve
 from placeopt.actions import Action, ActionPart
 from placeopt.actions.forms import as_bindings, as_scontrol
 from placeopt.explain.question import job_named
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import read_slurm
 from placeopt.model import Instance, JobOrigin, Origin
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "snapshots"
+DATA = Path(__file__).resolve().parents[2] / "examples"
 GANG = {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}}
 
 

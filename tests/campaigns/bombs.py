@@ -149,14 +149,14 @@ def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
     from placeopt import read_instance, read_plan, read_scenario
     from placeopt.benchmark.linear_files import read_model
+    from placeopt.formats import read_kubernetes, read_slurm
     from placeopt.formats.openb import read_openb
     from placeopt.formats.sc17 import read_sc17_times
-    from placeopt.formats.snapshots import read_kubernetes, read_slurm
     from placeopt.formats.solu import read_solu
     from placeopt.formats.topo.read import read_topo
     from placeopt.formats.traces import read_sia
 
-    nodes = Path(__file__).parents[1] / "data" / "snapshots" / "slurm_nodes.json"
+    nodes = Path(__file__).parents[2] / "examples" / "slurm_nodes.json"
     return {
         "instance": read_instance,
         "plan": read_plan,

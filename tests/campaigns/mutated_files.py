@@ -32,7 +32,7 @@ from placeopt import BadInput, PlaceoptError, Unsupported
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
-SNAPSHOTS, TOPO, OPENB = HERE / "data" / "snapshots", HERE / "data" / "topo", HERE / "formats" / "data"
+EXAMPLES, TOPO, OPENB = ROOT / "examples", HERE / "data" / "topo", HERE / "formats" / "data"
 SECONDS = 5.0
 ADDRESSES = 4 << 30
 """Address space of this process: what wants more gets a MemoryError, and the machine stays well."""
@@ -64,11 +64,11 @@ def formats(folder: Path) -> list[Format]:
     from placeopt import read_instance, read_plan, read_scenario
     from placeopt.benchmark.linear_files import read_model
     from placeopt.benchmark.sets import read_sets
+    from placeopt.formats import read_kubernetes, read_slurm
     from placeopt.formats.documents import loads
     from placeopt.formats.files import read_bytes
     from placeopt.formats.openb import read_openb, read_openb_run_times
     from placeopt.formats.sc17 import read_sc17
-    from placeopt.formats.snapshots import read_kubernetes, read_slurm
     from placeopt.formats.solu import read_solu
     from placeopt.formats.topo.read import read_topo
     from placeopt.formats.traces import read_philly, read_sia
@@ -123,7 +123,7 @@ def formats(folder: Path) -> list[Format]:
     listed = made("a.test", "a.gap\nb.mps # a comment\ngenerate:planted-100x5x8-s0\n")
     nodes, pods = OPENB / "openb_nodes.csv", OPENB / "openb_pods.csv"
     slurm_nodes, slurm_jobs, tree = (
-        SNAPSHOTS / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf")
+        EXAMPLES / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf")
     )
     policies = tuple(sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4])
     return [
@@ -135,7 +135,7 @@ def formats(folder: Path) -> list[Format]:
         Format("Slurm's nodes", (slurm_nodes,), lambda path: read_slurm(path, slurm_jobs, tree)),
         Format("Slurm's jobs", (slurm_jobs,), lambda path: read_slurm(slurm_nodes, path, tree)),
         Format("Slurm's topology", (tree,), lambda path: read_slurm(slurm_nodes, slurm_jobs, path)),
-        Format("Kubernetes", (SNAPSHOTS / "kubernetes.json",), lambda path: read_kubernetes([path])),
+        Format("Kubernetes", (EXAMPLES / "kubernetes.json",), lambda path: read_kubernetes([path])),
         Format(
             "hardware", tuple(sorted(p for p in TOPO.iterdir() if p.suffix != ".md")), lambda path: read_topo([path])
         ),

@@ -3,16 +3,14 @@
 import json
 from pathlib import Path
 
-from helpers.command_line import Cli
+from helpers.command_line import EXAMPLES, Cli
 from placeopt import solve, write_instance, write_plan
 from placeopt.formats import read_slurm
-
-DATA = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 
 
 def test_the_command(cli: Cli, tmp_path: Path) -> None:
     """JSON by default; a form that is none, and a round without origins, are refused."""
-    round_ = read_slurm(DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf")
+    round_ = read_slurm(EXAMPLES / "slurm_nodes.json", EXAMPLES / "slurm_jobs.json", EXAMPLES / "topology.conf")
     write_instance(tmp_path / "round.json", round_)
     write_plan(tmp_path / "plan.json", solve(round_, isolation="thread", time_limit_s=5))
     listed = json.loads(cli("actions", tmp_path / "round.json", tmp_path / "plan.json").out)

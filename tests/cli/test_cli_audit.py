@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from helpers.command_line import INSTANCES, Cli, said
+from helpers.command_line import EXAMPLES, INSTANCES, Cli, said
 from helpers.kubernetes_objects import node, pod, read
 from placeopt.formats import dumps
 
@@ -37,7 +37,7 @@ def test_placements_alone_are_measured(cli: Cli, minsky_plan: Path, tmp_path: Pa
 def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> None:
     """From Slurm's files to the audit: ten GPUs run, the best plan runs fifteen and a CPU job."""
     now = tmp_path / "now.json"
-    nodes, jobs = SNAPSHOTS / "slurm_nodes.json", SNAPSHOTS / "slurm_jobs.json"
+    nodes, jobs = EXAMPLES / "slurm_nodes.json", EXAMPLES / "slurm_jobs.json"
     rule = tmp_path / "rule.json"
     rule.write_text('{"percent_per_doubling": 0}')  # every GPU is worth 1000
     given = ("import", "slurm", "--nodes", nodes, "--jobs", jobs, "--out", now)
@@ -52,13 +52,13 @@ def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> 
 def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     """The gang of two whole nodes waits, for the pods that run are spread; from scratch all but one would run."""
     now = tmp_path / "now.json"
-    told = cli("import", "kubernetes", SNAPSHOTS / "kubernetes.json", "--out", now)
+    told = cli("import", "kubernetes", EXAMPLES / "kubernetes.json", "--out", now)
     assert told.code == 0
     assert "Left out, behind a scheduling gate: 1" in told.err, "issue 16, B7"
     found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 39_253, 58_253)
     cut = tmp_path / "cut.json"
-    cut.write_text((SNAPSHOTS / "kubernetes.json").read_text()[:3000])
+    cut.write_text((EXAMPLES / "kubernetes.json").read_text()[:3000])
     said(cli("import", "kubernetes", cut, "--out", tmp_path / "out.json"), 3, "cut.json", "not JSON")
     assert not (tmp_path / "out.json").exists()
 

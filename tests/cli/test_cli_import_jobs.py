@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command_line import Cli, said
+from helpers.command_line import EXAMPLES, Cli, said
 from placeopt import read_scenario
 from placeopt.model import Arrival
 
 JOBS = Path(__file__).resolve().parents[1] / "data" / "jobs"
+FILES = {path.name: path for path in (*EXAMPLES.glob("*.csv"), *JOBS.iterdir())}
 GOOGLE = "google,cpu=resource_request.cpus*64,memory=resource_request.memory*256:GiB"
 FORMS = {
     "itp.csv": ("itp", "3x8xA100", 6, 2),
@@ -44,12 +45,12 @@ def test_published_forms_by_columns_alone(cli: Cli, tmp_path: Path, file: str) -
     """Imported, packed or not, and simulated under four policies; every row is a job or counted."""
     columns, nodes, jobs, left = FORMS[file]
     out = tmp_path / "made.json"
-    done = cli("import", "jobs", JOBS / file, "--columns", columns, "--nodes", nodes, "--out", out)
+    done = cli("import", "jobs", FILES[file], "--columns", columns, "--nodes", nodes, "--out", out)
     assert (done.code, len(read_scenario(out).arrivals)) == (0, jobs)
     assert f"; {left} left out" in done.out
     assert sum(int(line.split(": ")[1].split()[0]) for line in done.err.splitlines()) == left
     packed = tmp_path / (file + ".gz")
-    packed.write_bytes(gzip.compress((JOBS / file).read_bytes()))
+    packed.write_bytes(gzip.compress((FILES[file]).read_bytes()))
     assert cli("import", "jobs", packed, "--columns", columns, "--nodes", nodes, "--out", tmp_path / "g.json").code == 0
     assert read_scenario(tmp_path / "g.json").arrivals == read_scenario(out).arrivals
     played = cli("simulate", out, "--policy", POLICIES, "--estimates", "actual", "--json")
@@ -64,7 +65,7 @@ def test_forms_by_hand(cli: Cli, tmp_path: Path) -> None:
     def read(file: str) -> list[tuple[object, ...]]:
         columns, nodes, *_ = FORMS[file]
         out = tmp_path / f"{file}.json"
-        assert cli("import", "jobs", JOBS / file, "--columns", columns, "--nodes", nodes, "--out", out).code == 0
+        assert cli("import", "jobs", FILES[file], "--columns", columns, "--nodes", nodes, "--out", out).code == 0
         return [shape(arrival) for arrival in read_scenario(out).arrivals]
 
     assert read("helios.csv")[1] == (60, 1800, 2, 8, 64, 0)  # 16 GPUs and 128 cores on two nodes
@@ -145,10 +146,10 @@ def test_parquet(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import csv, parquet
 
-    parquet.write_table(csv.read_csv(JOBS / "helios.csv"), tmp_path / "h.parquet")
+    parquet.write_table(csv.read_csv(EXAMPLES / "helios.csv"), tmp_path / "h.parquet")
     columns, nodes, *_ = FORMS["helios.csv"]
     made = {}
-    for path in (JOBS / "helios.csv", tmp_path / "h.parquet"):
+    for path in (EXAMPLES / "helios.csv", tmp_path / "h.parquet"):
         out = tmp_path / f"{path.name}.json"
         assert cli("import", "jobs", path, "--columns", columns, "--nodes", nodes, "--out", out).code == 0
         made[path.suffix] = read_scenario(out).arrivals
@@ -216,7 +217,7 @@ def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
     said(cli(*common, "--cluster", other, "--interference", other, "--out", out), 2, "profile=COLUMN")
     said(cli(*common, "--out", out), 2, "--cluster FILE or --nodes")
     said(cli(*common, "--nodes", "8", "--out", out), 2, "--nodes", "COUNTxGPUS")
-    helios = ("import", "jobs", JOBS / "helios.csv", "--columns", "helios", "--nodes", "1x8", "--out", out)
+    helios = ("import", "jobs", EXAMPLES / "helios.csv", "--columns", "helios", "--nodes", "1x8", "--out", out)
     said(cli(*helios), 2, "--nodes", "cores")
 
 

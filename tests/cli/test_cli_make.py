@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command_line import INSTANCES, Cli, said
+from helpers.command_line import EXAMPLES, INSTANCES, Cli, said
 from placeopt import read_instance
 from placeopt.cli.commands import doctor
 from placeopt.cli.commands.doctor import EXTRAS
@@ -168,7 +168,7 @@ def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_import_prints_what_was_left_out_kept_drained_or_assumed(cli: Cli, tmp_path: Path) -> None:
     """Issue 16, B7: on standard error, each line as the instance's note keeps it."""
-    folder, out = TOPO.parent / "snapshots", tmp_path / "now.json"
+    folder, out = EXAMPLES, tmp_path / "now.json"
     files = ("--nodes", folder / "slurm_nodes.json", "--jobs", folder / "slurm_jobs.json")
     done = cli("import", "slurm", *files, "--out", out)
     note = json.loads(out.read_text())["note"]
@@ -182,7 +182,7 @@ def test_import_prints_what_was_left_out_kept_drained_or_assumed(cli: Cli, tmp_p
 
 def test_import_slurm_refuses_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     """Damaged, missing, the wrong way round, or the target among the sources."""
-    folder, out = TOPO.parent / "snapshots", tmp_path / "now.json"
+    folder, out = EXAMPLES, tmp_path / "now.json"
     nodes, jobs = folder / "slurm_nodes.json", folder / "slurm_jobs.json"
     (tmp_path / "cut.json").write_text(jobs.read_text()[:900])
     said(cli("import", "slurm", "--nodes", nodes, "--jobs", tmp_path / "cut.json", "--out", out), 3, "cut.json")

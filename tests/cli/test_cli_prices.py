@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command_line import GANGS, INSTANCES, Cli, said
+from helpers.command_line import EXAMPLES, GANGS, INSTANCES, Cli, said
 from placeopt import read_instance, read_scenario
 
 UNIFORM = INSTANCES / "generated" / "uniform-20x4x4-s0.json.gz"
 JOBS = Path(__file__).resolve().parents[1] / "data" / "jobs"
-SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 TRACE = INSTANCES / "papers" / "sc17-workloads-5.json"
 
 
@@ -25,7 +24,7 @@ def test_prices_at_an_import_hold_for_all_nodes_of_the_type(cli: Cli, tmp_path: 
     for wrong in ("8xA100", "8xA100=", "=3", "8xA100=-1", "8xA100=1.2345", "8xA100=1e3"):
         said(cli(*command, "--price", wrong), 2, "--price", "TYPE=AMOUNT")
     said(cli(*command, "--price", "4xT4=1", "--price", "4xT4=2"), 2, "each type once")
-    slurm = ("--nodes", SNAPSHOTS / "slurm_nodes.json", "--jobs", SNAPSHOTS / "slurm_jobs.json", "--out", out)
+    slurm = ("--nodes", EXAMPLES / "slurm_nodes.json", "--jobs", EXAMPLES / "slurm_jobs.json", "--out", out)
     assert cli("import", "slurm", *slurm).code == 0
     kind = read_instance(out).cluster.machines[0].id
     assert cli("import", "slurm", *slurm, "--price", f"{kind}=7.5").code == 0

@@ -1,29 +1,29 @@
 """
 What README.md and the pages in docs/ show works as shown.
 
-Of every page all ``python`` and ``console`` blocks are run, in order, in a temporary folder that has ``instances/`` and
-``tests/``. Python blocks of a page share their names; a ``text`` block that follows one is what it prints. In a console
-block ``$ placeopt ...`` is run, and the lines below it stand in its output in that order; ``...`` leaves lines out, and
-runs of blanks may differ. Figures are compared: durations and MiB may differ, percentages by half a point (a gap after
-some seconds), other figures by one percent. What is not to be run is in another kind of block (``sh``, ``json``).
+Of every page all ``python`` and ``console`` blocks are run, in order, in this process, in a temporary folder that has
+``examples/`` and ``instances/``. Python blocks of a page share their names; a ``text`` block that follows one is what
+it prints. In a console block ``$ placeopt ...`` is run, and the lines below it stand in its output in that order;
+``...`` leaves lines out, and runs of blanks may differ. Figures are compared: durations and MiB may differ, percentages
+by half a point (a gap after some seconds), other figures by one percent. What is not to be run is in another kind of
+block (``sh``, ``json``).
 """
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from placeopt.cli.run import run
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WIDTH = 100
+WIDTH = "100"
 FIGURE = re.compile(r"(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)( ?(?:ms\b|s\b|MiB\b|%)|)")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
@@ -62,25 +62,20 @@ def compare(what: str, expected: str, output: list[str]) -> None:
         position = found + 1
 
 
-def run_console(block: str, folder: Path) -> None:
-    """Run the commands of a console block and compare their output."""
+def run_console(block: str) -> None:
+    """Run the commands of a console block and compare their output: standard output, then standard error."""
     parts = re.split(r"^\$ ", block, flags=re.MULTILINE)
     assert not parts[0].strip(), f"output without a command: {parts[0]!r}"
     for part in parts[1:]:
         command, _, expected = part.replace("\\\n", " ").partition("\n")
         program, *arguments = shlex.split(command)
         assert program == "placeopt", f"only placeopt is run: {command!r}"
-        environment = {**os.environ, "COLUMNS": str(WIDTH), "NO_COLOR": "1"}
-        done = subprocess.run(
-            [sys.executable, "-m", "placeopt.cli", *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, f"$ {command}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"
-        compare(f"$ {command}", expected, (done.stdout + done.stderr).splitlines())
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run(arguments)
+        printed = b"".join(stream.detach().getvalue() for stream in (out, err)).decode()
+        assert code == 0, f"$ {command}\nexit code {code}\n{printed}"
+        compare(f"$ {command}", expected, printed.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -101,9 +96,11 @@ def test_figures_are_compared(shown: str, printed: str, same: bool) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the page."""
-    for folder in ("instances", "tests"):
+    for folder in ("examples", "instances"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", WIDTH)
+    monkeypatch.setenv("NO_COLOR", "1")
     names: dict[str, object] = {"__name__": "__main__"}
     printed: str | None = None  # by the block before
     for language, content in blocks(page):
@@ -115,7 +112,7 @@ def test_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
                 exec(compile(content, str(page), "exec"), names)  # noqa: S102 - our own page
             printed = output.getvalue()
         elif language == "console":
-            run_console(content, tmp_path)
+            run_console(content)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,27 +1,24 @@
 """The search of the built site, in a browser without a network, on pages opened as files."""
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+SITE = Path(__file__).resolve().parents[2] / "site"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ELSEWHERE = re.compile(r'<(?:script|img|iframe)\b[^>]*\ssrc="(?:https?:)?//|<link\b[^>]*"stylesheet"[^>]*"https?://')
 RESULT = re.compile(r'<a href="([^"]+)"[^>]*class="md-search-result__link"')
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site strictly; return its folder."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True, timeout=300)
-    return folder
+@pytest.fixture
+def site() -> Path:
+    """The folder of the site, which ``make pages`` builds and ``make test`` runs first."""
+    if not SITE.is_dir():
+        pytest.skip("there is no site; make pages builds it")
+    return SITE
 
 
 def search(page: Path, term: str, profile: Path) -> list[str]:

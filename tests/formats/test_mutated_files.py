@@ -33,15 +33,15 @@ def test_mutated_files_end_in_no_other_error(tmp_path: Path) -> None:
 
 def test_times_that_no_clock_has(tmp_path: Path) -> None:
     """Issue 16, A6: Slurm's start of 10^12 s is named, or read as if it were not there."""
-    snapshots = Path(__file__).parents[1] / "data" / "snapshots"
-    text = (snapshots / "slurm_jobs.json").read_text()
+    examples = Path(__file__).parents[2] / "examples"
+    text = (examples / "slurm_jobs.json").read_text()
     messages = []
     for field in ("start_time", "submit_time", "end_time", "time_limit"):
         for value in (10**12, 2**53, 10**30, -1):
             changed = tmp_path / "jobs.json"
             changed.write_text(_with(text, field, value))
             try:
-                read_slurm(snapshots / "slurm_nodes.json", changed)
+                read_slurm(examples / "slurm_nodes.json", changed)
             except PlaceoptError as error:
                 messages.append(str(error))
     assert all("jobs.json" in message for message in messages)

@@ -12,10 +12,10 @@ from placeopt import BadInput, Unsupported
 from placeopt.formats import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
 from placeopt.model import Instance, Job
 
-SNAPSHOTS = Path(__file__).parent.parent / "data" / "snapshots"
-REAL = SNAPSHOTS / "slurm-22.05"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REAL = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
 SLURM = [
-    (SNAPSHOTS / "slurm_nodes.json", SNAPSHOTS / "slurm_jobs.json", SNAPSHOTS / "topology.conf"),
+    (EXAMPLES / "slurm_nodes.json", EXAMPLES / "slurm_jobs.json", EXAMPLES / "topology.conf"),
     (REAL / "nodes.json.gz", REAL / "jobs.json.gz", REAL / "topology.conf"),
     (REAL / "nodes_later.json.gz", REAL / "jobs_later.json.gz", REAL / "topology.txt"),
     (REAL / "slurmrestd_nodes.json.gz", REAL / "slurmrestd_jobs.json.gz", None),
@@ -28,7 +28,7 @@ def parsed(path: Path) -> dict[str, Any]:
     return value
 
 
-KUBERNETES = parsed(SNAPSHOTS / "kubernetes.json")
+KUBERNETES = parsed(EXAMPLES / "kubernetes.json")
 
 
 def bare(instance: Instance) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_parsed_replies_of_slurm(nodes: Path, jobs: Path, topology: Path | None)
 
 
 def test_parsed_objects_of_kubernetes() -> None:
-    whole = bare(read_kubernetes([SNAPSHOTS / "kubernetes.json"]))
+    whole = bare(read_kubernetes([EXAMPLES / "kubernetes.json"]))
     items = KUBERNETES["items"]
     lists = [  # as the API lists them: the kind stands in the list alone
         {

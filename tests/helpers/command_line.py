@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+ROOT = Path(__file__).resolve().parents[2]
+INSTANCES, EXAMPLES = ROOT / "instances", ROOT / "examples"
 MINSKY = INSTANCES / "hand" / "minsky-1.json"
 DGX1 = INSTANCES / "hand" / "dgx1-1.json"
 GANGS = INSTANCES / "generated" / "gangs-20x16x4-s0.json.gz"

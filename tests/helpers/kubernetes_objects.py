@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from placeopt.formats.snapshots import read_kubernetes
+from placeopt.formats import read_kubernetes
 from placeopt.model import Instance
 
 GPU = {"resources": {"limits": {"nvidia.com/gpu": 1}}}

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from placeopt.formats.snapshots import read_slurm
+from placeopt.formats import read_slurm
 from placeopt.model import Instance
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "snapshots"
+DATA = Path(__file__).resolve().parents[2] / "examples"
 WAITS = {
     "job_id": 2,
     "job_state": "PENDING",

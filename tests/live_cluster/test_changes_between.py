@@ -12,12 +12,12 @@ from test_random_changes import assert_as_if_fresh, step
 
 from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, StaleSnapshot
-from placeopt.formats.snapshots import read_kubernetes, read_slurm
+from placeopt.formats import read_kubernetes, read_slurm
 from placeopt.live_cluster import ClusterChanges, changes_between
 from placeopt.model import Instance, Job, Node, Running
 
-SNAPSHOTS = Path(__file__).parent.parent / "data" / "snapshots"
-KUBERNETES = json.loads((SNAPSHOTS / "kubernetes.json").read_text())
+EXAMPLES = Path(__file__).parents[2] / "examples"
+KUBERNETES = json.loads((EXAMPLES / "kubernetes.json").read_text())
 
 
 def applied(before: Instance, changes: ClusterChanges) -> tuple[dict[str, Job], dict[str, Running], dict[str, Node]]:
@@ -100,13 +100,13 @@ def test_changes_lead_from_one_reading_to_the_next(previous: bool) -> None:
 def test_nothing_changed_between_two_equal_readings() -> None:
     first, second = read_kubernetes(KUBERNETES), read_kubernetes(KUBERNETES)
     assert not changes_between(first, second)
-    folder = SNAPSHOTS / "slurm-22.05"
+    folder = EXAMPLES / "slurm-22.05"
     slurm = [read_slurm(folder / "nodes.json.gz", folder / "jobs.json.gz") for _ in range(2)]
     assert not changes_between(*slurm)
 
 
 def test_a_live_cluster_takes_what_ended_and_what_came() -> None:
-    folder = SNAPSHOTS / "slurm-22.05"
+    folder = EXAMPLES / "slurm-22.05"
     before = read_slurm(folder / "nodes.json.gz", folder / "jobs.json.gz")
     after = read_slurm(folder / "nodes_later.json.gz", folder / "jobs_later.json.gz", previous=before)
     changes = changes_between(before, after)

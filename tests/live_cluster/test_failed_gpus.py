@@ -14,8 +14,8 @@ from helpers.plans import plan_for
 from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, StaleSnapshot, Unsupported, solve, violations
 from placeopt.build import instance, job, machine, node, running
+from placeopt.formats import read_kubernetes
 from placeopt.formats.documents import dumps, loads
-from placeopt.formats.snapshots import read_kubernetes
 from placeopt.live_cluster import changes_between
 from placeopt.model.failed_gpu import failed_gpu, failed_gpu_id, is_failed_gpu
 from placeopt.whatif.from_running import running_as_plan

@@ -14,6 +14,7 @@ from placeopt import (
     PlaceoptError,
     audit,
     cluster_from_columns,
+    formats,
     generate,
     instance_from_columns,
     read_instance,
@@ -24,7 +25,7 @@ from placeopt import (
 )
 from placeopt.arguments import checked
 from placeopt.explain import explain
-from placeopt.formats import openb, sc17, snapshots, solu, topo, traces
+from placeopt.formats import topo
 from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.changes import changes_between
 from placeopt.model import Instance, Plan
@@ -39,14 +40,14 @@ WRONG: list[Any] = [None, 5, "x", 3.5, {}, [1], object(), b"x", True]
 PUBLIC = [getattr(placeopt, name) for name in placeopt.__all__ if inspect.isfunction(getattr(placeopt, name))]
 QUESTIONS = [getattr(whatif, name) for name in whatif.__all__ if inspect.isfunction(getattr(whatif, name))]
 READERS = [
-    openb.read_openb,
-    openb.read_openb_run_times,
-    traces.read_philly,
-    traces.read_sia,
-    sc17.read_sc17,
-    solu.read_solu,
-    snapshots.read_slurm,
-    snapshots.read_kubernetes,
+    formats.read_openb,
+    formats.read_openb_run_times,
+    formats.read_philly,
+    formats.read_sia,
+    formats.read_sc17,
+    formats.read_solu,
+    formats.read_slurm,
+    formats.read_kubernetes,
     topo.read_topo,
     topo.read_machine,
 ]
@@ -63,8 +64,8 @@ CALLS = [
     summarise,
     running_as_plan,
     changes_between,
-    snapshots.KubernetesObjects,
-    snapshots.SlurmObjects,
+    formats.KubernetesObjects,
+    formats.SlurmObjects,
     instance_from_columns,
     cluster_from_columns,
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from helpers.kubernetes_objects import apart, near, pod, read, term
 from placeopt import BadInput
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"
+DATA = Path(__file__).resolve().parents[3] / "examples" / "kubernetes.json"
 ODD: list[Any] = [None, 7, -1, True, "", [], {}, "x", "1e3", "500m", [1], {"a": 1}, [{}], [None], 1e300, "\u202e"]
 CASES = 150
 """7,000 more were run once: the refused ones had lost a node's name or the kind of an object."""

@@ -11,7 +11,7 @@ from placeopt import BadInput, Unsupported
 from placeopt.formats import read_kubernetes
 from placeopt.formats.kubernetes import parse_quantity
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"
+DATA = Path(__file__).resolve().parents[3] / "examples" / "kubernetes.json"
 
 
 def test_the_small_cluster() -> None:

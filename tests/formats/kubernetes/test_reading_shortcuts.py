@@ -16,7 +16,7 @@ from placeopt import BadInput
 from placeopt.formats import read_kubernetes
 from placeopt.formats.kubernetes.pods import content_key
 
-SNAPSHOT = Path(__file__).parents[2] / "data" / "snapshots" / "kubernetes.json"
+SNAPSHOT = Path(__file__).parents[3] / "examples" / "kubernetes.json"
 ODD: list[Any] = [None, 0, -1, "x", "", [], {}, True, [1], {"a": 1}, "500m", [{"name": "a"}], 1.5, "two words"]
 
 

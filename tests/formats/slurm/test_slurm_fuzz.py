@@ -15,7 +15,7 @@ import pytest
 from placeopt import PlaceoptError
 from placeopt.formats import read_slurm
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"
+ROOT = Path(__file__).resolve().parents[3]
 ODD: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 10**12, 10**30, 2**64 - 2, 0.5, float("inf"), "", "x", "(null)", "9" * 5000),
     *(
@@ -56,7 +56,7 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
 @pytest.mark.parametrize("files", [("slurm_nodes.json", "slurm_jobs.json"), ("nodes.json.gz", "jobs.json.gz")])
 def test_mutated_files(tmp_path: Path, files: tuple[str, str]) -> None:
     """60 pairs of each with one to five places replaced; most are read, because one odd thing stops nothing."""
-    folder = DATA if files[0].endswith(".json") else DATA / "slurm-22.05"
+    folder = ROOT / ("examples" if files[0].endswith(".json") else "tests/data/snapshots/slurm-22.05")
     given = [(folder / name).read_bytes() for name in files]
     documents = [json.loads(gzip.decompress(data) if data.startswith(b"\x1f") else data) for data in given]
     for job in documents[1]["jobs"]:

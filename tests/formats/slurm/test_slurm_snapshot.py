@@ -21,7 +21,7 @@ from placeopt.formats.slurm.fields import (
 )
 from placeopt.model import Instance
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"
+DATA = Path(__file__).resolve().parents[3] / "examples"
 NODES, JOBS, TOPOLOGY = DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf"
 RUNNING = {"job_id": 1, "job_state": ["RUNNING"], "partition": "gpu", "nodes": "gpu01"}
 PENDING = {"job_id": 2, "job_state": "PENDING", "partition": "gpu", "state_reason": "Priority"}

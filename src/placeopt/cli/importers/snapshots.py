@@ -37,7 +37,7 @@ def slurm(
     Standard error lists, with counts, what was left out, kept although unclear, drained or assumed. placeopt audit
     judges the placement of the running jobs.
     """
-    from placeopt.formats.snapshots import read_slurm
+    from placeopt.formats import read_slurm
 
     return imported_snapshot(
         read_slurm(nodes, jobs, topology, name=name, rule=priority_rule, preemption=preemption or ())
@@ -75,7 +75,7 @@ def kubernetes(
     lists, with counts, what was left out, kept although unclear, drained or assumed. placeopt audit judges the
     placement of the running jobs.
     """
-    from placeopt.formats.snapshots import read_kubernetes
+    from placeopt.formats import read_kubernetes
 
     labels = None if levels is None else [label for label in levels.split(",") if label]
     return imported_snapshot(read_kubernetes(files, resource=resource, levels=labels, name=name, rule=priority_rule))
