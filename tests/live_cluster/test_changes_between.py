@@ -100,13 +100,13 @@ def test_changes_lead_from_one_reading_to_the_next(previous: bool) -> None:
 def test_nothing_changed_between_two_equal_readings() -> None:
     first, second = read_kubernetes(KUBERNETES), read_kubernetes(KUBERNETES)
     assert not changes_between(first, second)
-    folder = EXAMPLES / "slurm-22.05"
+    folder = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
     slurm = [read_slurm(folder / "nodes.json.gz", folder / "jobs.json.gz") for _ in range(2)]
     assert not changes_between(*slurm)
 
 
 def test_a_live_cluster_takes_what_ended_and_what_came() -> None:
-    folder = EXAMPLES / "slurm-22.05"
+    folder = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
     before = read_slurm(folder / "nodes.json.gz", folder / "jobs.json.gz")
     after = read_slurm(folder / "nodes_later.json.gz", folder / "jobs_later.json.gz", previous=before)
     changes = changes_between(before, after)

@@ -1,7 +1,7 @@
 """
 One round from arguments to checked plan: context, stages in a pipeline, and the plan at the end.
 
-``solve`` and ``audit`` stand in `placeopt` too; ``METHODS`` are the methods that ``solve`` offers, ``SolveParams`` its
+``solve`` stands in `placeopt` too; ``METHODS`` are the methods that ``solve`` offers, ``SolveParams`` its
 options, each stated once.
 """
 
@@ -11,18 +11,16 @@ from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placeopt.solving.api import Interrupted, Solver, solve
-    from placeopt.solving.audit import audit
     from placeopt.solving.bounds import Progress
     from placeopt.solving.methods import METHODS, Method
     from placeopt.solving.params import SolveOptions, SolveParams
 
-__all__ = ["METHODS", "Interrupted", "Method", "Progress", "SolveOptions", "SolveParams", "Solver", "audit", "solve"]
+__all__ = ["METHODS", "Interrupted", "Method", "Progress", "SolveOptions", "SolveParams", "Solver", "solve"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "api": ("Interrupted", "Solver", "solve"),
-        "audit": ("audit",),
         "bounds": ("Progress",),
         "methods": ("METHODS", "Method"),
         "params": ("SolveOptions", "SolveParams"),
