@@ -1,4 +1,4 @@
-"""The utility of a job by the referee, found as the greatest minimum that it accepts."""
+"""The utility of a job by the referee, found as the greatest minimum that it accepts; by the engine it is the same."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 from helpers.plans import plan_for
 from placeopt.build import Where
 from placeopt.check import violations
-from placeopt.model import Communication, Instance, Placement, Policy, Weights
+from placeopt.model import Communication, Instance, Placement, Policy, Running, Weights
+from placeopt.problem import State, compile_problem
+from placeopt.terms.rules import fits
 
 TRAFFIC = Communication(weight=1)
 
@@ -24,14 +26,12 @@ def utility_of(round_: Instance, placed: Mapping[str, Where | Placement], name: 
     """
     Return the greatest minimum, in thousandths, with which job ``name`` may start there: its utility, rounded down.
 
-    ``changes`` go to ``plan_for``. No other rule may be broken, and a minimum of 0 is always accepted.
+    ``changes`` go to ``plan_for``. No other rule may be broken, and a minimum of 0 is always accepted. The rules of the
+    engine allow the job to start there with that minimum, and with no greater one.
     """
 
     def accepts(least: int) -> bool:
-        jobs = tuple(
-            job.model_copy(update={"utility_min_thousandths": least}) if job.id == name else job for job in round_.jobs
-        )
-        asked = round_.model_copy(update={"jobs": jobs})
+        asked = with_minimum(round_, name, least)
         broken = violations(asked, plan_for(asked, placed, **changes))
         assert [violation.where for violation in broken if violation.rule != "minimal_utility"] == []
         assert {violation.where for violation in broken} <= {f"job {name!r}"}
@@ -42,4 +42,24 @@ def utility_of(round_: Instance, placed: Mapping[str, Where | Placement], name: 
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if accepts(middle) else (low, middle)
+    if not changes:
+        assert engine_allows(round_, placed, name, low)
+        assert low == 1000 or not engine_allows(round_, placed, name, low + 1)
     return low
+
+
+def with_minimum(round_: Instance, name: str, least: int) -> Instance:
+    """Return the round in which job ``name`` has this minimal utility."""
+    jobs = (job.model_copy(update={"utility_min_thousandths": least}) if job.id == name else job for job in round_.jobs)
+    return round_.model_copy(update={"jobs": tuple(jobs)})
+
+
+def engine_allows(round_: Instance, placed: Mapping[str, Where | Placement], name: str, least: int) -> bool:
+    """Return whether the engine's rules let the job start there, with this minimum, beside the others."""
+    plan = plan_for(round_, placed)
+    held = [Running(job=p.job, option=p.option, assignments=p.assignments) for p in plan.placements]
+    everything = compile_problem(round_.model_copy(update={"running": tuple(held)}))
+    j = everything.job_ids.index(name)
+    rest = tuple(one for one in held if one.job != name)
+    problem = compile_problem(with_minimum(round_, name, least).model_copy(update={"running": rest}))
+    return fits(State(problem), j, everything.running[j])

@@ -9,8 +9,7 @@ from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
-from placeopt.terms.costs.communication import Communication as CommunicationCost
-from placeopt.terms.costs.communication import job_cost
+from placeopt.terms.costs import Communication as CommunicationCost
 
 TERM = CommunicationCost()
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
@@ -30,14 +29,14 @@ def one_job(machine: Machine, weight: int = 1, edges: tuple[Edge, ...] = (), **f
 def test_the_distances_of_the_sc17_scenarios(gpus: tuple[int, ...], distance: int) -> None:
     """1 inside a socket, 20 across: 1 + 20 + 20 = 41 for three GPUs (m(3) of the artifact), 2 x 1 + 4 x 20 for all."""
     problem = one_job(machine(gpus=4, gpu_distance_matrix=SC17_MATRIX), gpus=len(gpus))
-    assert job_cost(problem, 0, Placement(0, (0,), gpus)) == distance
+    assert TERM.score(problem, (Placement(0, (0,), gpus),)) == distance
 
 
 def test_the_graph_of_figure_7_gives_42_across_sockets() -> None:
     """1 up to the socket, 20 up to the machine, and down again: 1 + 20 + 20 + 1. Weight 4 is the tiny batch."""
     problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), weight=4, gpus=2)
-    assert job_cost(problem, 0, Placement(0, (0,), (0, 1))) == 4 * 2
-    assert job_cost(problem, 0, Placement(0, (0,), (1, 2))) == 4 * 42
+    assert TERM.score(problem, (Placement(0, (0,), (0, 1)),)) == 4 * 2
+    assert TERM.score(problem, (Placement(0, (0,), (1, 2)),)) == 4 * 42
 
 
 def test_pairs_between_nodes_go_up_and_down_the_tree() -> None:
@@ -56,7 +55,7 @@ def test_pairs_between_nodes_go_up_and_down_the_tree() -> None:
             domains=(Domain(id="r0"), Domain(id="r1")),
         )
     )
-    assert job_cost(problem, 0, Placement(0, (0, 0, 1, 2), (0, 1, 2, 4))) == 2 + 2 * 202 + 3 * 602
+    assert TERM.score(problem, (Placement(0, (0, 0, 1, 2), (0, 1, 2, 4)),)) == 2 + 2 * 202 + 3 * 602
     assert TERM.worst(problem) == 6 * 602
 
 
@@ -64,7 +63,7 @@ def test_edges_weigh_pairs_of_workers_and_the_weight_holds_inside_one() -> None:
     """Workers 0-1 talk with weight 5, 0-2 not at all; each worker's two GPUs with weight 3."""
     problem = one_job(machine(gpus=4), weight=3, edges=(Edge(ranks=(1, 0), weight=5),), workers=3, gpus=2)
     placement = Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 5))
-    assert job_cost(problem, 0, placement) == 3 * (2 + 2 + 2) + 5 * 4 * 2
+    assert TERM.score(problem, (placement,)) == 3 * (2 + 2 + 2) + 5 * 4 * 2
     assert TERM.worst(problem) == (3 * 3 + 5 * 4) * 202
     assert TERM.form(problem) == "exact"
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from placeopt import read_instance
@@ -10,9 +9,8 @@ from placeopt.build import instance, job, machine
 from placeopt.formulations import add_counts
 from placeopt.linear import ModelBuilder
 from placeopt.model import Fragmentation, Gpu, Policy, TargetWorker
-from placeopt.problem import Move, Placement, Problem, State, compile_problem, open_state
-from placeopt.problem.free_capacity import gpu_milli_left
-from placeopt.terms.costs.fgd import IMPOSSIBLE, Fgd, changes_if_placed, of_nodes
+from placeopt.problem import Placement, Problem, compile_problem, open_state
+from placeopt.terms.costs import Fgd
 
 TERM = Fgd()
 OPENB = Path(__file__).parents[2] / "instances" / "openb"
@@ -81,27 +79,22 @@ def test_a_gpu_of_a_model_that_no_target_takes_is_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "left"),
+    ("fields", "gpus", "lost"),
     [
-        ({}, [400, 0, 1000]),
-        ({"share_mode": "exclusive"}, [0, 0, 1000]),
-        ({"share_mode": "overcommit", "jobs_per_gpu_max": 2}, [400, 0, 1000]),
+        ({}, (0, None, 1), 400),
+        ({"share_mode": "exclusive"}, (0, None, 1), 0),
+        ({"share_mode": "overcommit", "jobs_per_gpu_max": 2}, (0, None, 1), 400),
+        ({"share_mode": "overcommit", "jobs_per_gpu_max": 2}, (0, None, 0), 0),
     ],
 )
-def test_what_is_left_of_a_gpu(fields: dict[str, object], left: list[int]) -> None:
-    """600 held of one, all of the next; a GPU that may have one job only has nothing left for others."""
+def test_what_is_left_of_a_gpu(fields: dict[str, object], gpus: tuple[int | None, ...], lost: int) -> None:
+    """
+    600 held of GPU 0, all of GPU 1; halves want what is left.
+
+    A GPU that may have one job only has nothing left, nor has one of which 600 and 1000 are held, rather than -600.
+    """
     problem = four_gpus(HALF, **fields)  # type: ignore[arg-type]
-    state = State(problem)
-    state.load(at(problem, 0, None, 1))
-    assert gpu_milli_left(state)[:3].tolist() == left
-
-
-def test_overcommitted_gpus_have_nothing_left_but_not_less() -> None:
-    """600 and 1000 on one GPU: 0 left, not -600."""
-    problem = four_gpus(HALF, share_mode="overcommit", jobs_per_gpu_max=2)
-    state = State(problem)
-    state.load(at(problem, 0, None, 0))
-    assert gpu_milli_left(state)[0] == 0
+    assert TERM.score(problem, at(problem, *gpus)) == lost
 
 
 def test_the_own_jobs_are_the_workload_where_none_is_stated() -> None:
@@ -135,35 +128,6 @@ def test_no_target_worker_and_no_gpu_has_a_linear_form() -> None:
     variables = add_counts(builder, open_state(compile_problem(round_)), (TERM,))
     columns, _, constant = TERM.add_to(builder, variables)
     assert (len(columns), constant) == (0, 0)
-
-
-def test_changes_if_placed_are_what_placing_changes() -> None:
-    """Every slot of every node, for a share, a pair and a job without GPU, beside what runs there already."""
-    target = (CPU_ONLY, HALF, PAIR)
-    policy = Policy(fragmentation=Fragmentation(form="fgd", target=target))
-    jobs = [
-        job("a", gpu_milli=600),
-        job("share", gpu_milli=300, cpu_millicores=1000),
-        job("pair", gpus=2),
-        job("cores", gpus=0, cpu_millicores=29_000),
-    ]
-    problem = compile_problem(instance(2, jobs, policy=policy))
-    state, nodes = State(problem), np.arange(2)
-    state.apply(Move(0, Placement(0, (0,), (1,))))
-    before = of_nodes(state, nodes)
-    for option, need in ((1, 1), (2, 2), (3, 0)):
-        milli = int(problem.options.milli[option]) if need else 0
-        usable = (state.gpu_free_milli >= milli).reshape(2, 4)
-        found = changes_if_placed(state, option, nodes, usable)
-        for n in range(2):
-            for slot in range(4):
-                rest = [4 * n + s for s in range(slot, 4) if usable[n, s]]
-                if need and (not usable[n, slot] or len(rest) < need):
-                    assert found[n, slot] == IMPOSSIBLE
-                    continue
-                move = Move(option, Placement(option, (n,), tuple(rest[:need])))
-                assert found[n, slot] == TERM.delta(state, move), (option, n, slot)
-    assert of_nodes(state, nodes).tolist() == before.tolist()
 
 
 def test_a_large_round_has_a_bound() -> None:

@@ -6,7 +6,7 @@ from placeopt.build import instance, job, machine, node
 from placeopt.model import Domain, Gpu, Part, Policy
 from placeopt.model import Fragmentation as Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.costs import Fragmentation
 
 TERM = Fragmentation()
 

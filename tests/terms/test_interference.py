@@ -1,6 +1,6 @@
 """Slowdown by co-runners in the three models, by hand."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,11 +13,8 @@ from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown, SlowdownCurve, Weights
 from placeopt.model import Interference as Choice
-from placeopt.model.policy import Curve
 from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
-from placeopt.terms.costs.horus import HorusCost, slowdown
-from placeopt.terms.costs.interference import Interference, slowdowns
-from placeopt.terms.costs.presence import count_shared_domains
+from placeopt.terms.costs import HorusCost, Interference
 
 TERM = Interference()
 PARTS = (
@@ -37,7 +34,7 @@ BESIDE_LOUD = Slowdown(
 
 
 def round_of(
-    model: Literal["pairwise", "worst", "curve"], *profiles: str, percent: int = 0, curve: Curve = "rtx-2080"
+    model: Literal["pairwise", "worst", "curve"], *profiles: str, percent: int = 0, curve: Any = "rtx-2080"
 ) -> Problem:
     """Jobs of one or two GPUs on one machine: GPUs 0 and 1 under a switch of socket 0, 2 in it, 3 in socket 1."""
     policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model=model, curve=curve))
@@ -66,9 +63,6 @@ def test_pairwise_adds_and_worst_takes_the_largest() -> None:
     for model, excess in (("pairwise", 300), ("worst", 200)):
         problem = round_of(model, "calm", "loud", "loud")
         allocation = at(problem, 0, 2, 3)
-        state = State(problem)
-        state.load(allocation)
-        assert slowdowns(state) == {0: excess, 1: 0, 2: 0}
         assert TERM.score(problem, allocation) == excess
 
 
@@ -160,36 +154,10 @@ def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], l
     assert len({placement.gpus for placement in allocation if placement}) == 1
 
 
-@pytest.mark.parametrize(
-    ("levels", "shared_domains"),
-    [
-        ({"node": 100}, (2 + 4) * 3),  # two nodes, three pairs; who shares a socket is not disturbed: two sockets each
-        ({"gpu": 100}, 8 * 3),  # four GPUs each
-        ({"gpu": 100, "switch": 100, "socket": 100, "node": 100}, 2 * 3),  # only the node matters
-        ({"gpu": 200, "node": 100, "switch": 100, "socket": 100}, (8 + 2) * 3),
-    ],
-)
-def test_meetings_count_only_domains_that_matter(levels: dict[str, int], shared_domains: int) -> None:
-    """Where the excess is the same one level further out, who shares the closer domain need not be known."""
-    slow = Slowdown(
-        profile="p",
-        beside="p",
-        **{f"{level}_thousandths": e for level, e in levels.items()},  # type: ignore[arg-type]
-    )
-    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3)
-    jobs = [job(f"{i}", profile="p") for i in range(3)]
-    problem = compile_problem(
-        instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(slow,))
-    )
-    assert count_shared_domains(problem) == shared_domains
-    assert count_shared_domains(problem, shared_domains) == shared_domains
-    assert count_shared_domains(problem, shared_domains - 1) >= shared_domains - 1  # ends once there are more
-
-
 @pytest.mark.parametrize("method", ["counts", "assignment", "auto"])
 def test_a_third_job_may_join_two_that_share_a_gpu(method: str) -> None:
     """
-    Issue 16, found by the campaign of A2: under the curve, the exact cost level forbade it if no other job may join.
+    Under the curve, the exact cost level once forbade it if no other job may join.
 
     GPU 0 is shared by two jobs that use nothing, GPU 1 is nearly full with one job: the third belongs on GPU 0.
     """
@@ -221,9 +189,9 @@ def test_a_third_job_may_join_two_that_share_a_gpu(method: str) -> None:
 @pytest.mark.parametrize("model", ["pairwise", "curve"])
 def test_running_jobs_that_fill_a_gpu_beyond_the_rules_have_a_cost(model: Literal["pairwise", "curve"]) -> None:
     """
-    Issue 16, found by the campaign of A2: with a table that ends where the rules do, ``solve`` raised an IndexError.
+    Two jobs of 60 % run on a GPU that only one may hold; a table that ends where the rules do is too short.
 
-    Two jobs of 60 % run on a GPU that only one may hold.
+    f(1.2) = 1.6799616 - 0.003624 + 0.00004 = 1.6763776.
     """
     policy = Policy(
         share_mode="exclusive",
@@ -234,11 +202,9 @@ def test_running_jobs_that_fill_a_gpu_beyond_the_rules_have_a_cost(model: Litera
     round_ = instance(1, jobs, policy=policy, running=[running(one, [("n0", [0])]) for one in jobs])
     problem = compile_problem(round_)
     held = State(problem).allocation()
-    assert HorusCost().score(problem, held) == round(500 * slowdown("rtx-2080", 1.2))
-    expected = 2 * round(1000 * (slowdown("rtx-2080", 1.2) - 1)) if model == "curve" else 0
+    assert HorusCost().score(problem, held) == 838
+    expected = 2 * 676 if model == "curve" else 0
     assert TERM.score(problem, held) == expected
-    if model == "curve":
-        assert slowdowns(State(problem)) == dict.fromkeys((0, 1), expected // 2)
     alone = compile_problem(round_.model_copy(update={"running": ()}))  # as `explain` has it: states are made by hand
     beside = State(alone)
     beside.apply(Move(0, held[0]))

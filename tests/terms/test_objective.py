@@ -6,8 +6,7 @@ from placeopt import Unsupported
 from placeopt.build import instance, job, machine, option, running
 from placeopt.model import Communication, Fragmentation, Policy, Weights
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.terms.costs import COSTS
-from placeopt.terms.objective import (
+from placeopt.terms import (
     MAX_COST,
     cost,
     trivial_gpu_milli_bound,
@@ -15,6 +14,7 @@ from placeopt.terms.objective import (
     value,
     weighted_costs,
 )
+from placeopt.terms.costs import COSTS
 
 
 def weights(**parts: int) -> Weights:
