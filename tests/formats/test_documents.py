@@ -1,6 +1,5 @@
 """Instances and plans as files: round trips, golden files for ever, schemas, and messages that lead to the fault."""
 
-import gc
 import json
 import re
 from pathlib import Path
@@ -182,17 +181,6 @@ class TestRoundTrip:
     def test_byte_order_mark_is_taken(self) -> None:
         """Editors on some systems write one."""
         assert loads(Instance, b"\xef\xbb\xbf" + json.dumps(TINY).encode()) == loads(Instance, json.dumps(TINY))
-
-    def test_collection_is_switched_on_again(self) -> None:
-        """Reading pauses garbage collection; whoever had it off keeps it off."""
-        refused("{")
-        assert gc.isenabled()
-        gc.disable()
-        try:
-            loads(Instance, json.dumps(TINY))
-            assert not gc.isenabled()
-        finally:
-            gc.enable()
 
 
 class TestMessages:

@@ -25,11 +25,6 @@ SHOW_CURSOR = b"\x1b[?25h"
 """A live line of progress hides it, and modules load while there is one."""
 AGAIN_S = 0.01
 """Until a lost KeyboardInterrupt is raised again: a callback is over by then."""
-GC_THRESHOLD = 1_000_000
-"""
-New objects after which the garbage collector looks for cycles, instead of Python's 700: loading the modules of a solve
-makes 90,000 objects, which all stay, and looking through them 137 times takes 0.05 s.
-"""
 
 
 def main() -> None:
@@ -37,15 +32,11 @@ def main() -> None:
     try:
         sys.unraisablehook = _again
         _handle_sigint(_interrupted)
-        import gc  # built in, and after the handler like all that is not loaded yet
-
-        gc.set_threshold(GC_THRESHOLD)
         code = _run()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:
                 stream.flush()
         _handle_sigint(_leave)  # all is done and written; what is left takes its modules apart
-        gc.freeze()  # without looking through all of their objects once more, which takes 0.07 s
     except KeyboardInterrupt:
         _leave()
     sys.exit(code)

@@ -17,7 +17,6 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.faults import expectation, path_text, shortened
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.instance import Instance, Slowdown
@@ -86,8 +85,7 @@ def instance_from_columns(
     cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
     as many distinct rows, at some 30 microseconds each. Cyclic garbage collection is paused meanwhile.
     """
-    with gc_paused():
-        made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
+    made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
     try:
         return Instance(
             name=name,
@@ -128,8 +126,7 @@ def cluster_from_columns(
     BadInput
         As for ``instance_from_columns``.
     """
-    with gc_paused():
-        made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
+    made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
     try:
         return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=made)
     except ValidationError as error:

@@ -21,7 +21,6 @@ from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
 from placeopt.formats.faults import SHOWN, find_fault, record_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.shared_options import share_options
 from placeopt.model import Instance, Plan, Record, Scenario
 
@@ -218,16 +217,15 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     """
     check_bounds(data, source)
     text = data if isinstance(data, str) else _decode(data, source)
-    with gc_paused():
-        _refuse_what_json_lets_pass(text, source)
-        large = len(text) > LARGE
-        try:
-            document = fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
-            if isinstance(document, Instance):
-                share_options(document)
-            return document
-        except ValidationError as error:
-            fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
+    _refuse_what_json_lets_pass(text, source)
+    large = len(text) > LARGE
+    try:
+        document = fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
+        if isinstance(document, Instance):
+            share_options(document)
+        return document
+    except ValidationError as error:
+        fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
     raise fault
 
 

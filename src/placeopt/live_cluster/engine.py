@@ -11,7 +11,6 @@ from typing import Concatenate, Literal, NamedTuple, ParamSpec, Self, TypeVar, U
 
 from placeopt.arguments import INSTANCE, expect, listed
 from placeopt.errors import BadInput, only_documented
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.cluster_record import Ids
 from placeopt.live_cluster.exclusive_calls import exclusive
 from placeopt.live_cluster.host_reports import HostReports
@@ -193,8 +192,7 @@ class Engine:
             If the jobs can be worth more than 2^53 together.
         """
         expect("instance", instance, Instance, INSTANCE)
-        with gc_paused():
-            cluster = LiveCluster(instance, self._solver.policy or instance.policy)
+        cluster = LiveCluster(instance, self._solver.policy or instance.policy)
         self._cluster = cluster
 
     update = exclusive(only_documented(_by_reports(HostReports.update)))

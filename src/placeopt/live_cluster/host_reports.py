@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
 from placeopt.live_cluster.failure_reports import FailureReports
@@ -166,8 +165,7 @@ class HostReports(FailureReports):
             )
         except ValidationError as error:
             raise _refused(error) from None
-        with gc_paused():
-            self._state.recompile(now.model_copy(update={"cluster": cluster}), self._state.policy)
+        self._state.recompile(now.model_copy(update={"cluster": cluster}), self._state.policy)
 
     @checked
     def set_policy(self, policy: Policy) -> None:
@@ -192,7 +190,7 @@ class HostReports(FailureReports):
         if policy.share_mode == "overcommit" and any(map(is_failed_gpu, state.record.running)):
             raise Unsupported("policy.share_mode: under 'overcommit' failed GPUs would take jobs; drain their nodes")
         before = state.policy.name
-        with gc_paused(), state.kept():
+        with state.kept():
             try:
                 fields = {name: getattr(state.snapshot, name) for name in Instance.model_fields}
                 now = Instance(**{**fields, "policy": policy})

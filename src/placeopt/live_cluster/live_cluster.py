@@ -11,7 +11,6 @@ from placeopt.actions import kept_ranks
 from placeopt.check import Violation, violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import Ids, is_among
@@ -133,13 +132,12 @@ class LiveCluster:
         looks_ahead = self.state.policy.postpone.rule == "lookahead"
         method = method_of(params.method)
         if brief and (looks_ahead or not (warm or prove)):
-            with gc_paused():
-                problem, budget = self.state.problem(), given.budget(params)
-                if looks_ahead:
-                    decision, choice = choose_by_lookahead(problem, method, budget)
-                else:
-                    choice = choose_by_greedy(problem, method, budget)
-                plan = None if choice is None else fast_path_plan(self.state.record, self.state.policy, problem, choice)
+            problem, budget = self.state.problem(), given.budget(params)
+            if looks_ahead:
+                decision, choice = choose_by_lookahead(problem, method, budget)
+            else:
+                choice = choose_by_greedy(problem, method, budget)
+            plan = None if choice is None else fast_path_plan(self.state.record, self.state.policy, problem, choice)
             if plan is not None:
                 return plan
         given = replace(given, previous=self.last if warm else None)

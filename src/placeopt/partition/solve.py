@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, TypeVar
@@ -13,7 +12,6 @@ from typing import Any, TypeVar
 from placeopt.arguments import INSTANCE, checked, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
@@ -60,8 +58,7 @@ class _Task:
 
 
 def _unpacked(number: int, packed: PackedRound, *rest: Any) -> _Task:
-    with gc_paused():
-        return _Task(number, packed.unpacked(), *rest)
+    return _Task(number, packed.unpacked(), *rest)
 
 
 @dataclass(frozen=True)
@@ -132,25 +129,22 @@ def solve_in_parts(
         raise BadInput(f"jobs: {jobs}; expected 1 or more")
     for name in (method, mend):
         method_of(name)
-    with gc_paused():
-        problem = Solver.compiled(instance, policy or instance.policy, params, started)
-        if isinstance(problem, Plan):
-            return problem
-        dealt = deal_parts(problem, parts, by, seed)
+    problem = Solver.compiled(instance, policy or instance.policy, params, started)
+    if isinstance(problem, Plan):
+        return problem
+    dealt = deal_parts(problem, parts, by, seed)
     width = min(usable_cores() if jobs is None else jobs, len(dealt))
     done: dict[int, _Done] = {}
     interrupted = False
     tasks = _tasks(problem, dealt, method, params, started, width)
     try:
-        with gc_paused() if width > 1 else nullcontext():  # records are packed here, and parts solved elsewhere
-            for one in run_parallel(_solve_part, tasks, width, ahead=True):
-                done[one.number] = one
-                _ = instance.digest  # the plan states it; now others are at work
+        for one in run_parallel(_solve_part, tasks, width, ahead=True):
+            done[one.number] = one
+            _ = instance.digest  # the plan states it; now others are at work
     except KeyboardInterrupt:
         interrupted = True
-    with gc_paused():
-        in_order = sorted(done.items())  # by the part's number, not as they ended
-        start = joined(problem, dealt, ((number, one.places) for number, one in in_order))
+    in_order = sorted(done.items())  # by the part's number, not as they ended
+    start = joined(problem, dealt, ((number, one.places) for number, one in in_order))
     cancel = threading.Event()
     limits = tuple(one.limit for _, one in in_order)
     given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from placeopt import __version__
 from placeopt.arguments import expect
-from placeopt.formats.gc_pause import gc_in_steps
 from placeopt.live_cluster.engine import Engine
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
@@ -101,8 +100,8 @@ def simulate(
     journal = EventLog(log, resume=resume)
     with Engine() as engine:
         simulation = _Simulation(scenario, given, scheduling, engine, journal, params, cancel)
-        with journal, gc_in_steps() as collect:  # after the policy was accepted: else an existing log stays as it is
-            finished = simulation.play(on_progress, collect)
+        with journal:  # after the policy was accepted: else an existing log stays as it is
+            finished = simulation.play(on_progress)
         return simulation.history(finished=finished)
 
 
@@ -133,8 +132,8 @@ class _Simulation:
         self._rounds = Rounds()
         self._num_rounds = self._num_arrived = self._num_ended = 0
 
-    def play(self, on_progress: Callable[[Tick], None] | None, collect: Callable[[], None]) -> bool:
-        """Go on until no event is left; return False if it was cancelled before. ``collect`` is called every round."""
+    def play(self, on_progress: Callable[[Tick], None] | None) -> bool:
+        """Go on until no event is left; return False if it was cancelled before."""
         self._begin()
         while len(self._events) or self._services:
             if self._cancel is not None and self._cancel.is_set():
@@ -150,7 +149,6 @@ class _Simulation:
                         self._round()
                     except Stopped:
                         return False
-                    collect()
                     if on_progress is not None:
                         on_progress(self._tick())
             elif job in self._states and self._is_due(kind, self._states[job], at):

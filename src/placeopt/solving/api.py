@@ -12,7 +12,6 @@ from typing import Literal, Self, Unpack
 from placeopt.arguments import INSTANCE, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, OutOfTime, only_documented
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
@@ -260,8 +259,7 @@ class Solver:
         if isinstance(ran, Plan):
             return ran
         context, solve_s = ran.context, ran.run_s - ran.context.budget.check_s
-        with gc_paused():
-            plan = (ending or finish)(context, given.read_s, ran.compile_s, solve_s, explain=explain)
+        plan = (ending or finish)(context, given.read_s, ran.compile_s, solve_s, explain=explain)
         if ran.is_interrupted:
             raise Interrupted(plan)
         return plan
@@ -286,24 +284,22 @@ class Solver:
         if method.needs_solver:
             self.start()
         compiling = time.monotonic()
-        with gc_paused():
-            problem = compiled()
+        problem = compiled()
         if isinstance(problem, Plan):
             return problem
         compile_s = time.monotonic() - compiling
         budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))
         solving = time.monotonic()
-        with gc_paused():
-            context = SolveContext(
-                problem,
-                budget,
-                greedy=method.greedy,
-                handover=Handover(
-                    previous_plan=given.previous, start=given.start, decision=decision, carried_prices=given.prices
-                ),
-                on_progress=given.on_progress,
-                form=form,
-            )
+        context = SolveContext(
+            problem,
+            budget,
+            greedy=method.greedy,
+            handover=Handover(
+                previous_plan=given.previous, start=given.start, decision=decision, carried_prices=given.prices
+            ),
+            on_progress=given.on_progress,
+            form=form,
+        )
         context.solvers = SolverRunners(context, self._runners)
         try:
             run_stages(context, method.stages)

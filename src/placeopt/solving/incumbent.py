@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput, InternalFault
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Plan
@@ -148,14 +147,13 @@ class Incumbent:
 
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
         """Return the draft of a plan, and the referee's first fault."""
-        with gc_paused():
-            began = time.monotonic()
-            recorder = self.prepare()
-            before = time.monotonic()  # what is done once is no part of what another offer, or the end, will take
-            draft = self._form.draft(self._problem, allocation, recorder)
-            faults, standing = self._form.judge(draft)
-            if standing:
-                draft = draft.model_copy(update={"standing": standing_records(standing)})
+        began = time.monotonic()
+        recorder = self.prepare()
+        before = time.monotonic()  # what is done once is no part of what another offer, or the end, will take
+        draft = self._form.draft(self._problem, allocation, recorder)
+        faults, standing = self._form.judge(draft)
+        if standing:
+            draft = draft.model_copy(update={"standing": standing_records(standing)})
         self._budget.offer_s = time.monotonic() - before
         self._budget.check_s += before - began + self._budget.offer_s
         return draft, f"{faults[0].rule}: {faults[0].message}" if faults else None

@@ -9,7 +9,6 @@ from typing import Any
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.kubernetes.jobs import build_jobs
@@ -27,7 +26,6 @@ GPU = "nvidia.com/gpu"
 
 
 @checked
-@gc_paused()
 def read_kubernetes(
     paths: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
     *,

@@ -12,7 +12,6 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.faults import make_record
 from placeopt.formats.files import read_bytes
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import (
@@ -206,7 +205,6 @@ TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
 
 
 @checked
-@gc_paused()
 def read_slurm(
     nodes: str | Path | dict[str, Any],
     jobs: str | Path | dict[str, Any],

@@ -1,0 +1,81 @@
+"""A library leaves its host's garbage collector alone, and a process that lives long does not grow."""
+
+import gc
+from collections.abc import Callable
+
+import pytest
+
+from placeopt import Engine, Instance, build, generate, solve
+from placeopt.explain import explain
+from placeopt.formats.documents import dumps, loads
+from placeopt.model import Scenario
+from placeopt.simulation import named_policy, simulate
+from placeopt.whatif import Limits, fail
+
+CONTROLS = ["collect", "disable", "enable", "freeze", "set_threshold", "unfreeze"]
+ROUND = generate("uniform", jobs=20, nodes=4, gpus=4, seed=1)
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """List the controls of the collector that are called."""
+    calls: list[str] = []
+
+    def noted(name: str) -> Callable[..., None]:
+        def control(*_: object) -> None:
+            calls.append(name)
+
+        return control
+
+    for name in CONTROLS:
+        monkeypatch.setattr(gc, name, noted(name))
+    return calls
+
+
+def read() -> None:
+    """Write a round and read it back."""
+    loads(Instance, dumps(ROUND))
+
+
+def place() -> None:
+    """Keep a cluster for a round."""
+    with Engine(isolation="thread") as engine:
+        engine.load(ROUND)
+        engine.commit(engine.place(deterministic=True))
+
+
+def ask() -> None:
+    """Ask why a job waits, and what a failure does."""
+    plan = solve(ROUND, isolation="thread", deterministic=True)
+    for waiting in plan.unplaced[:1]:
+        explain(ROUND, plan, waiting.job)
+    fail(ROUND, "node", limits=Limits(time_limit_s=5))
+
+
+def play() -> None:
+    """Simulate two jobs."""
+    made: Scenario = build.scenario(1, [build.job(f"j{i}", run_time_ms=1000) for i in range(2)])
+    simulate(made, named_policy("fcfs"))
+
+
+@pytest.mark.parametrize("call", [read, place, ask, play])
+def test_nothing_touches_the_collector(call: Callable[[], None], touched: list[str]) -> None:
+    """It was frozen, unfrozen and paused: the host's young objects aged, and no automatic collection ever came."""
+    call()
+    assert touched == []
+
+
+def test_rounds_leave_nothing_behind() -> None:
+    """After a warm-up, further rounds, explanations and questions add no objects that the collector cannot free."""
+
+    def rounds(number: int) -> int:
+        for _ in range(number):
+            read()
+            place()
+            ask()
+        gc.collect()
+        return len(gc.get_objects())
+
+    rounds(2)
+    before = rounds(1)
+    assert rounds(6) - before < 300
