@@ -1,6 +1,8 @@
 """What holds for all tests: Hypothesis' profiles, how it prints a round, and one engine whose solvers stay warm."""
 
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,3 +35,14 @@ def engine() -> Iterator[Engine]:
     """Return one engine for the session: its solvers run in this process and stay loaded."""
     with Engine(isolation="thread") as warm:
         yield warm
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Let calls begin an hour from now by their own clock: none ends for want of time, however busy the machine is.
+
+    Work in deterministic mode follows the limit that is stated, not the clock.
+    """
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600)
+    monkeypatch.setattr("placeopt.solving.api.time", later)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from placeopt import audit, solve, violations
-from placeopt.build import instance, job, machine, node, option, running
-from placeopt.check import Judgement, Referee, Violation
+from placeopt import Engine, audit, violations
+from placeopt.build import instance, job, machine, node, running
 from placeopt.explain import explain
 from placeopt.model import (
     Communication,
@@ -22,8 +21,6 @@ from placeopt.model import (
     Slowdown,
     Weights,
 )
-from placeopt.problem import Move, Placement, State, compile_problem
-from placeopt.terms.costs.utility import expected_ends, run_time_ms
 
 MINSKY = machine(
     gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
@@ -62,9 +59,9 @@ def minskys(
     )
 
 
-def solved(round_: Instance) -> Plan:
+def solved(engine: Engine, round_: Instance) -> Plan:
     """Solve, and let referee and audit read the plan."""
-    plan = solve(round_, time_limit_s=10)
+    plan = engine.solve(round_, time_limit_s=10)
     assert violations(round_, plan) == []
     assert audit(round_, plan) == []
     return plan
@@ -75,7 +72,7 @@ def waits(plan: Plan) -> dict[str, str]:
     return {unplaced.job: unplaced.detail for unplaced in plan.unplaced if unplaced.reason == "postponed"}
 
 
-def test_it_waits_where_that_ends_earlier_and_nowhere_else() -> None:
+def test_it_waits_where_that_ends_earlier_and_nowhere_else(engine: Engine) -> None:
     """
     ``soon``'s socket is whole in 5 s: 105 s against 130. ``late``'s in 500 s: 130 against 600.
 
@@ -84,21 +81,21 @@ def test_it_waits_where_that_ends_earlier_and_nowhere_else() -> None:
     """
     jobs = [pair("soon", "n0", utility_min_thousandths=300), pair("late", "n1", utility_min_thousandths=300)]
     ends = [(5_000, 900_000), (500_000, 900_000)]
-    plan = solved(minskys(jobs, ends))
+    plan = solved(engine, minskys(jobs, ends))
     assert waits(plan) == {"soon": "starts in about 5.0 s on node 'n0'; now it would end in 130.0 s, then in 105.0 s"}
     assert plan.placement_of("late") is not None
-    assert not solved(minskys(jobs, ends, Postpone())).unplaced
-    assert set(waits(solved(minskys(jobs, ends, Postpone(rule="utility"))))) == {"soon", "late"}
+    assert not solved(engine, minskys(jobs, ends, Postpone())).unplaced
+    assert set(waits(solved(engine, minskys(jobs, ends, Postpone(rule="utility"))))) == {"soon", "late"}
 
 
-def test_the_bound_is_of_the_whole_round() -> None:
+def test_the_bound_is_of_the_whole_round(engine: Engine) -> None:
     """
     Of two pairs worth 2 each one waits: 2 beside the running jobs' 2, where 4 can be had, and no bound says less.
 
     So it is not optimal, and the plan says what its bound leaves out; the cost has no bound at all.
     """
     jobs, ends = [pair("soon", "n0", value=2), pair("late", "n1", value=2)], [(5_000, 900_000), (500_000, 900_000)]
-    placed, plan = solved(minskys(jobs, ends, Postpone())), solved(minskys(jobs, ends))
+    placed, plan = solved(engine, minskys(jobs, ends, Postpone())), solved(engine, minskys(jobs, ends))
     value, running_ = plan.levels[0], 4
     assert placed.levels[0].objective == running_ + 4
     assert (value.objective, value.bound) == (running_ + 2, running_ + 4)
@@ -107,46 +104,46 @@ def test_the_bound_is_of_the_whole_round() -> None:
     assert plan.stages[0].detail.startswith("1 job ends earlier by waiting; stages after this one")
 
 
-def test_optimal_only_where_nothing_is_given_away() -> None:
+def test_optimal_only_where_nothing_is_given_away(engine: Engine) -> None:
     """A job worth nothing waits: the value is the most there is. Costs of plans in which it starts are unknown."""
     round_ = minskys([pair("soon", value=0)], [(5_000, 900_000)])
-    plan = solved(round_)
+    plan = solved(engine, round_)
     assert (plan.status, plan.levels[0].bound) == ("feasible", plan.levels[0].objective)
     assert "plans that keep to look-ahead" in plan.bound_relaxes[0]
     free = Weights(communication=0, interference=0, fragmentation=0)
     unpriced = round_.model_copy(update={"policy": round_.policy.model_copy(update={"weights": free})})
-    assert solved(unpriced).status == "optimal"
+    assert solved(engine, unpriced).status == "optimal"
 
 
-def test_explain_passes_it_on() -> None:
+def test_explain_passes_it_on(engine: Engine) -> None:
     round_ = minskys([pair("soon")], [(5_000, 900_000)])
-    found = explain(round_, solved(round_), "soon", isolation="thread")
+    found = explain(round_, solved(engine, round_), "soon", isolation="thread")
     assert found.reason == "postponed"
     assert "starts in about 5.0 s" in found.detail
 
 
-def test_two_do_not_wait_for_the_same_socket() -> None:
+def test_two_do_not_wait_for_the_same_socket(engine: Engine) -> None:
     """Each has its own, be it the one that is free 1 s later; with one socket the second waits until the first ends."""
-    both = waits(solved(minskys([pair("a"), pair("b")], [(5_000, 6_000)])))
+    both = waits(solved(engine, minskys([pair("a"), pair("b")], [(5_000, 6_000)])))
     assert both["a"].startswith("starts in about 5.0 s on node 'n0'; now it would end in 130.0 s")
     assert both["b"].startswith("starts in about 6.0 s on node 'n0', ends in 106.0 s")
-    one = waits(solved(minskys([pair("a"), pair("b")], [(5_000, 900_000)])))
+    one = waits(solved(engine, minskys([pair("a"), pair("b")], [(5_000, 900_000)])))
     assert one["b"].startswith("starts in about 105.0 s on node 'n0', ends in 205.0 s")
 
 
 @pytest.mark.parametrize(("run_ms", "fits"), [(4_000, True), (90_000, False), (None, False)])
-def test_others_may_use_kept_gpus_if_they_end_in_time(run_ms: int | None, fits: bool) -> None:
+def test_others_may_use_kept_gpus_if_they_end_in_time(run_ms: int | None, fits: bool, engine: Engine) -> None:
     """GPU 1 is needed in 5 s, GPU 3 is nobody's: of two cheap jobs both start only if they are short enough."""
     small = [job("x", run_time_ms=run_ms), job("y", run_time_ms=run_ms)]
-    plan = solved(minskys([pair("a", value=20), *small], [(5_000, 900_000)]))
+    plan = solved(engine, minskys([pair("a", value=20), *small], [(5_000, 900_000)]))
     assert plan.placement_of("a") is None
     assert [plan.placement_of(name) is not None for name in "xy"].count(True) == (2 if fits else 1)
 
 
-def test_alike_nodes_are_distinguished_where_gpus_are_kept() -> None:
+def test_alike_nodes_are_distinguished_where_gpus_are_kept(engine: Engine) -> None:
     """Three of four free GPUs are nobody's: of four long jobs one waits, and none stands on GPU 1 of n0."""
     small = [job(name, run_time_ms=500_000) for name in "wxyz"]
-    plan = solved(minskys([pair("a", "n0"), *small], [(5_000, 900_000), (900_000, 900_000)]))
+    plan = solved(engine, minskys([pair("a", "n0"), *small], [(5_000, 900_000), (900_000, 900_000)]))
     held = {(one.node, gpu) for p in plan.placements for one in p.assignments for gpu in one.gpus}
     assert len(plan.placements) == 4 + 3
     assert ("n0", "1") not in held
@@ -154,103 +151,73 @@ def test_alike_nodes_are_distinguished_where_gpus_are_kept() -> None:
 
 
 @pytest.mark.parametrize("ends", [(None, None), (700_000, 900_000)])
-def test_it_places_where_ends_are_unknown_or_beyond_the_window(ends: tuple[int | None, int | None]) -> None:
+def test_it_places_where_ends_are_unknown_or_beyond_the_window(
+    ends: tuple[int | None, int | None], engine: Engine
+) -> None:
     """The window is 600 s by default."""
-    assert not solved(minskys([pair("a", run_ms=10_000_000)], [ends])).unplaced
+    assert not solved(engine, minskys([pair("a", run_ms=10_000_000)], [ends])).unplaced
 
 
-def test_it_places_where_its_own_run_time_is_unknown() -> None:
-    assert not solved(minskys([pair("a", run_ms=None)], [(5_000, 900_000)])).unplaced
+def test_it_places_where_its_own_run_time_is_unknown(engine: Engine) -> None:
+    assert not solved(engine, minskys([pair("a", run_ms=None)], [(5_000, 900_000)])).unplaced
 
 
-def test_it_never_waits_where_it_runs_as_well_as_it_can() -> None:
+def test_it_never_waits_where_it_runs_as_well_as_it_can(engine: Engine) -> None:
     """A quiet pair does not mind the path, and one of another node has a whole socket."""
-    assert not solved(minskys([job("quiet", gpus=2, run_time_ms=100_000)], [(5_000, 900_000)])).unplaced
+    assert not solved(engine, minskys([job("quiet", gpus=2, run_time_ms=100_000)], [(5_000, 900_000)])).unplaced
 
 
-def test_run_times_by_hand() -> None:
-    """Across, 1 + 0.3; beside a neighbour that costs a fifth, + 0.2; the job's own spread slowdown counts instead."""
-    jobs = [
-        pair("plain", profile="calm"),
-        pair("tough"),
-        job("loud", profile="loud", run_time_ms=50_000),
-    ]
-    own = Communication(weight=1, spread_slowdown_thousandths=50)
-    jobs[1] = jobs[1].model_copy(update={"communication": own})
-    round_ = instance(
-        1,
-        jobs,
-        machines=[MINSKY],
-        policy=Policy(interference=Interference(model="worst")),
-        slowdowns=(Slowdown(profile="calm", beside="loud", socket_thousandths=200),),
+def test_run_times_by_hand(engine: Engine) -> None:
+    """
+    Across, 1 + 0.3; beside neighbours that cost a fifth, + 0.2; the job's own spread slowdown counts instead.
+
+    In a socket that is whole, in 5 s, none of it is lost.
+    """
+    round_ = minskys([pair("plain", profile="calm")], [(5_000, 900_000)])
+    loud = tuple(one.model_copy(update={"profile": "loud"}) if one.id != "plain" else one for one in round_.jobs)
+    worst = round_.policy.model_copy(update={"interference": Interference(model="worst")})
+    noise = (Slowdown(profile="calm", beside="loud", socket_thousandths=200),)
+    noisy = round_.model_copy(update={"jobs": loud, "policy": worst, "slowdowns": noise})
+    assert "now it would end in 150.0 s, then in 105.0 s" in waits(solved(engine, noisy))["plain"]
+    own = Communication(weight=1, spread_slowdown_thousandths=70)
+    tough = pair("tough").model_copy(update={"communication": own})
+    assert (
+        "now it would end in 107.0 s, then in 105.0 s"
+        in waits(solved(engine, minskys([tough], [(5_000, 900_000)])))["tough"]
     )
-    problem = compile_problem(round_)
-    state = State(problem)
-    state.apply(Move(0, Placement(problem.options_of(0)[0], (0,), (0, 2))))
-    assert run_time_ms(state, 0) == 130_000
-    state.apply(Move(2, Placement(problem.options_of(2)[0], (0,), (3,))))
-    assert run_time_ms(state, 0) == 150_000
-    assert run_time_ms(state, 2) == 50_000
-    state.apply(Move(0, Placement(problem.options_of(0)[0], (0,), (0, 1))))
-    assert run_time_ms(state, 0) == 100_000
-    state.apply(Move(0, None))
-    state.apply(Move(1, Placement(problem.options_of(1)[0], (0,), (0, 2))))
-    assert run_time_ms(state, 1) == 105_000
 
 
-def test_ends_are_stated_or_worked_out_and_never_past() -> None:
-    """Started 30 s ago for 130 s across; stated; overdue, which says nothing."""
-    split, told, overdue = pair("split"), job("told"), job("overdue", run_time_ms=10_000)
+def test_ends_are_worked_out_where_they_are_not_stated(engine: Engine) -> None:
+    """Started 30 s ago for 130 s across: it ends in 100 s; one that is overdue says nothing."""
+    wide = pair("wide", run_ms=1_000_000)
+    for run_ms, expected in ((100_000, {"wide": "starts in about 100.0 s on node 'n0'"}), (10_000, {})):
+        split = pair("split", run_ms=run_ms)
+        round_ = instance(
+            1,
+            [split, wide],
+            machines=[MINSKY],
+            running=[running(split, [("n0", [0, 2])], started_ms=NOW - 30_000)],
+            now_ms=NOW,
+            policy=Policy(share_mode="exclusive", order="fcfs", postpone=LOOKAHEAD),
+        )
+        found = waits(solved(engine, round_))
+        assert found.keys() == expected.keys()
+        assert all(found[name].startswith(words) for name, words in expected.items())
+
+
+def test_the_fullest_nodes_are_not_all_that_is_looked_at(engine: Engine) -> None:
+    """On twelve of them somebody disturbs; the only quiet place is the one that scores keep for others."""
+    loud = [job(f"r{i}", gpus=2, run_time_ms=600_000, profile="a") for i in range(12)]
+    coming = job("w", gpus=1, run_time_ms=600_000, profile="a")
     round_ = instance(
-        2,
-        [split, told, overdue],
+        13,
+        [*loud, coming],
         machines=[MINSKY],
-        running=[
-            running(split, [("n0", [0, 2])], started_ms=NOW - 30_000),
-            running(told, [("n0", [1])], expected_end_ms=NOW + 7),
-            running(overdue, [("n0", [3])], started_ms=NOW - 30_000),
-        ],
+        running=[running(one, [(f"n{i}", [0, 2])], expected_end_ms=NOW + 600_000) for i, one in enumerate(loud)],
+        slowdowns=(Slowdown(profile="a", beside="a", socket_thousandths=900),),
         now_ms=NOW,
+        policy=Policy(postpone=LOOKAHEAD),
     )
-    assert expected_ends(State(compile_problem(round_))) == {0: NOW + 100_000, 1: NOW + 7}
-
-
-def test_each_plan_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs, what look-ahead decides, and the end: the narrowed round begins with a plan that was read before."""
-    read: list[Plan] = []
-
-    class Noted(Referee):
-        def violations(self, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
-            read.append(plan)
-            return super().violations(plan, since=since)
-
-        def judge(self, plan: Plan) -> Judgement:
-            read.append(plan)
-            return super().judge(plan)
-
-    monkeypatch.setattr("placeopt.solving.context.Referee", Noted)
-    wide = pair("wide").model_copy(update={"options": (option(gpus=4, run_time_ms=1_000),)})
-    plan = solve(minskys([pair("w"), wide], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)
-    assert [stage.name for stage in plan.stages[:2]] == ["lookahead", "heuristic"]
-    held = [each.model_dump_json(include={"placements"}) for each in read]
-    assert len(held[:-1]) == len(set(held[:-1])), "the last is the end's, which reads the words around a known plan"
-
-
-@pytest.mark.parametrize(
-    ("fields", "settled"),
-    [
-        ({}, True),
-        ({"options": (option("a", gpus=2, run_time_ms=100_000), option("b", gpus=2, run_time_ms=90_000))}, False),
-        ({"options": (option(gpus=2, run_time_ms=100_000, value=0),)}, False),
-        ({"gpus": 0}, False),
-        ({"run_time_ms": None}, False),
-    ],
-)
-def test_where_all_start_in_their_places_nothing_is_left_to_decide(fields: dict[str, object], settled: bool) -> None:
-    """No other stage looks at the round; all the same if somebody has a choice left, or no time that counts."""
-    wanted = {"gpus": 2, "run_time_ms": 100_000, "communication": Communication(weight=1), **fields}
-    plan = solved(minskys([job("w", **wanted)], [(10_000, 500_000), (500_000, 500_000)]))
-    assert ([stage.name for stage in plan.stages] == ["lookahead"]) is settled
-    anyhow = solved(minskys([job("w", **wanted), job("never", gpus=5)], [(10_000, 500_000), (500_000, 500_000)]))
-    assert len(anyhow.stages) > 1
-    assert anyhow.placements == plan.placements
+    placed = solved(engine, round_).placement_of("w")
+    assert placed is not None
+    assert placed.assignments[0].node == "n12"

@@ -1,36 +1,36 @@
 """An earlier plan is a candidate, no more; and ranks go where their traffic is cheap."""
 
-from placeopt import solve, violations
+from placeopt import Engine, violations
 from placeopt.build import instance, job, machine, node, option
 from placeopt.model import Communication, Edge, Gpu, Part
 
 
-def test_an_earlier_plan_wins_where_greedy_is_worse() -> None:
+def test_an_earlier_plan_wins_where_greedy_is_worse(engine: Engine) -> None:
     """Two nodes of 4 GPUs, jobs of 2, 3, 1 and 2 in this order: first fit puts 2 + 1 and 3, and the last one waits."""
     jobs = [job("a", gpus=2), job("b", gpus=3), job("c", gpus=1), job("d", gpus=2)]
     round_ = instance(2, jobs)
-    assert solve(round_, method="fcfs", time_limit_s=5).levels[0].objective == 3
-    exact = solve(round_, method="counts", time_limit_s=5)
+    assert engine.solve(round_, method="fcfs", time_limit_s=5).levels[0].objective == 3
+    exact = engine.solve(round_, method="counts", time_limit_s=5)
     assert exact.levels[0].objective == 4
-    again = solve(round_, method="fcfs", time_limit_s=5, previous=exact)
+    again = engine.solve(round_, method="fcfs", time_limit_s=5, previous=exact)
     stage = next(stage for stage in again.stages if stage.name == "previous")
     assert (stage.outcome, stage.detail) == ("improved", "4 of 4 earlier placements hold")
     assert again.levels[0].objective == 4
     assert violations(round_, again) == []
 
 
-def test_an_earlier_plan_that_no_longer_fits_is_left_out() -> None:
+def test_an_earlier_plan_that_no_longer_fits_is_left_out(engine: Engine) -> None:
     """A job that now asks for more than its former place has is decided anew; the others keep theirs."""
     before = instance(1, [job("a", gpus=1), job("b", gpus=1)])
-    plan = solve(before, time_limit_s=5)
+    plan = engine.solve(before, time_limit_s=5)
     after = instance(1, [job("a", gpus=1), job("b", gpus=4)])
-    again = solve(after, method="fcfs", time_limit_s=5, previous=plan)
+    again = engine.solve(after, method="fcfs", time_limit_s=5, previous=plan)
     stage = next(stage for stage in again.stages if stage.name == "previous")
     assert "1 of 2 earlier placements hold" in stage.detail
     assert violations(after, again) == []
 
 
-def test_ranks_follow_their_traffic() -> None:
+def test_ranks_follow_their_traffic(engine: Engine) -> None:
     """
     A ring of four workers 0-2-1-3-0 on two sockets of two GPUs, 2 apart inside and 42 across.
 
@@ -42,6 +42,6 @@ def test_ranks_follow_their_traffic() -> None:
     edges = tuple(Edge(ranks=ranks, weight=1) for ranks in ((0, 2), (2, 1), (1, 3), (3, 0)))
     ring = job("ring", options=(option(gpus=1, workers=4, single_node=True),), communication=Communication(edges=edges))
     round_ = instance([node("n0", machine="m")], [ring], machines=[box])
-    plan = solve(round_, method="stranding", time_limit_s=5)
+    plan = engine.solve(round_, method="stranding", time_limit_s=5)
     assert plan.costs["communication"].raw == 88
     assert any(stage.name == "ranks" and stage.outcome == "improved" for stage in plan.stages)

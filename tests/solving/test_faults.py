@@ -1,0 +1,115 @@
+"""Exceptions that nothing foresees: the plan of the other stages stands, or the call ends with ``InternalFault``."""
+
+from collections.abc import Callable
+
+import pytest
+
+from placeopt import Engine, Instance, InternalFault, Policy, Progress, SolverFault, audit, violations
+from placeopt.build import instance, job
+from placeopt.errors import OutOfTime
+from placeopt.model import Weights
+from placeopt.solving import METHODS
+
+STAGES = {type(stage).__name__: type(stage) for stage in METHODS["auto"].flat}
+BUG = IndexError("index 4 is out of bounds")
+
+
+def knapsack(policy: Policy | None = None) -> Instance:
+    """Three jobs of two GPUs, worth 1, 2, 3, on one node of four."""
+    return instance(
+        1,
+        [job(name, gpus=2, value=i + 1, run_time_ms=1000) for i, name in enumerate("abc")],
+        policy=policy or Policy(weights=Weights(communication=0, interference=0, fragmentation=0)),
+    )
+
+
+def failing(error: Exception) -> Callable[..., object]:
+    """A function that raises, whatever it is called with."""
+
+    def fail(*_: object, **__: object) -> object:
+        raise error
+
+    return fail
+
+
+@pytest.mark.usefixtures("survived_faults")
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [*((name, BUG) for name in STAGES), *(("Bound", e) for e in (SolverFault("a"), OutOfTime("b"), MemoryError()))],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_best_plan_of_the_other_stages_is_returned(
+    name: str, error: Exception, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the optimum all the same, and says which stage failed, by what and where; memory is a limit."""
+    monkeypatch.setattr(STAGES[name], "run", failing(error))
+    round_ = knapsack(Policy())
+    plan = engine.solve(round_, time_limit_s=10)
+    assert violations(round_, plan) == []
+    assert audit(round_, plan) == []
+    assert plan.levels[0].objective == 5
+    for stage in plan.stages:
+        if stage.outcome == "failed":
+            words = "out of memory" if isinstance(error, MemoryError) else f"internal fault: {type(error).__name__}: "
+            assert stage.detail.startswith(words)
+            assert stage.detail.endswith("; what was held is kept")
+    if isinstance(error, MemoryError) and plan.status != "optimal":
+        assert plan.limit == "memory"
+    if name in ("Greedy", "Bound"):
+        assert "failed" in [stage.outcome for stage in plan.stages]
+
+
+@pytest.mark.parametrize("place", ["placeopt.solving.api.compile_problem", "placeopt.solving.api.finish"])
+def test_outside_stages_it_is_an_internal_fault(place: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the cause chained."""
+    cause = KeyError("n7")
+    monkeypatch.setattr(place, failing(cause))
+    with pytest.raises(InternalFault, match=r"solve: KeyError: 'n7'") as caught:
+        engine.solve(knapsack())
+    assert caught.value.__cause__ is cause
+
+
+def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever below the calls fails."""
+    with Engine(isolation="thread") as engine:
+        engine.load(knapsack())
+        plan = engine.place(["a"])
+        cause = ZeroDivisionError("by 0")
+        reports = ("update", "release", "undo", "fail_node", "set_policy", "adopt")
+        for name in ("live_cluster.LiveCluster.place_jobs", "live_cluster.LiveCluster.commit"):
+            monkeypatch.setattr(f"placeopt.live_cluster.{name}", failing(cause))
+        for name in reports:
+            monkeypatch.setattr(f"placeopt.live_cluster.host_reports.HostReports.{name}", failing(cause))
+        calls: list[Callable[[], object]] = [
+            lambda: engine.update(now_ms=1),
+            lambda: engine.place(["a"]),
+            lambda: engine.commit(plan),
+            lambda: engine.release("a"),
+            lambda: engine.undo("a"),
+            lambda: engine.fail_node("n0"),
+            lambda: engine.set_policy(Policy()),
+            lambda: engine.adopt(plan.placements[0]),
+        ]
+        for call in calls:
+            with pytest.raises(InternalFault, match="ZeroDivisionError: by 0") as caught:
+                call()
+            assert caught.value.__cause__ is cause
+
+
+@pytest.mark.parametrize("error", [LookupError("mine"), MemoryError("mine"), SolverFault("mine")])
+@pytest.mark.usefixtures("survived_faults")
+def test_the_callers_own_exception_is_not_touched(error: Exception, engine: Engine) -> None:
+    """What ``on_progress`` raises ends the call, though it is raised inside a stage; the engine is free again."""
+
+    def on_progress(_: Progress) -> None:
+        raise error
+
+    with pytest.raises(type(error), match="mine") as caught:
+        engine.solve(knapsack(), on_progress=on_progress)
+    assert caught.value is error
+    assert engine.solve(knapsack()).status == "optimal"
+    with Engine(isolation="thread") as live:
+        live.load(knapsack())
+        with pytest.raises(type(error), match="mine") as caught:
+            live.place(on_progress=on_progress)
+        assert caught.value is error

@@ -1,0 +1,148 @@
+"""Why a job waits, in words that are true: by hand, and against every placement that there is."""
+
+import numpy as np
+import pytest
+
+from helpers.instance_edits import beside, changeable, fits_somewhere
+from helpers.small_rounds import random_round
+from placeopt import Engine, Instance, Plan, Policy, generate
+from placeopt.build import instance, job, machine, node, option, running
+from placeopt.model import Domain, Queue, Quota, Split, Weights
+
+NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
+
+
+def reason_of(plan: Plan, name: str) -> tuple[str, str]:
+    return next((entry.reason, entry.detail) for entry in plan.unplaced if entry.job == name)
+
+
+def lopsided(*, held: bool = False, wanted: int = 4, value: int = 9) -> Instance:
+    """A rack of one GPU and one of three; ``wide`` asks for 4 workers in 2 racks, and so has to lie 1 + 3."""
+    nodes = [node(f"n{i}", "one", domain="small" if i == 0 else "large") for i in range(4)]
+    wide = job("wide", workers=wanted, value=value, splits=(Split(level="rack", domains=2),), arrival_ms=1)
+    jobs, runs = [wide], []
+    if held:
+        jobs.append(job("held"))
+        runs.append(running(jobs[1], [("n0", [0])]))
+    return instance(
+        nodes,
+        jobs,
+        machines=[machine("one", gpus=1)],
+        domains=[Domain(id="small"), Domain(id="large")],
+        running=runs,
+        policy=NO_COST,
+    )
+
+
+HELD = job("held", gpus=3)
+QUOTA = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1000)),))
+POOR = job("poor", options=(option(utility_thousandths=300),), utility_min_thousandths=500)
+
+
+@pytest.mark.parametrize(
+    ("round_", "waits", "reason", "words"),
+    [
+        (instance(1, [job("big", gpus=8)]), "big", "conflict", "no node offers 8 GPUs"),
+        (
+            instance(1, [HELD, job("wide", gpus=2)], running=[running(HELD, [("n0", [0, 1, 2])])]),
+            "wide",
+            "conflict",
+            "0 of 1 needed places free beside the running jobs",
+        ),
+        (
+            instance(1, [job("a", gpus=3), job("b", gpus=3, value=2)]),
+            "a",
+            "outvoted",
+            "fits alone, but other jobs of the plan hold the room",
+        ),
+        (instance(1, [job("idle", value=0)], policy=NO_COST), "idle", "outvoted", "worth nothing"),
+        (
+            instance(1, [job("a", queue="q", value=2), job("b", queue="q")], policy=QUOTA),
+            "b",
+            "policy",
+            "queue 'q' may hold no more than 0 GPU-milli",
+        ),
+        (instance(1, [POOR]), "poor", "policy", "below the job's minimum"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_by_hand(round_: Instance, waits: str, reason: str, words: str, engine: Engine) -> None:
+    found, detail = reason_of(engine.solve(round_), waits)
+    assert found == reason
+    assert words in detail
+
+
+def test_each_option_is_named_by_its_own_need(engine: Engine) -> None:
+    """With the model that it asks for; a whole round and a decision for one job say the same."""
+    wide, other = option(id="wide", gpus=8), option(id="other", gpus=1, gpu_models=("H100",), gpu_memory_mib=10)
+    of = instance(1, [job("picky", options=(wide, other))])
+    reason, detail = reason_of(engine.solve(of), "picky")
+    assert reason == "conflict"
+    assert "'wide': no node offers 8 GPUs even" in detail
+    assert "'other': no node offers 1 GPU of model H100, 10 MiB of GPU memory even" in detail
+    with Engine(isolation="thread") as live:
+        live.load(of)
+        assert reason_of(live.place(["picky"]), "picky") == (reason, detail)
+
+
+def test_a_strict_queue_is_policy(engine: Engine) -> None:
+    """The third job would fit, but may not overtake the second."""
+    jobs = [job("first", gpus=3), job("second", gpus=3, arrival_ms=1), job("third", arrival_ms=2)]
+    plan = engine.solve(instance(1, jobs), method="fcfs-strict")
+    assert [held.job for held in plan.placements] == ["first"]
+    assert reason_of(plan, "second")[0] == "outvoted"
+    reason, detail = reason_of(plan, "third")
+    assert reason == "policy"
+    assert "queue is strict" in detail
+
+
+class TestWhatGreedyMisses:
+    """It divides workers evenly over racks; 1 + 3 is a way that it does not try."""
+
+    def test_a_job_that_fits_is_not_reached(self, engine: Engine) -> None:
+        """Nothing else is there at all."""
+        plan = engine.solve(lopsided(), method="stranding")
+        expected = "fits on node 'n0' and 3 more; the search did not get to it"
+        assert reason_of(plan, "wide") == ("not_reached", expected)
+
+    def test_worth_nothing_is_outvoted_by_that(self, engine: Engine) -> None:
+        """Placing it would not raise the value."""
+        assert reason_of(engine.solve(lopsided(value=0), method="stranding"), "wide")[0] == "outvoted"
+
+    def test_a_conflict_is_proven(self, engine: Engine) -> None:
+        """The small rack is held by a job that stays: no way at all is left."""
+        reason, detail = reason_of(engine.solve(lopsided(held=True, wanted=3), method="stranding"), "wide")
+        assert reason == "conflict"
+        assert "3 places for its 3 parts, but no distribution over them that it allows" in detail
+
+
+@pytest.mark.parametrize("seed", range(700_000, 700_080, 20))
+def test_conflict_and_not_reached_are_exact(seed: int, engine: Engine) -> None:
+    """Against all placements beside the plan, and beside the running jobs that must stay; no minimal utilities."""
+    told = 0
+    for number in range(seed, seed + 20):
+        round_ = random_round(np.random.default_rng(number), changes=number % 3 == 0, minima=False)
+        plan = engine.solve(round_, method="stranding", deterministic=True)
+        runs, gone = {held.job for held in round_.running}, changeable(round_, plan)
+        for entry in plan.unplaced:
+            if entry.job in runs or entry.reason == "postponed":
+                continue
+            worth = [o.value for one in round_.jobs if one.id == entry.job for o in one.options]
+            if fits_somewhere(beside(round_, plan, entry.job, whole_plan=True), entry.job):
+                allowed = {"not_reached" if value else "outvoted" for value in worth}
+            elif fits_somewhere(beside(round_, plan, entry.job, whole_plan=False, without=gone), entry.job):
+                allowed = {"policy", "outvoted"}
+            else:
+                allowed = {"policy", "conflict"}
+            assert entry.reason in allowed, f"seed {number}, {entry.job}"
+            told += 1
+    assert told > 5
+
+
+def test_every_job_stands_once(engine: Engine) -> None:
+    """In placements or among the waiting, these with words."""
+    round_ = generate("gangs", jobs=20, nodes=16, gpus=4, seed=1)
+    plan = engine.solve(round_, time_limit_s=1)
+    names = [held.job for held in plan.placements] + [entry.job for entry in plan.unplaced]
+    assert sorted(names) == sorted(one.id for one in round_.jobs)
+    assert all(entry.detail for entry in plan.unplaced)
