@@ -18,10 +18,11 @@ import sys
 import time
 from pathlib import Path
 
+from policies import BOUND, PEERS, POLICIES, title
+
 from placeopt.environment import versions
 from placeopt_papers.one_at_a_time.arrivals import Arrivals, read_arrivals
 from placeopt_papers.one_at_a_time.hindsight import hindsight
-from policies import BOUND, PEERS, POLICIES, title
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 LISTS = ("default", "gpuspec33", "multigpu20")

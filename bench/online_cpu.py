@@ -17,13 +17,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from policies import title
 
 from online import AT, INSTANCES, measured
 from placeopt import Instance, solve
 from placeopt.environment import usable_cores, versions
 from placeopt.model import Job
 from placeopt_papers.one_at_a_time.arrivals import Arrivals, arrivals_of, read_arrivals
-from policies import title
 
 CPU_FACTORS = (1.6, 2.0, 2.4, 2.8)
 """CPU-only pods, in multiples of those of default."""

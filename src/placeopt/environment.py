@@ -1,10 +1,9 @@
-"""What this process finds around it: cores by affinity and quota, versions installed, the checkout of the sources."""
+"""What this process finds around it: cores by affinity and quota, versions installed."""
 
 from __future__ import annotations
 
 import math
 import os
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -46,31 +45,3 @@ def _versions() -> tuple[tuple[str, str], ...]:
         except PackageNotFoundError:
             out.append((name, "unknown"))
     return tuple(out)
-
-
-PAPERS = "placeopt_papers"
-"""Package in ``bench/`` of a checkout: it reproduces papers, and is no part of an installed placeopt."""
-
-
-def find_papers(package: Path | None = None) -> None:
-    """
-    Make ``placeopt_papers`` importable, from ``bench/`` of the checkout that placeopt itself runs from.
-
-    The folder goes to the end of ``sys.path``, so that child processes inherit it and its scripts hide no module. An
-    installed placeopt takes the package from ``sys.path``.
-    ``package``: ``ROOT/src/placeopt`` in a checkout; left out, that of this file.
-    """
-    package = package or Path(__file__).parent
-    bench = package.parents[1] / "bench"
-    if package.parent.name != "src" or not (bench / PAPERS).is_dir():
-        from importlib.util import find_spec
-
-        if find_spec(PAPERS) is not None:
-            return
-        raise ModuleNotFoundError(
-            f"{PAPERS} is missing: it reproduces papers and stands in bench/ of placeopt's repository, not in the "
-            "installed package; clone the repository and run placeopt from there (pip install --editable .)",
-            name=PAPERS,
-        )
-    if str(bench) not in sys.path:
-        sys.path.append(str(bench))

@@ -21,10 +21,8 @@ NAMES = [
     (["export", "R", "--out", "O", "--formulation", "nope"], "counts"),
     (["simulate", "S", "--policy", "nope"], "fcfs"),
     (["generate", "--spec", "nope", "--out", "O"], "uniform"),
-    (["generate", "--scenario", "nope", "--out", "O"], "sc17-table-1"),
     (["bench", "run", "--instances", "I", "--set", "nope", "--solvers", "auto", "--out", "O"], "hand"),
     (["bench", "run", "--instances", "I", "--set", "hand", "--solvers", "nope", "--out", "O"], "best-fit"),
-    (["bench", "papers", "--only", "nope", "--out", "O"], "sc17"),
     (["bench", "list", "--instances", "nope"], "no .test lists"),
     (["whatif", "nope"], "no such command"),
     (["whatif", "fit", "R", "--job", "8xnope"], "there are: generic"),
@@ -77,19 +75,6 @@ def test_a_job_that_the_file_lacks_is_input(cli: Cli, tmp_path: Path) -> None:
     done = cli("explain", tmp_path / "round.json", tmp_path / "plan.json", "--job", "nope")
     assert done.code == 3
     assert "no job 'nope'" in done.err
-
-
-@pytest.mark.parametrize("option", ["--spec", "--jobs", "--nodes", "--gpus"])
-def test_a_setting_of_the_papers_takes_no_sizes(cli: Cli, tmp_path: Path, option: str) -> None:
-    """Issue 16, A13: `generate --scenario` passed over `--spec` in silence."""
-    value = "uniform" if option == "--spec" else "3"
-    out = tmp_path / "s.json"
-    instances = ROOT / "instances"
-    done = cli("generate", "--scenario", "sc17-workloads-5", "--instances", instances, option, value, "--out", out)
-    assert done.code == 2
-    assert f"leave out {option}" in done.err
-    assert not out.exists()
-    assert cli("generate", "--scenario", "sc17-workloads-5", "--instances", instances, "--out", out).code == 0
 
 
 @pytest.mark.parametrize("name", ["x.pdf", "x", "x.svg", "x.html.gz"])

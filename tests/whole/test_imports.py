@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -65,20 +64,3 @@ def test_functions_of_a_package_are_functions(package: str) -> None:
     functions = functions_of(package)
     folder = Path(*importlib.import_module(package).__path__)
     assert not {path.stem for path in folder.glob("*.py")} & set(functions)
-
-
-@pytest.mark.parametrize("command", ["bench papers --only list", "generate --scenario genie-5 --out scenario.json"])
-def test_outside_a_checkout_the_papers_package_is_named_as_missing(command: str, tmp_path: Path) -> None:
-    """An installed placeopt has no ``bench/`` beside it; the message says how to get the package (issue 17)."""
-    (tmp_path / "placeopt").symlink_to(Path(placeopt.__file__).parent)
-    done = subprocess.run(
-        [sys.executable, "-m", "placeopt.cli", *command.split()],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 2
-    assert "placeopt_papers is missing" in done.stderr
-    assert "clone the repository" in done.stderr

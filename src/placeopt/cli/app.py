@@ -99,7 +99,6 @@ GROUPS = {
             Command("check", "bench", "placeopt bench check results --update"),
             Command("list", "bench", "placeopt bench list"),
             Command("statistics", "bench", "placeopt bench statistics --out instances/STATISTICS.md"),
-            Command("papers", "bench_papers", "placeopt bench papers --only sc17 --seeds 0-4 --out papers"),
         ),
     ),
     "slurm": Group(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.commands.bench_papers import require_papers
 from placeopt.cli.files import check_sources, check_target, read_policy, say, write_document, write_made
 from placeopt.cli.options import PolicyChoice, RoundFile, check_seconds, expect
-from placeopt.cli.output import ExitCode, UsageError
+from placeopt.cli.output import ExitCode
 from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def generate(
-    context: typer.Context,
     out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write it: .json, .json.gz, or - for standard output.")],
     spec: Annotated[
         str,
@@ -32,43 +29,12 @@ def generate(
     nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
     gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh and islands take 8 only.")] = 8,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Write a scenario to simulate instead of a round: a setting of the papers in full size, such as "
-            "sc17-table-1 or genie-10; a wrong name lists all.",
-        ),
-    ] = None,
-    instances: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder that contains papers/, the stored scenarios.")
-    ] = "instances",
 ) -> int:
-    """Generate an artificial round, or a scenario of a paper; the same arguments always give the same file."""
+    """Generate an artificial round; the same arguments always give the same file."""
     check_target(out)
-    if scenario is not None:
-        sources = {name: context.get_parameter_source(name) for name in ("spec", "jobs", "nodes", "gpus")}
-        given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
-        if given:
-            raise UsageError(f"--scenario: writes a setting of the papers in full size; leave out --{given[0]}")
-        return _scenario(scenario, seed, instances, out)
     from placeopt.generators import generate as make
 
     write_made(out, make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
-    return ExitCode.DONE
-
-
-def _scenario(name: str, seed: int, instances: str, out: str) -> int:
-    require_papers()
-    from placeopt_papers.catalogue import SETTINGS
-    from placeopt_papers.one_at_a_time.protocol import OneAtATime
-
-    if name not in SETTINGS:
-        raise UsageError(f"--scenario: no setting {name!r}; known settings: {', '.join(SETTINGS)}")
-    made = SETTINGS[name].make(seed, Path(instances), True)
-    if isinstance(made, OneAtATime):
-        raise UsageError(f"--scenario: {name!r} is simulated one job at a time and has no scenario")
-    write_made(out, made)
     return ExitCode.DONE
 
 

@@ -1,0 +1,40 @@
+"""Policies of the papers' settings: the named ones of placeopt, and a few of them with one field changed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from placeopt.model import Scheduling, Throttle
+from placeopt.simulation import named_policy
+
+VARIED: dict[str, tuple[str, dict[str, object]]] = {
+    "horus-f-k4": ("horus-f", {"clusters": 4}),
+    "horus-f-k5": ("horus-f", {"clusters": 5}),
+    "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
+    "soda-halved": ("soda", {"throttle": Throttle(by="cores")}),
+    "soda-by-utilisation": ("soda", {"throttle": Throttle(by="cores", noticed_by="utilisation")}),
+    **{
+        f"{name}-abacus": (base, {"policy": named_policy(base).policy.model_copy(update={"share_mode": "fraction"})})
+        for name, base in (("kelp", "kelp-fifo"), ("coda", "coda"))
+    },
+}
+"""
+Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); SODA VI-G, without its contention eliminator, V-E, where
+cores are halved, and figure 17, where services share GPUs.
+"""
+
+
+@cache
+def paper_policy(name: str) -> Scheduling:
+    """
+    Return a policy by name.
+
+    Raises
+    ------
+    BadInput
+        If there is none.
+    """
+    if name not in VARIED:
+        return named_policy(name)
+    base, changed = VARIED[name]
+    return named_policy(base).model_copy(update={"name": name, **changed})

@@ -1,0 +1,121 @@
+"""Simulates what the figures, the orders and the comparison with ours need; a cell with a row is not run again."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from placeopt import BadInput
+from placeopt.parallel import run_parallel
+from placeopt.simulation import simulate, summarise
+from placeopt_papers.figures import figures, orders
+from placeopt_papers.measures import allocated, measure_all
+from placeopt_papers.one_at_a_time.protocol import OneAtATime
+from placeopt_papers.policies import paper_policy
+from placeopt_papers.results import Cell, Row, append_row, read_rows
+from placeopt_papers.settings import INSTANCES, Setting, settings
+
+OWN = "placeopt"
+"""Our policy, which stands beside the papers' systems."""
+FACTORS = (0.5, 2.0)
+"""On each constant of the table of sensitivity."""
+VARIED_SEEDS = 2
+"""Most seeds of a setting with a constant varied."""
+
+
+def policies_of(setting: Setting) -> list[str]:
+    """Return the policies that figures, orders and the comparison with ours need."""
+    needed = [policy for figure in figures() for name, policy in figure.needs if name == setting.name]
+    needed += [policy for one in orders() if one.setting == setting.name for rank in one.ranks for policy in rank]
+    return list(dict.fromkeys((*needed, *((setting.system, OWN) if setting.system else ()))))
+
+
+def cells_of(chosen: Iterable[Setting], seeds: Sequence[int], *, full: bool = False) -> list[Cell]:
+    """Return the cells of settings; with constants varied last, and not in full size."""
+    plain: list[Cell] = []
+    varied: dict[Cell, None] = {}
+    for setting in chosen:
+        for policy in policies_of(setting):
+            plain += [
+                Cell(setting.name, policy, seed, full=full and bool(setting.full)) for seed in setting.played(seeds)
+            ]
+        for figure in figures() if not full else ():
+            for constant in figure.constants if figure.varied else ():
+                for name, policy in figure.needs:
+                    for seed in setting.played(seeds)[:VARIED_SEEDS] if name == setting.name else ():
+                        for factor in FACTORS:
+                            varied[Cell(name, policy, seed, constant=constant, factor=factor)] = None
+    return [*plain, *varied]
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    path: Path,
+    *,
+    again: bool = False,
+    jobs: int = 1,
+    instances: Path = INSTANCES,
+    say: Callable[[str], None] = print,
+) -> None:
+    """
+    Simulate the cells and append their rows to a file.
+
+    Parameters
+    ----------
+    path
+        The file of rows. Cells with a row there are left out.
+    again
+        Whether only a row of the present commit counts.
+    jobs
+        Simulations side by side, in processes.
+    instances
+        Folder of stored instances and of traces; settings whose files are missing there are left out.
+    say
+        Told after every cell.
+    """
+    there, commit = read_rows(path), present_commit()
+    to_do = [cell for cell in cells if cell not in there or (again and there[cell].commit != commit)]
+    say(f"{len(to_do)} of {len(cells)} simulations to run")
+    task = partial(run_cell, commit=commit, instances=instances)
+    for number, row in enumerate(run_parallel(task, to_do, jobs), 1):
+        if isinstance(row, str):
+            say(f"{number}: left out: {row}")
+        else:
+            append_row(path, row)
+            say(f"{number}: {row.cell.setting} {row.cell.policy}, seed {row.cell.seed}: {row.cpu_s:.1f} s")
+
+
+def run_cell(cell: Cell, *, commit: str = "", instances: Path = INSTANCES) -> Row | str:
+    """Simulate a cell and return its row, or why it cannot be simulated."""
+    factors = {cell.constant: cell.factor} if cell.constant else None
+    try:
+        made = settings()[cell.setting].make(cell.seed, full=cell.full, factors=factors, instances=instances)
+    except BadInput as error:
+        return str(error)
+    started = time.process_time()
+    if isinstance(made, OneAtATime):
+        figures = allocated(made.allocated(cell.policy))
+        return Row(cell, commit, round(time.process_time() - started, 2), figures)
+    history = simulate(made, paper_policy(cell.policy))
+    cpu_s = round(time.process_time() - started, 2)
+    summary = summarise(history)
+    why = "; ".join(f"{entry.job}: {entry.why}" for entry in summary.never_ends[:1])
+    return Row(cell, commit, cpu_s, measure_all(summary, history), summary.jobs, summary.stranded, why)
+
+
+def present_commit() -> str:
+    """Return the commit of the checkout, with a ``+`` where files differ from it; empty outside a checkout."""
+    try:
+        commit, changes = (
+            subprocess.run(("git", *words), cwd=INSTANCES.parent, capture_output=True, text=True, check=True).stdout
+            for words in (
+                ("rev-parse", "--short=8", "HEAD"),
+                ("status", "--porcelain", "src", "papers/placeopt_papers"),
+            )
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return commit.strip() + "+" * bool(changes)
