@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
 from placeopt.heuristics.candidates import closest
-from placeopt.heuristics.greedy import ByScore
+from placeopt.heuristics.greedy_pass import ByScore
 from placeopt.heuristics.scores.fit import SOFTPLUS_WIDTH, STRANDING_WEIGHT, UNTOUCHED_WEIGHT, Stranding
 from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 

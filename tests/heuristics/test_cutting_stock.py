@@ -7,7 +7,7 @@ import pytest
 
 from placeopt.heuristics.scores.cutting_stock import GRID, MOST_SIZES, SharePrices, share_prices
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import SolveOptions, highs
+from placeopt.solvers import SolveOptions, load
 
 GPU = 720_720
 """Units of a GPU in the linear program, whose rows are in integers: divisible by all that a pattern can have."""
@@ -58,7 +58,7 @@ def test_duals_of_all_patterns(seed: int) -> None:
     for pattern in patterns:
         builder.add_row(columns, np.array(pattern, dtype=np.int64), NO_LOWER, GPU)
     builder.set_objective(columns, demand.astype(np.int64), "max")
-    solution = highs.solve(builder.build(), SolveOptions(time_limit_s=10, relax=True))
+    solution = load("highs")(builder.build(), SolveOptions(time_limit_s=10, relax=True))
     assert solution.relaxed_values is not None
     assert demand @ found.worth == pytest.approx(float(demand @ solution.relaxed_values[columns]) / GPU, rel=1e-4)
 

@@ -10,11 +10,9 @@ import pytest
 from helpers.plan_records import plan_of
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
 from placeopt.build import instance, job, machine, node, option, running
-from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, place, score_named
+from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, greedy, place, score_named
 from placeopt.model import Gpu
 from placeopt.problem import Problem, State, compile_problem
-from placeopt_papers.one_at_a_time.arrivals import arrivals_of
-from placeopt_papers.one_at_a_time.playing import place_by
 
 MANY = Moves(most=100, every=3, tried=100, least_saving_micro=1)
 """As often, as many and for as little as can be."""
@@ -160,10 +158,9 @@ def test_quotas_are_kept_and_only_they_refuse(moves: Moves | None) -> None:
 
 def test_without_moves_and_quota_it_is_greedy_by_prices() -> None:
     """Job for job."""
-    arrivals = arrivals_of(crowded(1))
-    game = play(arrivals.problem)
-    order = np.arange(arrivals.problem.num_jobs)
-    assert [place is not None for place in game.placements] == place_by("prices", arrivals, order, 0).tolist()
+    problem = compile_problem(crowded(1))
+    game = play(problem)
+    assert tuple(game.placements) == greedy(problem, np.arange(problem.num_jobs), "prices").allocation
     assert (game.refused, game.moved) == ([], [])
 
 

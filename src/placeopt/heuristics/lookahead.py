@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import place
+from placeopt.heuristics.greedy_pass import place
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.timeline import Timeline
 from placeopt.problem import IntArray, Placement, Problem, State

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import place
+from placeopt.heuristics.greedy_pass import place
 from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State

@@ -11,7 +11,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.future_nodes import FutureNodes
 from placeopt.heuristics.future_state import FutureState, earliest_starts
-from placeopt.heuristics.greedy import TRIES, places, places_on_node
+from placeopt.heuristics.greedy_pass import TRIES, places, places_on_node
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.start_estimate import Occupants, StartEstimate, option_kind
 from placeopt.problem import Move, Placement, Problem, State

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import CHOOSERS, greedy, swaf, window
-from placeopt.heuristics.greedy import GreedyResult
+from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.solving.budget import Budget

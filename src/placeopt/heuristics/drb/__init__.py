@@ -5,7 +5,7 @@ from collections.abc import Callable
 from placeopt.heuristics.drb.communicating import BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.drb.exhaustive import Exhaustive
 from placeopt.heuristics.drb.place import Bipartition
-from placeopt.heuristics.greedy import Chooser
+from placeopt.heuristics.greedy_pass import Chooser
 from placeopt.problem import State
 
 __all__ = ["CHOOSERS", "BipartitionOfCommunicating", "communicating_jobs"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.place import Bipartition
-from placeopt.heuristics.greedy import ByScore, table_for
+from placeopt.heuristics.greedy_pass import ByScore, table_for
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import BoolArray, Placement, Problem, State
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import GreedyResult, greedy, stop_at
+from placeopt.heuristics.greedy_pass import GreedyResult, greedy, stop_at
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import Guide

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import place_on_nodes, places
+from placeopt.heuristics.greedy_pass import place_on_nodes, places
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
 from placeopt.problem import Placement, Problem

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, never
-from placeopt.heuristics.greedy import place_on_nodes
+from placeopt.heuristics.greedy_pass import place_on_nodes
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import Guide

@@ -9,7 +9,7 @@ from typing import ClassVar
 from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import assign_gpus
-from placeopt.heuristics.greedy import stop_at
+from placeopt.heuristics.greedy_pass import stop_at
 from placeopt.heuristics.swaps import gathered
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext

@@ -18,7 +18,7 @@ import numpy as np
 
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
-from placeopt.heuristics.greedy import GreedyResult
+from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.class_fill import may_be_apart
-from placeopt.heuristics.greedy import GreedyResult
+from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.heuristics.search import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import GreedyResult, place, stop_at
+from placeopt.heuristics.greedy_pass import GreedyResult, place, stop_at
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import IntArray, Move, Problem, State
 

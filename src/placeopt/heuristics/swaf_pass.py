@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import GreedyResult, places, stop_at
+from placeopt.heuristics.greedy_pass import GreedyResult, places, stop_at
 from placeopt.heuristics.job_orders import waiting_allowances
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import IntArray, Move, Placement, Problem, State

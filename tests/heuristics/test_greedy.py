@@ -1,0 +1,140 @@
+"""Greedy: which GPUs of a machine it takes, when it stops, and what it places by class when time is short."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from placeopt import generate
+from placeopt.build import instance, job, machine
+from placeopt.heuristics import assign_gpus, greedy, order_jobs, swaf, window
+from placeopt.model import Link
+from placeopt.problem import Problem, compile_problem
+from placeopt.terms import value
+
+
+def tried_out(distance: np.ndarray, need: int) -> list[int]:
+    """The choice as it is defined, GPU by GPU: from every one, always the nearest; of equals the first."""
+    best: tuple[int, list[int]] | None = None
+    for first in range(len(distance)):
+        taken, total = [first], 0
+        while len(taken) < need:
+            left = [i for i in range(len(distance)) if i not in taken]
+            near = min(left, key=lambda i: (sum(int(distance[i, t]) for t in taken), i))
+            total += sum(int(distance[near, t]) for t in taken)
+            taken.append(near)
+        if best is None or total < best[0]:
+            best = (total, taken)
+    assert best is not None
+    return sorted(best[1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_closest_gpus_are_those_of_trying_everything(seed: int) -> None:
+    """Of idle GPUs at random distances, ties included."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 12))
+    distance = np.triu(rng.integers(1, 6, (size, size)), 1)
+    distance = distance + distance.T
+    need = int(rng.integers(1, size + 1))
+    kind = machine(gpus=size, gpu_distance_matrix=tuple(map(tuple, distance.tolist())))
+    problem = compile_problem(instance(1, [job("a", gpus=need, communication={"weight": 1})], machines=[kind]))
+    found = greedy(problem, np.array([0]), "close_fit").allocation[0]
+    assert found is not None
+    assert sorted(found.gpus) == tried_out(distance, need)
+
+
+def test_half_of_a_large_ring_is_one_arc() -> None:
+    """512 of 1,024 GPUs, grown from few of them, since from all it would take 400 million steps: neighbours all."""
+    links = tuple(Link(gpus=(i, (i + 1) % 1024), weight=1) for i in range(1024))
+    gpu = machine(gpus=1).gpus[0].model_copy(update={"uplink_weight": 1000})
+    ring = machine(gpus=[gpu] * 1024, links=links, cpu_millicores=10**7)
+    problem = compile_problem(instance(1, [job("a", gpus=512, communication={"weight": 1})], machines=[ring]))
+    found = greedy(problem, np.array([0])).allocation[0]
+    assert found is not None
+    steps = np.diff([*found.gpus, found.gpus[0] + 1024])
+    assert sorted(steps.tolist()) == [*[1] * 511, 513]  # one gap, of all GPUs that are free
+
+
+def stopped_after(asks: int) -> Callable[[], bool]:
+    """Not over for so many questions, and over from then on."""
+    left = iter(range(asks))
+    return lambda: next(left, None) is None
+
+
+@pytest.mark.parametrize("run", [greedy, swaf, lambda p, o, **c: window(p, o, "best_fit", **c)])
+def test_the_clock_stops_inside_one_jobs_choice(run: Callable) -> None:
+    """A job of 12 workers asks before each of them; stopped at the fifth question, it was not reached."""
+    problem = compile_problem(instance(3, [job("a", workers=12)]))
+    late, timely = (run(problem, np.array([0]), cancelled=stopped_after(asks)) for asks in (5, 50))
+    assert (late.allocation[0], late.not_reached) == (None, (0,))
+    assert timely.allocation[0] is not None
+    assert timely.not_reached == ()
+
+
+def test_the_clock_stops_between_gpus_of_a_mix() -> None:
+    problem = compile_problem(instance(2, [job("a", workers=2), job("b", workers=2)]))
+    wanted = [(0, 0, (0, 1)), (1, 0, (0, 1))]
+    assert [held is not None for held in assign_gpus(problem, wanted)] == [True, True]
+    assert [held is not None for held in assign_gpus(problem, wanted, stopped_after(3))] == [True, False]
+
+
+def test_time_that_is_over_reaches_nobody() -> None:
+    """Jobs that were not reached are named, and a window stops as greedy does."""
+    problem = compile_problem(instance(2, [job(f"j{i}") for i in range(5)]))
+    for run in (greedy, lambda p, o, **c: window(p, o, "fgd", **c)):
+        assert len(run(problem, order_jobs(problem, "fcfs"), deadline=0.0).not_reached) == 5
+
+
+class TestByClass:
+    """What is left at the deadline is placed by class: all jobs of one kind at once, in arrays."""
+
+    def test_a_grace_after_the_deadline_places_all_but_gangs(self) -> None:
+        """Gangs are left to those who know where their workers should be; what was placed is near greedy's value."""
+        problem = compile_problem(generate("fractions", jobs=800, nodes=80, gpus=4, seed=80))
+        order = order_jobs(problem, problem.policy.order)
+        result = greedy(problem, order, deadline=0.0, fill=True, grace_s=60.0)
+        none = greedy(problem, order, deadline=0.0, fill=True)
+        assert result.by_class > 150
+        assert (none.by_class, len(none.not_reached)) == (0, len(order))
+        assert all(is_gang(problem, one) for one in result.not_reached)
+        assert value(problem, result.allocation) >= 0.9 * value(problem, greedy(problem, order).allocation)
+
+    def test_shares_fill_gpus_and_sets_take_idle_ones(self) -> None:
+        """Two nodes of two GPUs, a pair and four halves: the pair needs a node alone, the halves share the other."""
+        jobs = [job("pair", gpus=2, value=9), *(job(f"half{i}", gpu_milli=500, value=2) for i in range(4))]
+        problem = compile_problem(instance(2, jobs, machines=[machine(gpus=2)]))
+        found = greedy(problem, np.arange(5), deadline=0.0, fill=True, grace_s=60.0)
+        assert not found.not_reached
+        nodes = [held.nodes for held in found.allocation if held is not None]
+        assert nodes[1:] == [nodes[1]] * 4 != [nodes[0]] * 4
+
+    def test_a_job_that_no_option_serves_waits(self) -> None:
+        """All its options are below the utility that it asks for."""
+        none = job("none", gpus=1, value=9, utility_min_thousandths=900, utility_thousandths=500)
+        problem = compile_problem(instance(1, [none, job("one")], machines=[machine(gpus=1)]))
+        found = greedy(problem, np.arange(2), deadline=0.0, fill=True, grace_s=60.0)
+        assert [held is not None for held in found.allocation] == [False, True]
+
+
+def is_gang(problem: Problem, one: int) -> bool:
+    return any(problem.options.bundles[o] > 1 for o in problem.options_of(one))
+
+
+class TestWindow:
+    """Jobs that compete for who is next."""
+
+    def test_a_job_without_stranding_goes_first(self) -> None:
+        """
+        A GPU each on two nodes, one with few cores. First in the queue half a GPU, which would make the other half
+        useless to the many that want whole ones; then a whole GPU, which spoils nothing and goes first.
+        """
+        machines = [machine(gpus=1), machine("small", gpus=1, cpu_millicores=1_000)]
+        jobs = [job("half", gpu_milli=500), *(job(f"whole{i}") for i in range(8))]
+        small = instance(1, machines=machines[1:]).cluster.nodes[0].model_copy(update={"id": "n1"})
+        problem = compile_problem(instance([*instance(1).cluster.nodes, small], jobs, machines=machines))
+        order = order_jobs(problem, "fcfs")
+        assert greedy(problem, order, "fgd").allocation[0] is not None
+        found = window(problem, order, "fgd").allocation
+        assert found[0] is None
+        assert sum(placement is not None for placement in found) == 2
