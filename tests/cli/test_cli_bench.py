@@ -1,13 +1,12 @@
 """``placeopt bench`` as people call it: output, exit codes, and what is wrong named in one line."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from helpers.command_line import INSTANCES, Cli, said
-from placeopt.cli.commands.bench import parse_seeds
-from placeopt.cli.output import UsageError
+from helpers.command_line import INSTANCES, Cli
 from placeopt.cli.run import run
 
 
@@ -35,10 +34,6 @@ def test_a_wrong_answer_is_no(cli: Cli, tmp_path: Path) -> None:
     )
     assert outcome.code == 1
     assert "contradicts what is known" in outcome.out
-    out = ("--solvers", "highs", "--out", tmp_path / "none")
-    told = cli("bench", "run", "--set", INSTANCES / "gap.test", *out, "--solu", tmp_path / "typo.solu")
-    said(told, 3, "typo.solu: no such file")
-    assert not (tmp_path / "none").exists()
 
 
 def test_no_answer_is_no(cli: Cli, tmp_path: Path) -> None:
@@ -57,35 +52,6 @@ def test_list_names_the_sets(cli: Cli) -> None:
     sets = json.loads(cli("bench", "list", "--instances", INSTANCES, "--json").out)
     assert len(sets["gap"]) == 30
     assert sets["hand"][0].keys() == {"name", "path", "kind", "value", "bound"}
-
-
-@pytest.mark.parametrize(
-    ("changed", "code", "words"),
-    [
-        ({"--set": "nothing"}, 2, ("no set 'nothing'", "tiny")),
-        ({"--set": "gap,,tiny"}, 2, ("--set",)),
-        ({"--solvers": "gauss"}, 2, ("'gauss' is not known", "highs")),
-        ({"--solvers": "fcfs"}, 3, ("none of fcfs takes",)),
-        ({"--seeds": "4-0"}, 2, ("--seeds", "4-0")),
-        ({"--seeds": "a"}, 2, ("--seeds",)),
-        ({"--time-limit": "0"}, 2, ("--time-limit",)),
-        ({"--jobs": "0"}, 2, ("--jobs",)),
-        ({"--threads": "0"}, 2, ("--threads",)),
-        ({"--out": "/dev/null/x"}, 3, ("/dev/null/x",)),
-    ],
-)
-def test_what_is_wrong_is_named(cli: Cli, changed: dict[str, str], code: int, words: tuple[str, ...]) -> None:
-    """Before anything is run."""
-    options = {"--set": "gap", "--solvers": "highs", "--out": "/dev/null/x", "--instances": str(INSTANCES), **changed}
-    said(cli("bench", "run", *(word for pair in options.items() for word in pair)), code, *words)
-
-
-def test_seeds_are_numbers_and_ranges() -> None:
-    """Each once, in the order given."""
-    assert parse_seeds("0-2,7,1") == (0, 1, 2, 7)
-    for text in ("", "-1", "1-", "1--2", "99999999999", "0-99999", "2147483648", "1,,2", "٣"):
-        with pytest.raises(UsageError):
-            parse_seeds(text)
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +111,13 @@ def test_check_of_a_contradicted_row_fails(cli: Cli, results: Path, tmp_path: Pa
     assert (found["ok"], len(found["wrong"])) == (False, 1)
 
 
-def test_a_folder_without_results_is_named(cli: Cli, tmp_path: Path) -> None:
-    """Both commands."""
-    for command in ("report", "check"):
-        said(cli("bench", command, tmp_path), 3, "results.jsonl", "no such file")
-    said(cli("bench", "report", tmp_path, "--shift", "0"), 2, "--shift")
+def test_a_path_without_its_ending_is_no_set(cli: Cli, tmp_path: Path) -> None:
+    """The file that was meant is named, or what instances are called."""
+    shutil.copy(INSTANCES / "gap" / "gap1-0.gap", tmp_path / "one.gap")
+    options = ("--instances", INSTANCES, "--solvers", "highs", "--out", tmp_path / "o")
+    done = cli("bench", "run", "--set", tmp_path / "one", *options)
+    assert done.code == 3
+    assert f"one: no such file; did you mean {tmp_path / 'one.gap'}?" in done.err
+    done = cli("bench", "run", "--set", tmp_path / "two", *options)
+    assert done.code == 3
+    assert "two: no such file; instances end in .json, .mps, .gap, .dat, lists in .test" in done.err

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from helpers.command_line import DGX1, MINSKY, Cli, said
+from helpers.command_line import DGX1, MINSKY, Cli
 
 
 def changed(plan: Path, tmp_path: Path, **fields: Any) -> Path:
@@ -58,13 +58,3 @@ def test_plan_of_another_round(cli: Cli, minsky_plan: Path) -> None:
     done = cli("check", DGX1, minsky_plan)
     assert done.code == 1
     assert "[reference]" in done.out
-
-
-def test_wrong_input(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
-    """Files that are none, the two mixed up, standard input twice."""
-    said(cli("check", MINSKY), 2, "PLAN", "placeopt check --help")
-    said(cli("check", minsky_plan, MINSKY), 3, "this looks like a plan")
-    said(cli("check", MINSKY, tmp_path / "none.json"), 3, "none.json", "No such file")
-    said(cli("check", "-", "-"), 2, "once")
-    said(cli("check", MINSKY, minsky_plan, "--strict"), 2, "--strict")
-    assert cli("check", "-", minsky_plan, stdin=MINSKY.read_bytes()).code == 0

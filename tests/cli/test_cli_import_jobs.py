@@ -176,29 +176,6 @@ def test_parquet(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     said(cli(*command, "--columns", columns), 3, "placeopt[parquet]", "CSV")
 
 
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        ("submit=a,gpus=b", "no duration, or start and end"),
-        ("duration=a,gpus=b", "no submit"),
-        ("submit=a,duration=b", "no gpus, or cpu"),
-        ("submit=a,duration=b,gpus=c,colour=d", "'colour'"),
-        ("helio", "itp, helios"),
-        ("submit=a:weeks,duration=b,gpus=c", "a form of submit"),
-        ("submit=a,duration=b,gpus=c/0", "above 0"),
-        ("submit=a,duration=b,gpus=c,memory=m", "its unit"),
-        ("submit=a,duration=b,gpus=c,state=s", "the states"),
-        ("submit=a,duration=b,gpus=c,workers=w,nodes=n", "workers and nodes"),
-        ("submit=,duration=b,gpus=c", "expected COLUMN"),
-        ("", "no submit"),
-    ],
-)
-def test_wrong_columns_are_refused_in_words(cli: Cli, columns: str, words: str) -> None:
-    """As a usage error of the option."""
-    done = cli("import", "jobs", JOBS / "itp.csv", "--columns", columns, "--nodes", "1x8", "--out", "-")
-    said(done, 2, "--columns", words)
-
-
 def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
     """A cluster of another file; slowdowns of another file by profile; SC'17's kinds only where asked for."""
     out, other = tmp_path / "o.json", tmp_path / "other.json"
@@ -215,10 +192,6 @@ def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
     assert cli("import", "jobs", JOBS / "itp.csv", *named, "--cluster", other, "--out", out).code == 0
     assert read_scenario(out).slowdowns == drawn.slowdowns
     said(cli(*common, "--cluster", other, "--interference", other, "--out", out), 2, "profile=COLUMN")
-    said(cli(*common, "--out", out), 2, "--cluster FILE or --nodes")
-    said(cli(*common, "--nodes", "8", "--out", out), 2, "--nodes", "COUNTxGPUS")
-    helios = ("import", "jobs", EXAMPLES / "helios.csv", "--columns", "helios", "--nodes", "1x8", "--out", out)
-    said(cli(*helios), 2, "--nodes", "cores")
 
 
 def test_philly_assumes_no_interference(cli: Cli, tmp_path: Path) -> None:
@@ -233,4 +206,3 @@ def test_philly_assumes_no_interference(cli: Cli, tmp_path: Path) -> None:
     assert plain.physics.spread_slowdown_thousandths == 0
     assert cli("import", "philly", "--trace", trace, "--interference", "sc17", "--out", out).code == 0
     assert read_scenario(out).slowdowns != plain.slowdowns
-    said(cli("import", "philly", "--trace", trace, "--interference", "file", "--out", out), 2, "--interference")

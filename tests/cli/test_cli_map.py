@@ -10,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-from helpers.command_line import said
 from placeopt.formats import dumps
 from placeopt.model import Cluster, Communication, Demand, Domain, Edge, Instance, Job, Node, Option
 from placeopt.topology import ClusterTopology, minsky, pcie_box
@@ -107,39 +106,6 @@ def test_a_problem_with_both_diagonals_ends_at_its_optimum(cli, tmp_path):
     order = answer["order"]
     assert answer["cost"] == int((flows * distances[np.ix_(order, order)]).sum()) == least(flows, distances, 6)
     assert answer["bound"] <= answer["cost"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", ["square matrix"]),
-        ("0,1\n1", ["row 2", "1 entries", "expected 2"]),
-        ("0,1\nx,0", ["row 2", "'x'", "whole numbers"]),
-        ("0,-1\n1,0", ["row 1", "'-1'"]),
-        ("0,1.5\n1,0", ["row 1", "'1.5'"]),
-        ("[[0, true], [1, 0]]", ["row 1", "'True'"]),
-        ("[[0, 1], 5]", ["row 2", "'5'"]),
-        ("[[0, 1]", ["not JSON"]),
-        ('{"id": "j", "workers": 2}', ["workers"]),
-        ('{"id": "j", "options": [{"demand": {"gpus": 0}}]}', ["options[0].demand.gpus"]),
-        ('{"id": "j", "options": [{"workers": 1, "demand": {"gpus": 2}}]}', ["1 rank of 2 GPUs", "exactly 2"]),
-        ('{"id": "j", "options": [{"workers": 5}]}', ["5 ranks of 1 GPU", "has 4 GPUs", "at least 5"]),
-    ],
-)
-def test_traffic_that_cannot_be_mapped_is_refused_in_words(cli, tmp_path, box, text, words):
-    file = tmp_path / "traffic"
-    file.write_text(text)
-    said(cli("map", file, box), 3, *words)
-
-
-def test_wrong_arguments_are_usage_and_missing_machines_are_bad_input(cli, tmp_path, box):
-    file = tmp_path / "traffic.json"
-    file.write_text("[[0, 1], [1, 0]]")
-    said(cli("map", file), 3, "JSON", "machine or instance")
-    said(cli("map", file, tmp_path / "none.json"), 3, "none.json")
-    said(cli("map", file, box, "--time-limit", 0), 2, "--time-limit")
-    said(cli("map", file, box, "--seed", -1), 2, "--seed")
-    said(cli("map", "-", "-"), 2, "standard input")
 
 
 COMMAND = """

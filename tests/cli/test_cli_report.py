@@ -28,17 +28,6 @@ def test_a_round_and_its_plan(cli: Cli, tmp_path: Path) -> None:
     ]
 
 
-def test_faults(cli: Cli, tmp_path: Path) -> None:
-    """A plan without its round, something else, a missing file: nothing is written."""
-    round_ = instance(1, [job("a")])
-    write_plan(tmp_path / "plan.json", solve(round_))
-    (tmp_path / "other.json").write_text('{"what": 1}', encoding="utf-8")
-    for name, words in (("plan.json", "the file of that instance"), ("other.json", "has what"), ("no.json", "no.json")):
-        done = cli("report", tmp_path / name, "--out", tmp_path / "r.html")
-        said(done, 3, words)
-    assert not (tmp_path / "r.html").exists()
-
-
 def test_jobs_of_a_log_that_never_end_are_reported_first(cli: Cli, tmp_path: Path) -> None:
     """Issue 16, C5: curves of waits and slowdowns leave room for those that never start, and the page names them."""
     write_scenario(tmp_path / "w.json", scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]))

@@ -157,7 +157,6 @@ def test_scenario(cli: Cli, tmp_path: Path) -> None:
     assert [(row["jobs"], row["gpu_milli_each"]) for row in facts["job_classes"]] == [(2, 2000), (1, 1000)]
     write_scenario(path, world.model_copy(update={"arrivals": world.arrivals[:1]}))
     assert "1 job all at once; " in cli("show", path).out
-    said(cli("show", path, "--instance", path), 2, "needs a plan")
 
 
 def test_colour_and_its_absence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,29 +176,6 @@ def test_terminals_without_unicode(cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("placeopt.cli.commands.show.can_unicode", lambda: False)
     done = cli("show", MINSKY)
     assert "#. .." in done.out
-
-
-def test_wrong_input(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
-    """What is no document, a plan alone, a plan with another round, a wrong width."""
-    other = tmp_path / "other.json"
-    other.write_text('{"machines": [], "nodes": []}')
-    said(cli("show", other), 3, "other.json", "has machines, nodes", "expected an instance")
-    other.write_text("[1, 2]")
-    said(cli("show", other), 3, "not an object")
-    other.write_text('{"cluster": 3}')
-    said(cli("show", other), 3, "cluster", "an object")
-    other.write_text("{")
-    said(cli("show", other), 3, "ends too early")
-    other.write_text('{"id": "m", "cpu_millicores": -1, "memory_mib": 0}')
-    said(cli("show", other), 3, "cpu_millicores: -1", "at least 0")
-    said(cli("show", tmp_path / "none"), 3, "No such file")
-    said(cli("show", minsky_plan), 2, "--instance")
-    said(cli("show", MINSKY, "--instance", MINSKY), 2, "--instance")
-    said(cli("show", minsky_plan, "--instance", DGX1), 3, "instance.digest", "minsky-1", "dgx1-1")
-    said(cli("show", "-", "--instance", "-"), 2, "once")
-    said(cli("show", MINSKY, "--width", 20), 2, "--width", "40 to 400")
-    said(cli("show", MINSKY, "--colour"), 2, "--colour")
-    said(cli("show"), 2, "FILE", "placeopt show --help")
 
 
 def test_plans_that_hold_what_is_not_there(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:

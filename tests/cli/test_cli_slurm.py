@@ -108,21 +108,3 @@ def test_without_slurm_the_command_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     said(cli("slurm", "run", "--rounds", 1), 3, "sinfo: no such command")
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        (["--every", "0s"], "--every"),
-        (["--every", "soon"], "--every"),
-        (["--every", "25h"], "--every"),
-        (["--own", "all"], "partition=NAME"),
-        (["--max-actions", "0"], "--max-actions"),
-        (["--restd", "http://x"], "unix:PATH"),
-        (["--rounds", "0"], "--rounds"),
-        (["--worth", "money"], "jobs or gpus"),
-    ],
-)
-def test_wrong_options_are_usage(cli: Cli, slurm: Path, options: list[str], word: str) -> None:
-    said(cli("slurm", "run", *options), 2, word)
-    assert commands(slurm) == []

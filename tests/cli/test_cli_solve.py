@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -126,79 +125,11 @@ def test_failed_stages_are_warned_of(cli: Cli) -> None:
     assert "no_such_option" in done.err
 
 
-def test_unknown_solver_options_are_refused(cli: Cli) -> None:
-    """Where the solver can be asked, before anything is solved."""
-    done = cli("solve", MINSKY, "--solver-option", "no_such_option=1", "--quiet")
-    assert done.code == 2
-    assert "HiGHS refuses option 'no_such_option' = '1'" in done.err
-
-
-WRONG_USAGE = [
-    (["--method", "magic"], "--method", "one of auto"),
-    (["--time-limit", "0"], "--time-limit", "0.0"),
-    (["--time-limit", "nan"], "--time-limit", "nan"),
-    (["--time-limit", "inf"], "--time-limit", "inf"),
-    (["--time-limit", "soon"], "--time-limit", "valid"),
-    (["--gap", "1"], "--gap", "1.0"),
-    (["--gap", "-0.1"], "--gap", "-0.1"),
-    (["--threads", "0"], "--threads", "0"),
-    (["--threads", "1.5"], "--threads", "integer"),
-    (["--seed", "-1"], "--seed", "-1"),
-    (["--seed", str(2**31)], "--seed", "2147483648"),
-    (["--memory-limit", "0"], "--memory-limit", "0"),
-    (["--solver-option", "fast"], "--solver-option", "NAME=VALUE"),
-    (["--solver-option", "=1"], "--solver-option", "'=1'"),
-    (["--solver-option", "a=1", "--solver-option", "a=2"], "--solver-option", "once"),
-    (["--solver-option", "a=1", "--method", "fcfs"], "--solver-option", "'fcfs'"),
-    (["--policy", "nobody"], "--policy", "known policies: placeopt"),
-    (["--previous", "-", "--policy", "-"], "'-'", "once"),
-    (["--frobnicate"], "--frobnicate", "placeopt solve --help"),
-    (["another.json"], "another.json", "placeopt solve --help"),
-    (["--out"], "--out", "argument"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "word", "other"), WRONG_USAGE, ids=lambda part: str(part)[:40])
-def test_wrong_usage_is_exit_2(cli: Cli, arguments: list[str], word: str, other: str) -> None:
-    """The option, the value and what is expected, on one line."""
-    said(cli("solve", MINSKY, *arguments), 2, word, other)
-
-
-def test_wrong_files_are_exit_3(cli: Cli, tmp_path: Path, minsky_plan: Path) -> None:
-    """Missing, a folder, not JSON, a plan, a policy with a wrong field; file and field are named."""
-    text = tmp_path / "text.json"
-    text.write_text("hello")
-    policy = tmp_path / "policy.json"
-    policy.write_text('{"share_mode": "sharing"}')
-    said(cli("solve", tmp_path / "missing.json"), 3, "missing.json", "No such file")
-    said(cli("solve", tmp_path), 3, str(tmp_path), "directory")
-    said(cli("solve", text), 3, "text.json", "not JSON")
-    said(cli("solve", minsky_plan), 3, "this looks like a plan")
-    said(cli("solve", "x\0y"), 3, "no file name")
-    said(cli("solve", MINSKY, "--previous", MINSKY), 3, "this looks like an instance")
-    said(cli("solve", MINSKY, "--policy", policy), 3, "policy.json", "share_mode", "sharing", "exclusive")
-    said(cli("solve", MINSKY, "--policy", tmp_path / "none.json"), 3, "none.json", "No such file")
-    said(cli("solve", "-", stdin=b""), 3, "standard stream '-'", "empty")
-
-
-def test_targets_are_tried_before_the_work(cli: Cli, tmp_path: Path) -> None:
-    """A missing folder must not be found out after the time limit; nothing is created on the way."""
-    said(cli("solve", MINSKY, "--out", tmp_path / "no" / "plan.json"), 3, "no folder")
-    said(cli("solve", MINSKY, "--out", tmp_path), 3, "is a folder")
-    said(cli("solve", MINSKY, "--log", tmp_path / "no" / "log"), 3, "cannot be written")
-    if os.geteuid():
-        locked = tmp_path / "locked"
-        locked.mkdir(mode=0o500)
-        said(cli("solve", MINSKY, "--out", locked / "plan.json"), 3, "permission denied")
-    assert not list(tmp_path.glob("*.json"))
-
-
 def test_what_is_read_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
     """Also by another spelling of its name."""
     path = tmp_path / "i.json"
     path.write_bytes(MINSKY.read_bytes())
     said(cli("solve", path, "--out", tmp_path / "." / "i.json"), 2, "input", "another output")
-    said(cli("solve", path, "--log", path), 2, "another output")
     assert path.read_bytes() == MINSKY.read_bytes()
 
 

@@ -22,15 +22,15 @@ PACKAGES = (
     *("typer", "rich", "defusedxml"),
 )
 EXTRAS = {
-    ("plot", "matplotlib"): "report, and the pictures of bench",
+    ("plot", "matplotlib"): "figures",
     ("predict", "scikit-learn"): "fitted forests and boosting",
     ("onnx", "onnx"): "features of ONNX files",
     ("dask", "distributed"): "runs on dask",
     ("ray", "ray"): "runs on ray",
-    ("serve", "starlette"): "the service over HTTP",
-    ("serve", "uvicorn"): "the service over HTTP",
-    ("serve", "prometheus_client"): "the service's metrics",
-    ("kubernetes", "kubernetes"): "kubernetes run",
+    ("serve", "starlette"): "calls over HTTP",
+    ("serve", "uvicorn"): "calls over HTTP",
+    ("serve", "prometheus_client"): "metrics of the service",
+    ("kubernetes", "kubernetes"): "drivers of Kubernetes",
     ("parquet", "pyarrow"): "tables of jobs in Parquet",
 }
 """(Extra, its package) -> what needs it."""
@@ -77,7 +77,7 @@ def _extra(name: str, package: str) -> Finding:
     try:
         return Finding(what, f"{package} {version(package)}")
     except PackageNotFoundError:
-        return Finding(what, f"{package} is not installed; {EXTRAS[name, package]} need it: placeopt[{name}]")
+        return Finding(what, f"{package} is not installed; {EXTRAS[name, package]} need placeopt[{name}]")
 
 
 def _cores() -> Finding:
