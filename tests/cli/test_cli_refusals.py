@@ -91,7 +91,6 @@ USAGE: list[Row] = [
     ("export R --out O --time-limit nan", 2, "--time-limit"),
     ("generate", 2, "--out"),
     ("generate --spec magic --out O", 2, "'magic', expected one of uniform"),
-    ("generate --scenario nope --out O", 2, "sc17-table-1"),
     ("generate --jobs many --out O", 2, "--jobs"),
     ("generate --jobs -1 --out O", 2, "--jobs"),
     ("generate --jobs 1000000000 --out O", 2, "--jobs"),
@@ -101,10 +100,6 @@ USAGE: list[Row] = [
     ("generate --nodes 200000 --gpus 16 --out O", 2, "--gpus: 200000 nodes x 16 GPUs, expected"),
     ("generate --seed -1 --out O", 2, "--seed"),
     ("generate --color --out O", 2, "--color"),
-    *(
-        (f"generate --scenario sc17-workloads-5 --instances I {option} --out O", 2, "leave out " + option.split()[0])
-        for option in ("--spec uniform", "--jobs 3", "--nodes 3", "--gpus 3")
-    ),
     ("report R --out O.pdf", 2, "--figures"),
     ("report R --out O", 2, "--figures"),
     ("report R --out O.html.gz", 2, "--figures"),
