@@ -1,9 +1,9 @@
 """
 Campaign: whole queues explained, on large rounds, and every statement tried by looking at every node.
 
-    python tests/campaigns/explained_queues.py --write bench/explained_queues.md
+    python tests/campaigns/explained_queues.py --write FILE.md
 
-The rounds of ``bench/explain_queue.py``: openb, and some 9,800 waiting jobs on 500 nodes. Of all waiting jobs: whether
+The rounds of ``helpers.long_queues``: openb, and some 9,800 waiting jobs on 500 nodes. Of all waiting jobs: whether
 they fit beside the plan and beside what runs, so how many wait for each reason; how many fit alone after each single
 change, also after those that are not named. Of the jobs that are named as examples: that the conflict stands with
 everything else dropped from the record, and not without any one of its members. Ends with code 1 if a statement is
@@ -21,11 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from explain_queue import rounds
 from helpers.free_nodes import FreeNodes, assert_known
 from helpers.instance_edits import edits
+from helpers.long_queues import rounds
 from placeopt import Instance, Plan, solve
 from placeopt.explain import explain_all
 from placeopt.explain.changes import single_changes

@@ -1,7 +1,7 @@
 """
 kube-scheduler's calls over HTTP, 1,000 pods a seed, on a service that is restarted in between.
 
-``python tests/campaigns/extender_http.py [--seeds 0-2] [--pods N] [--nodes N]`` writes ``bench/extender_http.md``. It
+``python tests/campaigns/extender_http.py [--seeds 0-2] [--pods N] [--nodes N]`` writes ``out/extender_http.md``. It
 fails at a pod that is bound twice, an untrue reason, a snapshot that a restart changes, or one that the referee
 refuses.
 """
@@ -33,7 +33,7 @@ from placeopt.service.http.listen_address import parse_address  # noqa: E402
 from placeopt.service.http.server import HttpServer  # noqa: E402
 from placeopt.service.service import Service  # noqa: E402
 
-OUT = ROOT / "bench" / "extender_http.md"
+OUT = ROOT / "out" / "extender_http.md"
 PARTS = 5
 """Of a run; the service is restarted after each."""
 
@@ -53,6 +53,7 @@ def main() -> int:
         wrong += len(faults)
         print(row, *faults[:5], sep="\n", flush=True)
     command = f"--seeds {arguments.seeds} --pods {arguments.pods} --nodes {arguments.nodes}"
+    OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(page(command, rows), encoding="utf-8")
     return 1 if wrong else 0
 

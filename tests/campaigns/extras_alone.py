@@ -1,7 +1,7 @@
 """
 Campaign: each extra installed alone, from the wheel, in a fresh environment, and one command of it tried.
 
-    python tests/campaigns/extras_alone.py --write bench/extras_alone.md
+    python tests/campaigns/extras_alone.py --write FILE.md
 
 The wheel is built from this checkout; pip takes everything else from where this machine's configuration says. Beside
 what the extra is for, the command line is called: without ``cli`` it must end with code 2 and say what to install.
@@ -163,7 +163,7 @@ def main() -> int:
     missing = stated - set(TRIED) - set(LEFT_OUT)
     assert not missing, f"no try for {missing}"
     text = (
-        "# Each extra alone\n\nBy `python tests/campaigns/extras_alone.py --write bench/extras_alone.md` on "
+        "# Each extra alone\n\nBy `python tests/campaigns/extras_alone.py --write FILE.md` on "
         f"{platform.machine()} {platform.system()}, Python {platform.python_version()}: the wheel of this checkout "
         f"with one extra in a fresh environment. Left out: {', '.join(LEFT_OUT)}, which `make test` installs.\n\n"
         "| extra | packages | CPU seconds to install | tried | worked | `placeopt --version` |\n"

@@ -1,7 +1,7 @@
 """
 Rounds ended by force: by the clock, a kill, a memory limit, the caller, an error of the solver. Is what they say true?
 
-    python tests/campaigns/forced_endings.py --endings 500 --seed 0 --out bench/forced_endings.md
+    python tests/campaigns/forced_endings.py --endings 500 --seed 0 --out FILE.md
 
 Every try draws a round (``helpers.small_rounds``, or a generated one of up to 60 jobs), where solvers run, and the
 moment; methods take turns. Tries go on until each kind of ending has been felt by its share of ``--endings``. Each plan

@@ -1,8 +1,8 @@
 """
 Campaign: every heuristic on random rounds with every feature, or on larger ones against the clock.
 
-    python tests/campaigns/heuristics.py small --rounds 5000 --seed 0 --jobs 2 --out bench/heuristics.md
-    python tests/campaigns/heuristics.py late --rounds 100 --seed 0 --out bench/heuristics_late.md
+    python tests/campaigns/heuristics.py small --rounds 5000 --seed 0 --jobs 2 --out FILE.md
+    python tests/campaigns/heuristics.py late --rounds 100 --seed 0 --out FILE.md
 
 Small rounds: each method solves each round twice, deterministic. Both plans must pass referee and audit and be equal
 byte for byte; value and cost are compared with brute force. Larger rounds, of the generators, with limits drawn from

@@ -1,7 +1,7 @@
 """
 Campaign: does some test fail for every small fault in the referee, and in the compiled problem?
 
-    python tests/campaigns/mutants.py check problem --out bench/mutants.md
+    python tests/campaigns/mutants.py check problem --out FILE.md
 
 ``mutation.py`` lists the mutants of every file of a package. The tests of ``TESTS`` are collected once, with the sound
 package. For each mutant a child is forked, in which the functions of the module get the code of the mutant, and the

@@ -1,7 +1,7 @@
 """
 Campaign: wheel and sdist checked, then the tests against the installed wheel, one environment a Python.
 
-    python tests/campaigns/pythons.py --pythons python3.12,python3.13 --folder out/pythons --write bench/pythons.md
+    python tests/campaigns/pythons.py --pythons python3.12,python3.13 --folder out/pythons --write FILE.md
 
 The files that git tracks are copied, wheel and sdist built from the copy, and checked by ``twine check --strict`` and
 ``check-wheel-contents``. Each Python gets an environment with the wheel and its extras; the tests of the copy run

@@ -2,7 +2,7 @@
 Schemathesis against a live service: requests made from its OpenAPI description, right ones and wrong ones.
 
 ``python tests/campaigns/schema_service.py --schemathesis PATH [--examples N] [--seed N]`` starts ``placeopt serve``
-with a cluster on a free port, runs the program and writes ``bench/service_schema.md``. It fails at any status of 500;
+with a cluster on a free port, runs the program and writes ``out/schema_service.md``. It fails at any status of 500;
 503 is the answer to load (rounds that wait), and stands apart.
 """
 
@@ -22,7 +22,7 @@ from placeopt import __version__, generate
 from placeopt.formats.documents import dumps
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "bench" / "service_schema.md"
+OUT = ROOT / "out" / "schema_service.md"
 
 
 def main() -> int:
@@ -75,6 +75,7 @@ def main() -> int:
         "\n503 is the answer to load, such as a ninth round that would wait, and not counted as a fault; 143 is that "
         "of a service that ended by SIGTERM, which the campaign sends at the end.",
     ]
+    OUT.parent.mkdir(exist_ok=True)
     OUT.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return int(errors > 0 or not alive)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from campaigns.explained_queues import tried
-from explain_queue import with_licences
 from helpers.free_nodes import FreeNodes, assert_known
 from helpers.instance_edits import fits_somewhere
+from helpers.long_queues import with_licences
 from placeopt import generate, solve
 from placeopt.build import instance, job, node
 from placeopt.explain import explain_all

@@ -48,7 +48,9 @@ def test_openb_whole() -> None:
 def test_script_makes_the_same_files(tmp_path: Path) -> None:
     """Of those made without the trace. Contents are compared, as another zlib may compress otherwise."""
     subprocess.run(
-        [sys.executable, ROOT / "bench" / "make_instances.py", "--out", tmp_path], check=True, capture_output=True
+        [sys.executable, ROOT / "bench" / "instances" / "make_instances.py", "--out", tmp_path],
+        check=True,
+        capture_output=True,
     )
     made = [file.relative_to(tmp_path) for file in tmp_path.rglob("*.json*")]
     assert len(made) == 22 + 28

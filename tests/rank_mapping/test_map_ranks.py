@@ -89,7 +89,7 @@ def test_exact_equals_brute_force_and_bounds_hold(kind: str, size: int) -> None:
     ("machine", "nodes"), [(minsky(), 4), (dgx1(), 2), (dgx2(), 1), (pcie_box(8, gpus_per_switch=2), 2)]
 )
 def test_sixteen_gpus_are_proven(machine: Machine, nodes: int) -> None:
-    """The promise of docs/mapping.md, for whole GPUs and pairs; the clock is bench/mapping.py's business."""
+    """The promise of docs/mapping.md, for whole GPUs and pairs; bench/specs/ranks.py has the seconds."""
     distances, groups = cluster(machine, nodes)
     rng = np.random.default_rng(3)
     for size in (1, 2):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from placeopt.benchmark.child import CaseReport
 
 MAX_LINEARISED = 20
-"""Largest n of a linearised problem: n^4 non-zeros; from n = 12 on no solver proves one in 5 s (bench/field.md)."""
+"""Largest n of a linearised problem: n^4 non-zeros; from n = 12 on no solver proves one in 5 s."""
 
 
 def assign_items(case: Case, target: Path, report: CaseReport) -> CaseAnswer:

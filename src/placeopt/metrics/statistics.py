@@ -18,11 +18,6 @@ class Interval:
     low: float
     high: float
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the mean differs significantly from 0."""
-        return self.low > 0 or self.high < 0
-
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """

@@ -42,7 +42,7 @@ def share_out(runners: Sequence[Runner], threads: int) -> list[Contestant]:
     Give each of `RACERS` a runner and its share of the threads; the first has one more where they do not divide.
 
     CP-SAT gets two at least, though they may share a core: with one it does without the searches that improve what is
-    found (bench/race.md).
+    found.
     """
     share, more = divmod(threads, len(RACERS))
     return [

@@ -281,7 +281,7 @@ def test_text_is_refused_with_the_expected_command(name: str) -> None:
 
 def test_the_tables_of_the_page_are_current() -> None:
     """docs/import.md prints what the import gives beside what Slurm says."""
-    spec = importlib.util.spec_from_file_location("slurm_table", ROOT / "bench" / "slurm_table.py")
+    spec = importlib.util.spec_from_file_location("slurm_table", ROOT / "bench" / "tables" / "slurm_table.py")
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)

@@ -9,7 +9,7 @@ DATA = ROOT / "tests" / "data" / "topo"
 
 def test_rows_of_stored_dumps_are_current() -> None:
     """The dumps that this repository holds must have the outcome that the page prints for them."""
-    spec = importlib.util.spec_from_file_location("topology_table", ROOT / "bench" / "topology_table.py")
+    spec = importlib.util.spec_from_file_location("topology_table", ROOT / "bench" / "tables" / "topology_table.py")
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)

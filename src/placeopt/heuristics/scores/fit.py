@@ -21,7 +21,7 @@ STRANDING_WEIGHT = 3.0
 UNTOUCHED_WEIGHT = 0.1 / 8
 """
 Of ``Stranding``, in GPUs; ours, chosen on openb's default list one pod at a time, where 95.9 % of the GPUs are in use
-in the end (``bench/online.md``, which has other lists, too).
+in the end (``bench/specs/online.py``).
 """
 
 

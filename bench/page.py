@@ -1,0 +1,254 @@
+"""``bench/README.md`` from the results: five headline tables, and what every version compares with the one before."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+from rounds import GREEDY, gap_percent
+from spec import FAILED, Row
+from specs import BASELINE, NAMES, read_spec
+
+Results = dict[str, list[Row]]
+Cells = Sequence[str | float | None]
+AUTO = "auto"
+PUBLISHED = {
+    "openb-default": (95.23, 95.39),
+    "openb-gpuspec33": (87.84, 94.55),
+    "openb-multigpu20": (95.53, 95.65),
+}
+"""FGD's means over ten orders when 100 % and 130 % have come: Weng et al., ATC'23, results of its simulator."""
+HEAD = """\
+# Measurements
+
+`python bench/run.py --page` writes this page from `bench/results/`; nothing here is written by hand. Each row of a
+result states commit, processor, versions, date and load. Seconds are of the wall clock, on a machine that other work
+shares: the column *load* says how much (2 cores; at a load of 2 both are taken), and what is above it makes seconds
+longer and plans worse. Values, bounds and gaps are proven or counted, and checked by the referee.
+
+| spec | question | minutes |
+|---|---|---:|
+"""
+BEFORE = """\
+`python bench/run.py SPEC` measures one of them, `all` every one, `--smoke` the smallest round of each within seconds;
+it exits with 1 if a round fails, and the failure is a row. The last results of long tests are in
+[campaigns.md](campaigns.md); `instances/` holds the rounds, and `bench/instances/` the scripts that make them.
+
+## Another version
+
+`bench/baseline.jsonl` has the rows of commit 9be9233c for `baseline` ({baseline})
+and `differences`. To compare with it:
+
+    python bench/run.py baseline
+    python bench/run.py baseline --against bench/baseline.jsonl
+
+A version is kept runnable as a work tree of its commit, with its own environment; the specs of `baseline` use names
+that it has, too:
+
+    git worktree add ../placeopt-9be9233c 9be9233c
+    make -C ../placeopt-9be9233c .venv/.installed
+    ../placeopt-9be9233c/.venv/bin/python bench/run.py baseline --out bench/baseline.jsonl
+"""
+
+
+ROUNDS = """\
+`python bench/run.py library middle large openb`. Plans of method `auto`; medians over the rounds of a row. The gap of
+the value is to the proven bound, that of the cost to the bound that holds for all plans of that value (-: no bound).
+*Above greedy*: the value beside that of method `stranding` under the same limit; *below greedy*: rounds in which
+greedy's is greater.
+"""
+ONLINE = """\
+`python bench/run.py online`. openb's pods come one after the other, none leaves and none is tried twice, until 130 %
+of the GPUs have been asked for: percent of the GPUs allocated, means over orders, beside the means that FGD's authors
+published for orders of their own (ATC'23).
+"""
+SIMULATION = """\
+`python bench/run.py simulation`. Means over the jobs of a scenario, by scheduling policy; *slowed*: jobs that took
+longer than alone on their GPUs. The figures that papers print, beside ours, are in
+[papers/README.md](../papers/README.md).
+"""
+LIVE = """\
+`python bench/run.py live differences service`. Calls of a resource manager to a busy cluster of nodes of 8 GPUs:
+milliseconds of the wall clock. Over HTTP every change is on disk before its reply.
+"""
+SOLVERS = """\
+`python bench/run.py solvers`. 5 s a case, one thread; gaps are to the best value known (`instances/best.solu`).
+"""
+FAILURES = """\
+The latest results that are failures.
+"""
+
+
+def page(results: Results) -> str:
+    """Return the whole page."""
+    specs = "".join(f"| `{name}` | {read_spec(name).question} | {read_spec(name).minutes:g} |\n" for name in NAMES)
+    sections = (
+        BEFORE.format(baseline=", ".join(f"`{name}`" for name in BASELINE)),
+        rounds_section(results),
+        online_section(results.get("online", [])),
+        simulation_section(results.get("simulation", [])),
+        live_section(results),
+        solvers_section(results.get("solvers", [])),
+        failures_section(results),
+    )
+    return HEAD + specs + "\n" + "".join(sections)
+
+
+def rounds_section(results: Results) -> str:
+    """Return how far plans are from their bounds, by size, beside greedy's, and the sums by version."""
+    lines = []
+    for name, which in (("library", most_jobs(50)), ("library", least_jobs(51)), ("middle", None)):
+        lines.append(rounds_line(name, [row for row in results.get(name, []) if which is None or which(row)]))
+    groups: dict[tuple[str, float], list[Row]] = {}
+    for row in (*results.get("large", []), *results.get("openb", [])):
+        groups.setdefault((row["round"], row.get("limit_s", 0.0)), []).append(row)
+    lines += [rounds_line(name, rows) for (name, _), rows in groups.items()]
+    columns = ("rounds", "number", "jobs", "limit s", "seconds", "value gap %", "worst", "cost gap %", "worst")
+    more = ("proven", "value above greedy %", "below greedy", "load")
+    return section("Rounds by size", ROUNDS, (*columns, *more), [line for line in lines if line])
+
+
+def most_jobs(jobs: int) -> Callable[[Row], bool]:
+    """Return a filter of rounds of at most so many jobs."""
+    return lambda row: bool(row.get("jobs", 0) <= jobs)
+
+
+def least_jobs(jobs: int) -> Callable[[Row], bool]:
+    """Return a filter of rounds of at least so many jobs."""
+    return lambda row: bool(row.get("jobs", 0) >= jobs)
+
+
+def rounds_line(name: str, rows: list[Row]) -> Cells | None:
+    """Return the line of some rounds; None if there are none."""
+    rows = [row for row in rows if FAILED not in row]
+    ours = [row for row in rows if row["method"] == AUTO]
+    greedy: dict[object, int] = {
+        (row["round"], row["limit_s"]): row["value"] for row in rows if row["method"] == GREEDY
+    }
+    if not ours:
+        return None
+    values = [gap_percent(row["value"], row["value_bound"]) for row in ours]
+    costs = [gap_percent(row["cost"], row["cost_bound"]) for row in ours if row["cost"]]
+    pairs = [(row["value"], greedy[key]) for row in ours if (key := (row["round"], row["limit_s"])) in greedy]
+    above = [100 * (value - other) / max(1, abs(other)) for value, other in pairs]
+    return (
+        name,
+        len(ours),
+        span([row["jobs"] for row in ours]),
+        span([row["limit_s"] for row in ours]),
+        f"{statistics.median(row['seconds'] for row in ours):.2f}",
+        *middle_and_worst(values),
+        *middle_and_worst(costs),
+        sum(row["status"] == "optimal" for row in ours),
+        f"{statistics.median(above):.2f}" if above else None,
+        sum(a < b for a, b in pairs),
+        span([row["load"] for row in ours]),
+    )
+
+
+def middle_and_worst(gaps: list[float | None]) -> tuple[str, str]:
+    """Return the median and the greatest gap; those without a bound are infinite."""
+    known = [float("inf") if gap is None else gap for gap in gaps]
+    if not known:
+        return "", ""
+    found = (statistics.median_high(known), max(known))
+    return tuple("-" if gap == float("inf") else f"{gap:.3g}" for gap in found)  # type: ignore[return-value]
+
+
+def online_section(rows: list[Row]) -> str:
+    """Return what is allocated when pods come one at a time, beside what FGD's authors published."""
+    lines = [
+        (
+            row["round"],
+            f"`{row['method']}`",
+            *(row[key] for key in ("orders", "at_100_percent", "at_130_percent")),
+            " / ".join(f"{one:.2f}" for one in PUBLISHED.get(row["round"], ())),
+            f"{row['us_a_decision']:.0f}",
+            row["load"],
+        )
+        for row in rows
+        if FAILED not in row
+    ]
+    columns = ("pods", "method", "orders", "% at 100 %", "% at 130 %", "FGD published", "us a decision", "load")
+    return section("One at a time", ONLINE, columns, lines)
+
+
+def simulation_section(rows: list[Row]) -> str:
+    """Return how long jobs wait and take under scheduling policies."""
+    keys = ("jobs", "wait_s", "completion_s", "makespan_s", "stops", "slowed", "decision_cpu_ms_a_job", "load")
+    lines = [(row["round"], f"`{row['method']}`", *(row[key] for key in keys)) for row in rows if FAILED not in row]
+    names = ("jobs", "wait s", "completion s", "makespan s", "stops", "slowed", "CPU ms a job", "load")
+    return section("Simulation and papers", SIMULATION, ("scenario", "policy", *names), lines)
+
+
+def live_section(results: Results) -> str:
+    """Return how long calls take."""
+    keys = ("call", "calls", "p50_ms", "p99_ms", "calls_a_second", "load")
+    lines = [
+        (f"{name}, {row['round']}", *(row.get(key) for key in keys))
+        for name, spec in (("`Engine`", "live"), ("`Engine`", "differences"), ("HTTP", "service"))
+        for row in results.get(spec, [])
+        if FAILED not in row
+    ]
+    columns = ("through", "call", "calls", "p50 ms", "p99 ms", "calls a second", "load")
+    return section("Live calls", LIVE, columns, lines)
+
+
+def solvers_section(rows: list[Row]) -> str:
+    """Return how far solvers get on problems that are no rounds."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if FAILED not in row:
+            groups.setdefault((row["round"], row["method"]), []).append(row)
+    lines = []
+    for (name, method), some in groups.items():
+        able = [row for row in some if row["verdict"] != "unsupported"]
+        known = [row for row in able if row["value"] is not None and row["known"] is not None]
+        gaps = [100 * abs(row["value"] - row["known"]) / max(1, abs(row["known"])) for row in known]
+        seconds = [row["seconds"] for row in able]
+        mean = statistics.mean(gaps) if gaps else None
+        proven = sum(row["verdict"] in ("ok", "solved") for row in able)
+        best = sum(gap < 1e-6 for gap in gaps)
+        figures = (None if mean is None else f"{mean:.3g}", f"{statistics.median(seconds):.2f}" if seconds else None)
+        lines.append((name, f"`{method}`", len(able), proven, best, *figures, span([row["load"] for row in some])))
+    columns = ("problems", "solver", "cases", "proven", "best known value", "mean gap %", "median s", "load")
+    return section("QAP, GAP, MIP", SOLVERS, columns, lines)
+
+
+def failures_section(results: Results) -> str:
+    """Return every latest row that failed."""
+    lines = [
+        (f"`{name}`", row["round"], row.get("method") or row.get("call"), row[FAILED], row["date"])
+        for name, rows in results.items()
+        for row in rows
+        if FAILED in row
+    ]
+    return section("Failed", FAILURES, ("spec", "round", "what", "why", "date"), lines)
+
+
+def section(title: str, words: str, columns: Sequence[str], lines: Sequence[Cells]) -> str:
+    """Return a headline with its table; nothing if there are no results."""
+    return f"\n## {title}\n\n{words}\n{table(columns, lines)}" if lines else ""
+
+
+def span(values: Iterable[float]) -> str:
+    """Return the least and the greatest of some numbers."""
+    least, most = min(known := list(values)), max(known)
+    return f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
+
+
+def table(columns: Sequence[str], lines: Iterable[Cells]) -> str:
+    """Return a table in Markdown; numbers stand at the right."""
+    rows = [[text_of(cell) for cell in line] for line in lines]
+    bars = ("---:" if is_numeric(row[number] for row in rows) else "---" for number in range(len(columns)))
+    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, list(bars), *rows))
+
+
+def text_of(cell: str | float | None) -> str:
+    """Return a cell of a table."""
+    return "" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def is_numeric(cells: Iterable[str]) -> bool:
+    """Tell whether every cell with something in it begins with a digit or a sign."""
+    return all(not cell or cell[0] in "-0123456789" for cell in cells)

@@ -1,0 +1,42 @@
+"""A cluster of Kubernetes read as its API lists it, read again after a hundred changes, and the differences applied."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from kubernetes_lists import drawn, later
+from placeopt import Engine
+from placeopt.formats import read_kubernetes
+from placeopt.live_cluster import changes_between
+from spec import BenchSpec, Row
+from watch import Watch
+
+REPEATS = 5
+
+
+def readings(nodes: int) -> Iterator[Row]:
+    """Read the objects of so many nodes, 3.3 pods a node."""
+    watch = Watch()
+    draw = random.Random(1)
+    first: dict[str, Any] = {"kind": "List", "items": drawn(draw, nodes, 33 * nodes // 10)}
+    second = later(draw, first)
+    for _ in range(REPEATS):
+        before = watch("read a cluster of Kubernetes", lambda: read_kubernetes(first))
+        after = watch("read it again", lambda before=before: read_kubernetes(second, previous=before))  # type: ignore[misc]
+        changes = watch("compute the differences", lambda a=after, b=before: changes_between(b, a))  # type: ignore[misc]
+        with Engine(isolation="thread") as engine:
+            engine.load(before)
+            watch("apply the differences", lambda e=engine, c=changes: e.apply(c))  # type: ignore[misc]
+    yield from watch.rows()
+
+
+SPEC = BenchSpec(
+    name="differences",
+    question="How long does it take to follow a cluster of Kubernetes from one reading to the next?",
+    rounds={"250 nodes": 250, "5,000 nodes": 5000},
+    run=readings,
+    columns=("round", "call", "calls", "p50_ms", "p99_ms", "load"),
+    minutes=1,
+)

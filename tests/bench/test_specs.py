@@ -1,0 +1,102 @@
+"""Every measurement of ``bench/`` runs, says what it promises, and the page is what the stored results give."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compare import compared
+from page import page
+from run import PAGE, RESULTS, main, results
+from spec import FAILED, BenchSpec, Row, measure, read_rows
+from specs import NAMES, read_spec
+
+FREE = frozenset({"p99_ms", "calls_a_second", "cpu_s"})
+"""Columns that only some rows of a spec have."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_smallest_round_of_every_spec_gives_rows(name: str) -> None:
+    """A measurement that nobody runs breaks unseen."""
+    spec = read_spec(name)
+    rows = list(measure(spec, [next(iter(spec.rounds))]))
+    assert rows
+    for row in rows:
+        assert FAILED not in row, row
+        assert set(spec.columns) - FREE <= set(row)
+        assert json.loads(json.dumps(row)) == row
+        assert row["cpu"], row["commit"]
+
+
+def test_a_spec_is_named_like_its_file() -> None:
+    """Results are found by the name."""
+    assert [read_spec(name).name for name in NAMES] == list(NAMES)
+    assert len({read_spec(name).question for name in NAMES}) == len(NAMES)
+
+
+def test_a_round_that_fails_is_a_row() -> None:
+    """Rows before it stay, the reason stands in the row, and the next round is measured."""
+
+    def run(number: int) -> list[Row]:
+        return [{"value": 10 // number}]
+
+    spec = BenchSpec("ratio", "How much is a part?", {"none": 0, "two": 2}, run, ("value",), 0.1)
+    failed, good = measure(spec, spec.rounds)
+    assert failed[FAILED] == "ZeroDivisionError: integer division or modulo by zero"
+    assert good["value"] == 5
+    assert failed["round"] == "none"
+
+
+def test_the_page_is_what_the_results_give() -> None:
+    """``python bench/run.py --page`` writes it."""
+    assert PAGE.read_text(encoding="utf-8") == page(results())
+
+
+def test_every_file_of_results_is_of_a_spec() -> None:
+    """What no spec measures any more is deleted."""
+    assert {path.stem for path in RESULTS.glob("*.jsonl")} <= {*NAMES}
+
+
+def row(**fields: object) -> Row:
+    """Return a row of a round by ``auto``, value 90 of at most 100, cost 50."""
+    figures = {"value": 90, "value_bound": 100, "cost": 50, "cost_bound": 40, "seconds": 2.0, "load": 1.0}
+    return {"spec": "middle", "round": "r", "method": "auto", "limit_s": 3.0, **figures, **fields}
+
+
+def test_versions_are_compared_by_value_then_cost() -> None:
+    """Costs of plans that are worth more say nothing; a worse value is named."""
+    before = [row(), row(round="q"), row(round="p")]
+    after = [row(value=95, cost=70), row(round="q", cost=45, seconds=1.0), row(round="p", value=80)]
+    total, worse = compared(before, after)
+    assert "value better in 1, worse in 1 of 3" in total
+    assert "cost better in 1, worse in 0 of 1" in total
+    assert worse == "middle p auto 3.0: value 80, before 90 (-11.111 %)"
+
+
+def test_a_value_above_a_proven_bound_is_a_contradiction() -> None:
+    """One of the two versions is wrong, whichever it is."""
+    (_, line) = compared([row()], [row(value=101, value_bound=101)])
+    assert "CONTRADICTION: the former bound 100 is below the value 101" in line
+
+
+def test_a_failure_of_the_later_version_is_named() -> None:
+    """It has no value to compare."""
+    assert compared([row()], [row(failed="MemoryError: ")])[1].endswith("failed: MemoryError: ")
+
+
+def test_an_unknown_spec_is_named_with_those_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the command line of placeopt does."""
+    monkeypatch.setattr("sys.argv", ["run.py", "libary"])
+    with pytest.raises(SystemExit):
+        main()
+    assert f"'libary': expected one of baseline, all, {', '.join(NAMES)}" in capsys.readouterr().err
+
+
+def test_rows_are_kept_where_they_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--out`` gathers the rows of several specs in one file."""
+    out = tmp_path / "rows.jsonl"
+    monkeypatch.setattr("sys.argv", ["run.py", "readings", "--rounds", "slurm, sample", "--out", str(out)])
+    assert main() == 0
+    assert [(one["spec"], one["round"]) for one in read_rows(out)] == [("readings", "slurm, sample")]
