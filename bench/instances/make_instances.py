@@ -20,7 +20,7 @@ from placeopt.formats.openb import read_openb
 from placeopt.formats.sc17 import read_sc17_times
 from placeopt.formats.traces import read_philly
 from placeopt.generators import generate
-from placeopt.generators.philly_scenario import philly_scenario
+from placeopt.generators.philly import philly_scenario
 from placeopt.model import Instance
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 

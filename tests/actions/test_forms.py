@@ -7,9 +7,8 @@ import pytest
 
 from helpers.kubernetes_objects import node, pod, read
 from placeopt import BadInput, plan_actions, solve
-from placeopt.actions import Action, ActionPart
-from placeopt.actions.forms import as_bindings, as_scontrol
-from placeopt.explain.question import job_named
+from placeopt.actions import Action, ActionPart, as_bindings, as_scontrol
+from placeopt.explain import explain
 from placeopt.formats import read_slurm
 from placeopt.model import Instance, JobOrigin, Origin
 
@@ -132,8 +131,10 @@ def test_jobs_without_origin_are_refused() -> None:
 def test_jobs_are_found_by_either_name(tmp_path: Path) -> None:
     """By id, by name and by pod; a name that several jobs have is refused with their ids."""
     round_ = pods(tmp_path)
-    assert {job_named(round_, name).id for name in ("team/g", "team/p1", "uid-0")} == {"team/g"}
-    with pytest.raises(BadInput, match=r"2 jobs of 'slurm' are called 'job507'.*'507_0', '507_1'"):
-        job_named(slurm(), "job507")
+    plan = solve(round_, isolation="thread", time_limit_s=5)
+    assert {explain(round_, plan, name).job for name in ("team/g", "team/p1", "uid-0")} == {"team/g"}
     with pytest.raises(BadInput, match=r"no job 'p9'.*its ids look like"):
-        job_named(round_, "p9")
+        explain(round_, plan, "p9")
+    twice = slurm()
+    with pytest.raises(BadInput, match=r"2 jobs of 'slurm' are called 'job507'.*'507_0', '507_1'"):
+        explain(twice, solve(twice, isolation="thread", time_limit_s=5), "job507")

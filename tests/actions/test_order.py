@@ -1,47 +1,25 @@
 """Actions of a plan: in every order that ``after`` allows no limit is broken on the way, and the end is the plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 
 from helpers.brute_force import placements
 from helpers.plan_records import plan_of
-from helpers.small_rounds.draw import random_round
+from helpers.plans import plan_for
 from placeopt import BadInput, plan_actions
 from placeopt.actions import Action
+from placeopt.build import instance, job, machine, running
 from placeopt.check import judge, violations
-from placeopt.check.case import workers_by_rank
-from placeopt.model import (
-    Assignment,
-    Changes,
-    Cluster,
-    Gpu,
-    Instance,
-    InstanceRef,
-    Job,
-    JobOrigin,
-    Level,
-    Machine,
-    Moved,
-    Node,
-    Option,
-    Origin,
-    Placement,
-    Plan,
-    PolicyRef,
-    Preempted,
-    Running,
-    Shrunk,
-    Unplaced,
-    WorkerGpus,
-)
+from placeopt.model import Changes, Instance, JobOrigin, Origin, Placement, Plan, Running
 from placeopt.problem import Move, State, compile_problem
 from placeopt.terms.rules import fits
+from strategies import rounds
 
-ROUNDS = 80
+Workers = list[tuple[int, str, frozenset[int]]]
 
 
 def changeable(instance: Instance) -> Instance:
@@ -58,10 +36,10 @@ def any_plan(instance: Instance, rng: np.random.Generator) -> Plan | None:
     """Place jobs at random, wherever they run now; None if a rule about changes refuses it."""
     problem = compile_problem(instance)
     state = State(problem, (None,) * problem.num_jobs)
-    for job in rng.permutation(problem.num_jobs).tolist():
-        open_to = [placement for placement in placements(problem, job) if fits(state, job, placement)]
+    for j in rng.permutation(problem.num_jobs).tolist():
+        open_to = [placement for placement in placements(problem, j) if fits(state, j, placement)]
         if open_to and rng.random() < 0.9:
-            state.apply(Move(job, open_to[int(rng.integers(len(open_to)))]))
+            state.apply(Move(j, open_to[int(rng.integers(len(open_to)))]))
     plan = plan_of(problem, tuple(state.placements))
     return None if violations(instance, plan) else plan
 
@@ -94,91 +72,56 @@ def standing(instance: Instance) -> set[tuple[str | None, str, str | None]]:
     return {(entry.job, entry.rule, entry.node) for entry in judged.standing}
 
 
-def test_room_is_free_before_it_is_used() -> None:
-    rng = np.random.default_rng(20)
-    seen = {"start": 0, "move": 0, "shrink": 0, "preempt": 0, "ring": 0, "after": 0}
-    for _ in range(ROUNDS):
-        instance = changeable(random_round(rng, changes=True, minima=False, named=bool(rng.random() < 0.3)))
-        plan = any_plan(instance, rng)
-        if plan is None:
-            continue
-        actions = plan_actions(instance, plan)
-        then = {placement.job: placement for placement in plan.placements}
-        before = standing(at_requests(instance, instance.running))
-        for _ in range(3):
-            running = {held.job: held for held in instance.running}
-            for number in order_of(actions, rng):
-                action = actions[number]
-                if action.do == "preempt":
-                    del running[action.job]
-                else:
-                    assert (action.do == "start") == (action.job not in running)
-                    placement = then[action.job]
-                    running[action.job] = Running(**{name: getattr(placement, name) for name in Placement.model_fields})
-                assert standing(at_requests(instance, running.values())) <= before
-            assert {job: workers_by_rank(held) for job, held in running.items()} == {
-                job: workers_by_rank(placement) for job, placement in then.items()
-            }
-        for action in actions:
-            seen[action.do] += 1
-            seen["after"] += bool(action.after)
-        seen["ring"] += len(actions) > len({action.job for action in actions})
-    assert min(seen.values()) > 0, seen
+def workers_of(held: Placement) -> Workers:
+    """Return rank, node and GPUs of each worker."""
+    return sorted((w.rank, at.node, frozenset(w.gpus)) for at in held.assignments for w in at.workers)
+
+
+@given(round_=rounds(changes=True, minima=False), seed=st.integers(0, 2**32 - 1))
+def test_room_is_free_before_it_is_used(round_: Instance, seed: int) -> None:
+    """In three orders of the actions of any lawful plan."""
+    rng = np.random.default_rng(seed)
+    round_ = changeable(round_)
+    plan = any_plan(round_, rng)
+    if plan is None:
+        return
+    actions = plan_actions(round_, plan)
+    then = {held.job: held for held in plan.placements}
+    before = standing(at_requests(round_, round_.running))
+    for _ in range(3):
+        runs = {held.job: held for held in round_.running}
+        for number in order_of(actions, rng):
+            action = actions[number]
+            if action.do == "preempt":
+                del runs[action.job]
+            else:
+                assert (action.do == "start") == (action.job not in runs)
+                held = then[action.job]
+                runs[action.job] = Running(**{name: getattr(held, name) for name in Placement.model_fields})
+            assert standing(at_requests(round_, runs.values())) <= before
+        assert {name: workers_of(held) for name, held in runs.items()} == {
+            name: workers_of(held) for name, held in then.items()
+        }
+    for action in actions:
+        event(f"{action.do}{' after others' if action.after else ''}")
 
 
 def two_jobs() -> Instance:
-    """Two jobs of two workers run on two nodes of two GPUs, and every change is allowed."""
-    machine = Machine(id="m", gpus=(Gpu(model="a"), Gpu(model="a")), cpu_millicores=1000, memory_mib=100)
-    nodes = tuple(Node(id=name, machine="m") for name in ("n0", "n1"))
+    """Two jobs of one or two workers run on two nodes of two GPUs, and every change is allowed."""
     pods = tuple(Origin(name=f"team/pod-{rank}", id=f"uid-{rank}") for rank in range(2))
-    jobs = tuple(
-        Job(
-            id=name,
-            options=(Option(workers=2, workers_min=1),),
-            origin=JobOrigin(name="train", id=str(number), workers=pods),
-        )
-        for number, name in enumerate(("a", "b"))
-    )
-    running = tuple(
-        Running(job=job.id, option="default", assignments=(assignment(node, (0, 0), (1, 1)),))
-        for job, node in zip(jobs, ("n0", "n1"), strict=True)
-    )
-    cluster = Cluster(machines=(machine,), nodes=nodes)
-    return changeable(Instance(cluster=cluster, jobs=jobs, running=running))
-
-
-def assignment(node: str, *workers: tuple[int, int]) -> Assignment:
-    """Return what workers of one GPU, given by rank and GPU, hold on a node."""
-    return Assignment(
-        node=node,
-        gpus={str(gpu): 1000 for _, gpu in workers},
-        workers=tuple(WorkerGpus(rank=rank, gpus=(gpu,)) for rank, gpu in workers),
-    )
-
-
-def plan_for(instance: Instance, placed: dict[str, Assignment], **changes: object) -> Plan:
-    """Return a plan in which jobs stand on one node each."""
-    policy = instance.policy
-    return Plan(
-        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(Level(name="value", sense="max", objective=2, bound=None),),
-        gap=None,
-        placements=tuple(Placement(job=job, option="default", assignments=(at,)) for job, at in placed.items()),
-        **changes,
-    )
+    jobs = [
+        job(name, workers=2, workers_min=1, origin=JobOrigin(name="train", id=str(number), workers=pods))
+        for number, name in enumerate("ab")
+    ]
+    runs = [running(one, [(f"n{i}", [0]), (f"n{i}", [1])]) for i, one in enumerate(jobs)]
+    return changeable(instance(2, jobs, machines=[machine(gpus=2)], running=runs))
 
 
 def test_a_ring_is_broken_by_a_stop() -> None:
     """Two jobs change places: one stops, the other moves, the first starts."""
-    instance = two_jobs()
-    moved = tuple(
-        Moved(**{"job": job, "from": (a,), "to": (b,)}) for job, a, b in (("a", "n0", "n1"), ("b", "n1", "n0"))
-    )
-    placed = {"a": assignment("n1", (0, 0), (1, 1)), "b": assignment("n0", (0, 0), (1, 1))}
-    actions = plan_actions(instance, plan_for(instance, placed, moved=moved))
+    round_ = two_jobs()
+    placed = {"a": [("n1", [0]), ("n1", [1])], "b": [("n0", [0]), ("n0", [1])]}
+    actions = plan_actions(round_, plan_for(round_, placed, moved=["a", "b"]))
     assert [(action.do, action.job, action.after) for action in actions] == [
         ("preempt", "b", ()),
         ("move", "a", (0,)),
@@ -190,15 +133,9 @@ def test_a_ring_is_broken_by_a_stop() -> None:
 
 def test_workers_that_stay_keep_their_names() -> None:
     """Job a keeps one of its workers, and b stops: what goes is named by the rank that it had."""
-    instance = two_jobs()
-    plan = plan_for(
-        instance,
-        {"a": assignment("n0", (0, 0))},
-        shrunk=(Shrunk(job="a", workers=1),),
-        preempted=(Preempted(job="b", freed_gpu_milli=2000),),
-        unplaced=(Unplaced(job="b", reason="outvoted", detail="stopped"),),
-    )
-    stop, shrink = plan_actions(instance, plan)
+    round_ = two_jobs()
+    plan = plan_for(round_, {"a": [("n0", [0])]}, shrunk=["a"], preempted=["b"])
+    stop, shrink = plan_actions(round_, plan)
     assert (stop.do, stop.job, stop.parts, len(stop.leaves)) == ("preempt", "b", (), 2)
     assert (shrink.do, shrink.job, shrink.origin) == ("shrink", "a", Origin(name="train", id="0"))
     (stays,), (goes,) = shrink.parts, shrink.leaves
@@ -207,12 +144,11 @@ def test_workers_that_stay_keep_their_names() -> None:
 
 
 def test_what_stays_has_no_action() -> None:
-    instance = two_jobs()
-    placed = {held.job: held.assignments[0] for held in instance.running}
-    assert plan_actions(instance, plan_for(instance, placed)) == ()
+    round_ = two_jobs()
+    assert plan_actions(round_, plan_for(round_, {})) == ()
 
 
 def test_a_plan_that_breaks_a_rule_is_refused() -> None:
-    instance = two_jobs()
+    round_ = two_jobs()
     with pytest.raises(BadInput, match="neither in placements nor in unplaced"):
-        plan_actions(instance, plan_for(instance, {}))
+        plan_actions(round_, plan_for(round_, {}).model_copy(update={"placements": ()}))

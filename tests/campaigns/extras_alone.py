@@ -65,7 +65,7 @@ else:
         "features of a model",
         """
 import onnx
-from placeopt.predict.onnx_features import onnx_features
+from placeopt.predict.onnx_file import onnx_features
 value = onnx.helper.make_tensor_value_info
 node = onnx.helper.make_node("Relu", ["x"], ["y"])
 graph = onnx.helper.make_graph([node], "g", [value("x", 1, [1, 4])], [value("y", 1, [1, 4])])

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.scenarios import scenario, timed
 from placeopt import BadInput
-from placeopt.generators.drawn import drawn_anew
+from placeopt.generators import drawn_anew
 
 WORLD = scenario([timed("a", 0, 1000), timed("b", 5, 2000, gpus=2)])
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from placeopt import read_instance, solve
-from placeopt.formats.solu import Known, read_solu
+from placeopt.formats import Known, read_solu
 from placeopt.model import Instance, Job, Postpone
-from placeopt.topology.machine_distances import gpu_distances
+from placeopt.topology import gpu_distances
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 

@@ -8,11 +8,11 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.build import instance, job
-from placeopt.formats.openb import POD_COLUMNS_NEEDED, read_openb_run_times
-from placeopt.generators.openb_scenario import openb_scenario
+from placeopt.formats import read_openb_run_times
+from placeopt.generators import openb_scenario
 
 POD_COLUMNS = (
-    *POD_COLUMNS_NEEDED,
+    *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"),
     *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
 )
 """All columns of the trace."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.traces import read_philly
-from placeopt.generators.philly_scenario import philly_scenario
+from placeopt.formats import read_philly
+from placeopt.generators import philly_scenario
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"
 TRACE = HEADER + (

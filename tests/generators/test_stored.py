@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import read_instance
-from placeopt.formats.files import read_bytes
+from placeopt.formats import read_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "instances"

@@ -5,8 +5,6 @@ from itertools import permutations
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import MappingProblem
-from placeopt.topology.machine_distances import tree_distances
 
 
 def graph(k: int, edges: dict[tuple[int, int], int]) -> IntArray:
@@ -46,15 +44,32 @@ def random_distances(rng: np.random.Generator, kind: str, groups: IntArray) -> I
         return out
     inner = int(rng.integers(1, 5))
     parents = [-1, *(int(rng.integers(0, v)) for v in range(1, inner)), *rng.integers(0, inner, n).tolist()]
-    return tree_distances(np.array(parents), rng.integers(0, 9, len(parents)))[inner:, inner:]
+    ways = rng.integers(0, 9, len(parents))
+    above = [_path(parents, v) for v in range(inner, inner + n)]
+    return np.array([[sum(int(ways[v]) for v in one ^ other) for other in above] for one in above])
 
 
-def brute_force(case: MappingProblem) -> int:
-    """Least cost over all orders that keep the GPUs of a rank in one group."""
+def _path(parents: list[int], vertex: int) -> set[int]:
+    """Return the vertex and all above it but the root, each for its edge upwards."""
+    return set() if parents[vertex] < 0 else {vertex} | _path(parents, parents[vertex])
+
+
+def mapping_cost(weights: IntArray, distances: IntArray, order: IntArray, size: int = 1, inside: int = 0) -> int:
+    """Return the traffic between the GPUs of all pairs of ranks, and inside ranks, each times its distance."""
+    rank = np.repeat(np.arange(len(weights)), size)
+    traffic = np.where(rank[:, None] == rank, inside, weights[np.ix_(rank, rank)])
+    return int((traffic * distances[np.ix_(order, order)]).sum()) // 2
+
+
+def least_mapping(
+    weights: IntArray, distances: IntArray, groups: IntArray | None = None, size: int = 1, inside: int = 0
+) -> int:
+    """Return the least cost over all orders that keep the GPUs of a rank in one group."""
+    groups = np.zeros(len(distances), dtype=np.int64) if groups is None else groups
     costs = []
-    for order in permutations(range(case.num_tasks)):
-        held = np.array(order).reshape(-1, case.size)
-        nodes = case.groups[held]
+    for order in permutations(range(len(distances))):
+        held = np.array(order).reshape(-1, size)
+        nodes = groups[held]
         if (nodes == nodes[:, :1]).all() and (np.diff(held, axis=1) > 0).all():
-            costs.append(case.cost(held.reshape(-1)))
+            costs.append(mapping_cost(weights, distances, held.reshape(-1), size, inside))
     return min(costs)

@@ -1,9 +1,11 @@
 """Spreads, fairness and intervals against figures worked by hand or printed in tables."""
 
+from math import sqrt
+from statistics import stdev
+
 import pytest
 
 from placeopt.metrics import bootstrap_interval, distribution_of, jain_index, paired_interval, t_interval
-from placeopt.metrics.statistics import t_quantile
 
 
 def test_spread_by_hand() -> None:
@@ -27,8 +29,12 @@ def test_jain_by_hand() -> None:
     [(1, 0.95, 12.706), (2, 0.95, 4.303), (4, 0.95, 2.776), (9, 0.95, 2.262), (30, 0.95, 2.042), (9, 0.99, 3.250)],
 )
 def test_t_quantiles_as_printed_in_tables(freedom: int, confidence: float, printed: float) -> None:
-    """Any textbook's table of Student's t."""
-    assert t_quantile(freedom, confidence) == pytest.approx(printed, abs=0.0006)
+    """Any textbook's table of Student's t: half the interval's width over deviation / sqrt(n)."""
+    values = list(range(freedom + 1))
+    found = t_interval(values, confidence)
+    assert found is not None
+    spread = stdev(values) / sqrt(len(values))
+    assert (found.high - found.mean) / spread == pytest.approx(printed, abs=0.0006)
 
 
 def test_t_interval_by_hand() -> None:

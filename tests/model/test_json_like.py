@@ -8,15 +8,16 @@ import pytest
 from pydantic import ValidationError
 
 from placeopt import read_instance
-from placeopt.formats.documents import dumps, loads
-from placeopt.model import Instance, Job, Option
+from placeopt.build import job, option
+from placeopt.formats import dumps, loads
+from placeopt.model import Instance, Job
 
 FOLDER = Path(__file__).parents[2] / "instances"
 INSTANCES = [*sorted(FOLDER.glob("hand/*.json"))[:8], *sorted(FOLDER.glob("generated/*.json.gz"))[::3]]
 
 
 def test_a_job_from_a_request_body() -> None:
-    assert Job.model_validate({"id": "a", "options": [{}]}) == Job(id="a", options=(Option(),))
+    assert Job.model_validate({"id": "a", "options": [{}]}) == job("a")
 
 
 @pytest.mark.parametrize("path", INSTANCES, ids=lambda path: path.stem)
@@ -58,6 +59,6 @@ def test_what_a_text_may_not_hold_a_dict_may_not_either(fields: dict[str, object
 
 
 def test_records_inside_dicts_stay_as_they_are() -> None:
-    option = Option(workers=2)
-    assert Job.model_validate({"id": "a", "options": [option]}).options[0] is option
-    assert loads(Job, '{"id": "a", "options": [{}]}') == Job(id="a")
+    two = option(workers=2)
+    assert Job.model_validate({"id": "a", "options": [two]}).options[0] is two
+    assert loads(Job, '{"id": "a", "options": [{}]}') == job("a")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from helpers.small_rounds import random_round
-from placeopt import BadInput, Instance, Interrupted, audit, solve, solve_in_parts, violations
+from placeopt import BadInput, Engine, Instance, Interrupted, audit, solve, solve_in_parts, violations
 from placeopt.build import instance, job, machine, node, running
 from placeopt.generators import generate
-from placeopt.model import Domain, Policy, Queue, Quota
+from placeopt.model import Domain, Gpu, Policy, Queue, Quota
 from placeopt.partition import WAYS, split
-from placeopt.partition.split import Way, deal, groups_of
+from strategies import rounds
 
 RACKS = (Domain(id="r0"), Domain(id="r1"))
 
@@ -22,25 +23,6 @@ def racked(*jobs: object, **fields: object) -> Instance:
     """Four nodes of two GPUs in two racks."""
     nodes = [node(f"n{i}", domain=f"r{i % 2}") for i in range(4)]
     return instance(nodes, jobs, machines=[machine(gpus=2)], domains=RACKS, **fields)  # type: ignore[arg-type]
-
-
-class TestGroups:
-    """What may not be torn apart."""
-
-    def test_running_jobs_and_racks_tie_nodes(self) -> None:
-        """Alone, by a gang on two nodes, and by rack."""
-        gang = job("g", workers=2)
-        round_ = racked(gang, running=[running(gang, [("n0", [0]), ("n3", [0])])])
-        assert groups_of(racked(), by_domain=False) == [(0,), (1,), (2,), (3,)]
-        assert groups_of(round_, by_domain=False) == [(0, 3), (1,), (2,)]
-        assert groups_of(racked(), by_domain=True) == [(0, 2), (1, 3)]
-        assert groups_of(round_, by_domain=True) == [(0, 1, 2, 3)]
-
-    def test_groups_go_to_the_lightest_part(self) -> None:
-        """By weight, not by number."""
-        weight = np.array([5.0, 1.0, 1.0, 2.0])
-        assert deal([(0,), (3,), (1,), (2,)], weight, 2) == [[0], [1, 2, 3]]
-        assert deal([(0, 1, 2, 3)], weight, 3) == [[0, 1, 2, 3]]
 
 
 class TestQueues:
@@ -68,10 +50,9 @@ class TestSplit:
     """Rounds of parts."""
 
     @pytest.mark.parametrize("by", WAYS)
-    @pytest.mark.parametrize("seed", range(8))
-    def test_every_job_and_node_is_in_one_part(self, by: Way, seed: int) -> None:
-        """Also where features are drawn; the parts are lawful instances."""
-        round_ = random_round(np.random.default_rng(seed))
+    @given(round_=rounds(), seed=st.integers(0, 9))
+    def test_every_job_and_node_is_in_one_part(self, by: Any, round_: Instance, seed: int) -> None:
+        """Running jobs where they are; the parts are lawful instances."""
         parts = split(round_, 2, by, seed)
         assert sorted(n.id for p in parts for n in p.cluster.nodes) == sorted(n.id for n in round_.cluster.nodes)
         assert sorted(j.id for p in parts for j in p.jobs) == sorted(j.id for j in round_.jobs)
@@ -88,8 +69,6 @@ class TestSplit:
 
     def test_prices_balance_dear_types(self) -> None:
         """Two nodes of a type that all jobs need, two that none does: a part gets one of each."""
-        from placeopt.model import Gpu
-
         kinds = [machine("dear", gpus=[Gpu(model="A")]), machine("idle", gpus=[Gpu(model="B")])]
         nodes = [node("a0", "dear"), node("a1", "dear"), node("b0", "idle"), node("b1", "idle")]
         round_ = instance(nodes, [job(f"j{i}", gpu_models=("A",)) for i in range(2)], machines=kinds)
@@ -99,7 +78,7 @@ class TestSplit:
             assert [len(p.jobs) for p in parts] == [1, 1]
 
     @pytest.mark.parametrize("by", ["random", "price"])
-    def test_alike_parts_have_as_many_jobs_of_every_class(self, by: Way) -> None:
+    def test_alike_parts_have_as_many_jobs_of_every_class(self, by: Any) -> None:
         """Idle nodes of one kind: of each class no part has more than one job more than another."""
         idle = [node(f"n{i}") for i in range(8)]
         waiting = [
@@ -134,7 +113,7 @@ class TestWhole:
     """What comes of it."""
 
     @pytest.mark.parametrize("by", WAYS)
-    def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(self, by: Way) -> None:
+    def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(self, by: Any) -> None:
         """Gangs of which few fit into a part: greedy on the whole runs then, too."""
         round_ = generate("gangs", jobs=12, nodes=8, gpus=4, seed=2)
         plan = solve_in_parts(
@@ -152,14 +131,13 @@ class TestWhole:
         assert plan.levels[0].objective >= greedy.levels[0].objective
         assert plan.levels[0].bound is not None
 
-    @pytest.mark.parametrize("seed", range(40))
-    def test_small_rounds_with_all_features(self, seed: int) -> None:
+    @given(round_=rounds())
+    def test_small_rounds_with_all_features(self, engine: Engine, round_: Instance) -> None:
         """Queues, uplinks, look-ahead, changes and lost nodes as drawn; a bound never lies below an optimum."""
-        round_ = random_round(np.random.default_rng(seed))
-        plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="patterns", time_limit_s=20, seed=seed)
+        plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="patterns", time_limit_s=20)
         assert violations(round_, plan) == []
         assert audit(round_, plan) == []
-        best = solve(round_, time_limit_s=20, threads=1)
+        best = engine.solve(round_, time_limit_s=20, threads=1)
         if best.status == "optimal":
             assert plan.levels[0].objective <= best.levels[0].objective <= plan.levels[0].bound
 
@@ -197,32 +175,9 @@ class TestSameBytes:
         assert plan.limit != "time"
         return plan.model_dump_json()
 
-    def test_on_one_two_and_four_processes(self) -> None:
+    def test_on_one_and_on_four_processes(self) -> None:
         """Four parts on four processes end in any order."""
-        assert self.bytes_of(jobs=1) == self.bytes_of(jobs=2) == self.bytes_of(jobs=4)
-
-    def test_whatever_part_ends_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Collected backwards."""
-        forwards = self.bytes_of(jobs=1)
-        monkeypatch.setattr(
-            "placeopt.partition.solve.run_parallel",
-            lambda task, items, width, *, ahead: [task(item) for item in items[::-1]],
-        )
-        assert self.bytes_of(jobs=4) == forwards
-
-    def test_the_work_of_a_part_does_not_depend_on_processes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nor on how much of the time is left."""
-        seen: list[set[float]] = []
-
-        def look(task: object, items: list[object], width: int, *, ahead: bool) -> list[object]:
-            seen.append({item.share * item.params.time_limit_s for item in items})  # type: ignore[attr-defined]
-            return [task(item) for item in items]  # type: ignore[operator]
-
-        monkeypatch.setattr("placeopt.partition.solve.run_parallel", look)
-        for jobs in (1, 3):
-            self.bytes_of(jobs=jobs)
-        assert seen[0] == seen[1]
-        assert len(seen[0]) == 1
+        assert self.bytes_of(jobs=1) == self.bytes_of(jobs=4)
 
 
 class TestCtrlC:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.predict.onnx_features import onnx_features
+from placeopt.predict import onnx_features
 
 onnx = pytest.importorskip("onnx")
 

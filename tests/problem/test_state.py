@@ -1,13 +1,14 @@
 """What is used by whom, and that undoing restores it."""
 
 import numpy as np
+from hypothesis import given
 
 from helpers.differential import snapshot
-from helpers.small_rounds import random_round
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.heuristics import greedy
-from placeopt.model import Domain, Policy, Queue
+from placeopt.model import Domain, Instance, Policy, Queue
 from placeopt.problem import Move, Placement, State, compile_problem, hose_loads
+from strategies import rounds
 
 
 def test_hose_load_by_hand() -> None:
@@ -67,7 +68,7 @@ def test_apply_takes_and_undo_gives_back() -> None:
 
 
 def test_a_running_job_counts_with_its_request() -> None:
-    """It may be granted more; that is free for others at the next round (issue 16, A9; DynamoML 3.1)."""
+    """It may be granted more; that is free for others at the next round (DynamoML 3.1)."""
     here = job("here", options=(option(gpu_milli=400, gpu_milli_limit=900),), queue="q")
     runs = [running(here, [("n0", [0])], milli=800)]
     state = State(compile_problem(instance(1, [here], running=runs, policy=Policy(queues=(Queue(id="q"),)))))
@@ -85,14 +86,14 @@ def test_load_restores_every_job_of_an_allocation() -> None:
     assert snapshot(other) == snapshot(one)
 
 
-def test_a_state_from_a_whole_allocation_is_the_one_that_grows_job_by_job() -> None:
-    """All arrays at once, on random rounds with queues, links, shares of running jobs and several levels."""
-    placed = 0
-    for seed in range(60):
-        problem = compile_problem(random_round(np.random.default_rng(30_000 + seed)))
-        allocation = greedy(problem, np.arange(problem.num_jobs)).allocation
-        grown = State(problem)
-        grown.load(allocation)
-        assert snapshot(State(problem, allocation)) == snapshot(grown)
-        placed += sum(placement is not None for placement in allocation)
-    assert placed > 60
+@given(round_=rounds())
+def test_a_state_from_a_whole_allocation_is_the_one_that_grows_job_by_job(round_: Instance) -> None:
+    """All arrays at once; and what is taken away again was never there."""
+    problem = compile_problem(round_)
+    empty = (None,) * problem.num_jobs
+    allocation = greedy(problem, np.arange(problem.num_jobs)).allocation
+    grown = State(problem)
+    grown.load(allocation)
+    assert snapshot(State(problem, allocation)) == snapshot(grown)
+    grown.load(empty)
+    assert snapshot(grown) == snapshot(State(problem, empty))

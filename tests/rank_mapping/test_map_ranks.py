@@ -5,15 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from helpers.graphs import brute_force, graph, random_distances, random_graph, ring
+from helpers.graphs import graph, least_mapping, mapping_cost, random_distances, random_graph, ring
 from placeopt import BadInput, Unsupported
 from placeopt.model import Cluster, Domain, Machine, Node
 from placeopt.rank_mapping import map_ranks
-from placeopt.rank_mapping.bound import cut_bound, gilmore_lawler, lower_bound
-from placeopt.rank_mapping.branch import branch
-from placeopt.rank_mapping.case import make_case
-from placeopt.rank_mapping.hierarchy import hierarchy
-from placeopt.rank_mapping.search import GREEDS, grown, in_sequence
 from placeopt.topology import ClusterTopology, dgx1, dgx2, minsky, pcie_box
 
 SOCKETS = np.array([[0, 1, 42, 42], [1, 0, 42, 42], [42, 42, 0, 1], [42, 42, 1, 0]])
@@ -65,24 +60,21 @@ def test_grouping_inside_a_node_is_part_of_the_choice() -> None:
 @pytest.mark.parametrize("kind", ["tree", "nodes", "any"])
 @pytest.mark.parametrize("size", [1, 2])
 def test_exact_equals_brute_force_and_bounds_hold(kind: str, size: int) -> None:
-    """Every route (sets, tables, branch and bound) and both bounds, on graphs and distances without any pattern."""
+    """On graphs and distances without any pattern; without time for a proof the bound is no more than the optimum."""
     rng = np.random.default_rng([size, len(kind)])
-    for _ in range(25):
+    for _ in range(25 if size == 1 else 10):
         k = int(rng.integers(2, 7 if size == 1 else 4))
         groups = np.sort(rng.integers(0, 3, k)).repeat(size)
         distances, weights = random_distances(rng, kind, groups), random_graph(rng, k)
         mixed = rng.permutation(k * size)
         distances, groups = distances[np.ix_(mixed, mixed)], groups[mixed]
-        case = make_case(weights, distances, groups, gpus_per_rank=size, inside=1)
-        best = brute_force(case)
         found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
-        assert found.cost == found.bound == best == case.cost(found.order)
+        best = least_mapping(weights, distances, groups, size, inside=1)
+        assert found.cost == found.bound == best == mapping_cost(weights, distances, found.order, size, inside=1)
         nodes = groups[found.order].reshape(k, size)
         assert (nodes == nodes[:, :1]).all()
-        root = hierarchy(case.distances, case.groups)
-        start = in_sequence(case, root)
-        assert max(cut_bound(case, root, start), gilmore_lawler(case)) <= best
-        assert branch(case, start, deadline=float("inf"))[1] == best
+        hasty = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1, deadline=time.monotonic())
+        assert hasty.bound <= best <= hasty.cost
 
 
 @pytest.mark.parametrize(
@@ -95,11 +87,8 @@ def test_sixteen_gpus_are_proven(machine: Machine, nodes: int) -> None:
     for size in (1, 2):
         for weights in (ring(16 // size), random_graph(rng, 16 // size)):
             found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
-            case = make_case(weights, distances, groups, gpus_per_rank=size, inside=1)
             assert found.optimal
-            assert found.cost == case.cost(found.order)
-            root = hierarchy(case.distances, case.groups)
-            assert lower_bound(case, root, in_sequence(case, root)) <= found.cost
+            assert found.cost == mapping_cost(weights, distances, found.order, size, inside=1)
 
 
 @pytest.mark.parametrize("machine", [dgx1(), pcie_box(8)])
@@ -131,19 +120,17 @@ def test_same_seed_same_order_and_never_worse_than_the_start() -> None:
     start = rng.permutation(24)
     first, second = (map_ranks(weights, distances, groups, start=start, seed=5) for _ in range(2))
     assert (first.order == second.order).all()
-    assert first.cost <= make_case(weights, distances, groups).cost(start)
+    assert first.cost <= mapping_cost(weights, distances, start)
     assert first.bound <= first.cost
 
 
 def test_deadline_in_the_past_returns_the_start() -> None:
-    """Whatever is asked for, an answer comes back at once."""
+    """Whatever is asked for, an answer comes back, and no more than is asked for is done."""
     rng = np.random.default_rng(1)
     for size in (16, 64):
         weights, (distances, groups) = random_graph(rng, size), cluster(dgx1(), size // 8)
-        began = time.monotonic()
-        found = map_ranks(weights, distances, groups, start=np.arange(size), deadline=began)
-        assert time.monotonic() - began < 2
-        assert found.bound <= found.cost == make_case(weights, distances, groups).cost(found.order)
+        found = map_ranks(weights, distances, groups, start=np.arange(size), deadline=time.monotonic())
+        assert found.bound <= found.cost == mapping_cost(weights, distances, found.order)
 
 
 def test_deadline_cuts_a_long_proof() -> None:
@@ -152,25 +139,11 @@ def test_deadline_cuts_a_long_proof() -> None:
     distances = np.triu(rng.integers(1, 30, (16, 16)), 1)
     distances[:8, 8:] = 32
     weights = np.triu(rng.integers(0, 5, (16, 16)), 1)
-    began = time.monotonic()
     found = map_ranks(
         weights + weights.T, distances + distances.T, np.repeat([0, 1], 8), deadline=time.monotonic() + 0.3
     )
-    assert time.monotonic() - began < 2
     assert found.bound <= found.cost
-
-
-@pytest.mark.parametrize("size", [1, 2, 4])
-def test_grown_orders_keep_ranks_on_their_nodes(size: int) -> None:
-    """The construction deals whole ranks down to nodes, whatever the greed."""
-    distances, groups = cluster(pcie_box(8, gpus_per_switch=2), 4, racks=2)
-    case = make_case(ring(32 // size), distances, groups, gpus_per_rank=size, inside=1)
-    root = hierarchy(case.distances, case.groups)
-    for greed in GREEDS:
-        order = grown(case, root, np.random.default_rng(0), greed, float("inf"))
-        assert sorted(order.tolist()) == list(range(32))
-        nodes = groups[order].reshape(-1, size)
-        assert (nodes == nodes[:, :1]).all()
+    assert not found.optimal
 
 
 def test_refuses_what_is_no_mapping() -> None:

@@ -1,4 +1,4 @@
-"""Quadratic assignment: deltas and optima against brute force, the bound below them, files read or refused."""
+"""Quadratic assignment: optima against brute force, the bound below them, files read or refused."""
 
 from itertools import permutations
 
@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.qaplib import parse_qaplib
-from placeopt.rank_mapping.quadratic import gilmore_lawler_bound, solve_quadratic
-from placeopt.rank_mapping.tabu_population import TabuPopulation
+from placeopt.formats import parse_qaplib
+from placeopt.rank_mapping import solve_quadratic
 
 
 def cost(flows, distances, order):
@@ -24,43 +23,20 @@ def drawn(seed, n, *, symmetric):
     return pair[0], pair[1]
 
 
-@pytest.mark.parametrize("linear", [None, np.random.default_rng(9).integers(0, 50, (7, 7)).astype(float)])
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_every_delta_is_the_change_of_cost_after_every_step(symmetric, linear):
-    flows, distances = drawn(3, 7, symmetric=symmetric)
-
-    def whole(order):
-        return cost(flows, distances, order) + (0 if linear is None else linear[np.arange(7), order].sum())
-
-    rng = np.random.default_rng(0)
-    orders = np.array([rng.permutation(7) for _ in range(3)])
-    search = TabuPopulation(flows.astype(float), distances.astype(float), orders, rng, linear)
-    for _ in range(40):
-        search.run(1)
-        for k, order in enumerate(search.orders):
-            before = whole(order)
-            assert search.costs[k] == before
-            for i in range(7):
-                for j in range(i):
-                    other = order.copy()
-                    other[[i, j]] = other[[j, i]]
-                    assert search.delta[k, i, j] == whole(other) - before
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(10))
 def test_small_problems_end_at_the_optimum_above_their_bound(seed, symmetric):
     flows, distances = drawn(seed, 6, symmetric=symmetric)
     least = min(cost(flows, distances, np.array(order)) for order in permutations(range(6)))
     found = solve_quadratic(flows, distances, time_limit_s=60, seed=seed, generations=1)
     assert found.cost == cost(flows, distances, found.order) == least
-    assert gilmore_lawler_bound(flows.astype(float), distances.astype(float)) == found.bound <= least
+    assert found.bound <= least
     assert found.optimal == (found.bound == least)
 
 
 def test_the_same_seed_and_budget_give_the_same_order():
-    flows, distances = drawn(5, 9, symmetric=False)
-    one, two = (solve_quadratic(flows, distances, time_limit_s=60, seed=7, generations=2) for _ in range(2))
+    flows, distances = drawn(5, 7, symmetric=False)
+    one, two = (solve_quadratic(flows, distances, time_limit_s=60, seed=7, generations=1) for _ in range(2))
     assert one.order.tolist() == two.order.tolist()
 
 

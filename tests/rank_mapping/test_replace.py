@@ -9,9 +9,11 @@ from placeopt.build import instance, job, node, option
 from placeopt.model import Communication, Domain, Edge, Job
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.rank_mapping import improve_ranks
-from placeopt.terms.costs.communication import job_cost
+from placeopt.terms.costs import Communication as CommunicationCost
 from placeopt.terms.rules import fits
 from placeopt.topology import dgx1, minsky
+
+COST = CommunicationCost()
 
 
 def ring_of(k: int) -> Communication:
@@ -36,8 +38,8 @@ def test_ring_of_four_on_one_minsky() -> None:
     problem = problem_of(job("a", workers=4, communication=ring_of(4)))
     before = Placement(0, (0,) * 4, (0, 2, 1, 3))
     after, bound = improve_ranks(problem, 0, before, float("inf"))
-    assert job_cost(problem, 0, before) == 336
-    assert job_cost(problem, 0, after) == bound == 172
+    assert COST.score(problem, (before,)) == 336
+    assert COST.score(problem, (after,)) == bound == 172
     again, bound = improve_ranks(problem, 0, after, float("inf"))
     assert again is after
     assert bound == 172
@@ -57,14 +59,14 @@ def test_permuted_placements_keep_every_rule(size: int) -> None:
         assert fits(State(problem), 0, after)
         assert sorted(after.gpus) == sorted(before.gpus)
         assert sorted(after.nodes) == sorted(before.nodes)
-        assert bound == job_cost(problem, 0, after) <= job_cost(problem, 0, before)
+        assert bound == COST.score(problem, (after,)) <= COST.score(problem, (before,))
 
 
 def test_jobs_without_edges_and_elastic_ones() -> None:
     """All pairs alike: nothing to gain, the bound is the cost. Edges of ranks that do not run do not count."""
     problem = problem_of(job("a", workers=4, communication=Communication(weight=3)))
     held = Placement(0, (0,) * 4, (0, 2, 1, 3))
-    assert improve_ranks(problem, 0, held, float("inf")) == (held, job_cost(problem, 0, held))
+    assert improve_ranks(problem, 0, held, float("inf")) == (held, COST.score(problem, (held,)))
     elastic = problem_of(job("a", options=(option(workers=4, workers_min=2),), communication=ring_of(4)))
     two = Placement(0, (0, 0), (0, 2))  # row 0: two workers, one edge
     assert improve_ranks(elastic, 0, two, float("inf")) == (two, 2 * 42)
@@ -92,4 +94,4 @@ def test_bound_holds_when_time_is_up() -> None:
     before = Placement(0, tuple((gpus // 8).tolist()), tuple(gpus.tolist()))
     for deadline in (time.monotonic(), time.monotonic() + 0.3):
         after, bound = improve_ranks(many, 0, before, deadline)
-        assert bound <= job_cost(many, 0, after) <= job_cost(many, 0, before)
+        assert bound <= COST.score(many, (after,)) <= COST.score(many, (before,))

@@ -1,4 +1,4 @@
-"""Jobs below their minimal utility wait, on the Minsky of the SC'17 artifact; check/test_minimal_utility has the numbers."""
+"""Jobs below their minimal utility wait, on the Minsky of the SC'17 artifact; `check/` has the numbers."""
 
 from helpers.plans import plan_for
 from placeopt import solve

@@ -3,11 +3,12 @@
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
 
 from placeopt import Unsupported
 from placeopt.model import Cluster, Domain, Machine, Node
 from placeopt.topology import ClusterTopology, dgx1, domain_weights, machine_graph, minsky, pcie_box
-from placeopt.topology import cluster_topology as module
+from strategies import trees
 
 
 def small() -> Cluster:
@@ -29,24 +30,7 @@ def small() -> Cluster:
     )
 
 
-def random_cluster(seed: int) -> Cluster:
-    """Domains of any depth, nodes anywhere, three machine types."""
-    rng = np.random.default_rng(seed)
-    machines = (minsky(), pcie_box(3, gpus_per_switch=1), Machine(id="cpu", cpu_millicores=1, memory_mib=1))
-    domains = []
-    for d in range(int(rng.integers(0, 8))):
-        parent = None if d == 0 or rng.random() < 0.3 else f"d{rng.integers(d)}"
-        weight = None if rng.random() < 0.5 else int(rng.integers(0, 500))
-        domains.append(Domain(id=f"d{d}", level=f"l{d}", parent=parent, uplink_weight=weight))
-    nodes = [
-        Node(
-            id=f"n{n}",
-            machine=machines[rng.integers(3)].id,
-            domain=None if not domains or rng.random() < 0.2 else f"d{rng.integers(len(domains))}",
-        )
-        for n in range(int(rng.integers(1, 8)))
-    ]
-    return Cluster(machines=machines, domains=tuple(domains), nodes=tuple(nodes))
+MACHINES = (minsky(), pcie_box(3, gpus_per_switch=1), Machine(id="cpu", cpu_millicores=1, memory_mib=1))
 
 
 def whole_graph(cluster: Cluster) -> nx.Graph:
@@ -96,13 +80,12 @@ def test_distances_by_hand() -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("table", [2048, -1])
-def test_same_as_one_big_graph(seed: int, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more_domains", [0, 2048])
+@given(cluster=trees(machines=MACHINES))
+def test_same_as_one_big_graph(more_domains: int, cluster: Cluster) -> None:
     """Two routes: the arrays, with the domain table and by climbing, against Dijkstra on the whole cluster's graph."""
-    monkeypatch.setattr(module, "MAX_TABLE_DOMAINS", table)
-    cluster = random_cluster(seed)
-    topology = ClusterTopology(cluster)
+    empty = tuple(Domain(id=f"empty{d}", level="l0") for d in range(more_domains))
+    topology = ClusterTopology(cluster.model_copy(update={"domains": (*cluster.domains, *empty)}))
     lengths = dict(nx.all_pairs_dijkstra_path_length(whole_graph(cluster), weight="weight"))
     gpus = [(n, ("gpu", i)) for n, i in zip(topology.gpu_node.tolist(), topology.gpu_index.tolist(), strict=True)]
     expected = [[lengths[a][b] for b in gpus] for a in gpus]

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.topo.read import read_machine
+from placeopt.formats.topo import read_machine
 from placeopt.model import Gpu, Machine, Part
-from placeopt.report.text.links import WIDTH, job_links, machine_picture
-from placeopt.report.text.palette import JOB_COLORS
+from placeopt.report.text import JOB_COLORS, WIDTH, job_links, machine_picture
 from placeopt.topology import MACHINES, dgx1, minsky, pcie_box
 
 DATA = Path(__file__).parents[1] / "data" / "topo"

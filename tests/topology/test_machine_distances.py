@@ -3,11 +3,11 @@
 from itertools import pairwise
 
 import networkx as nx
-import numpy as np
 import pytest
+from hypothesis import given
 
 from placeopt import BadInput
-from placeopt.model import Gpu, Link, Machine, Part
+from placeopt.model import Gpu, Machine, Part
 from placeopt.topology import (
     MACHINES,
     bottleneck_mbps,
@@ -19,25 +19,7 @@ from placeopt.topology import (
     pcie_box,
     root_distances,
 )
-
-
-def random_machine(seed: int) -> Machine:
-    """A small machine with an uneven tree, random weights (0 too) and random links."""
-    rng = np.random.default_rng(seed)
-    parts: list[Part] = []
-    for p in range(int(rng.integers(0, 6))):
-        parent = None if p == 0 or rng.random() < 0.3 else f"p{rng.integers(p)}"
-        weight = None if rng.random() < 0.5 else int(rng.integers(0, 30))
-        parts.append(Part(id=f"p{p}", level="switch", parent=parent, uplink_weight=weight))
-    count = int(rng.integers(1, 7))
-    gpus = tuple(
-        Gpu(model="x", part=None if not parts or rng.random() < 0.2 else f"p{rng.integers(len(parts))}")
-        for _ in range(count)
-    )
-    links = tuple(
-        Link(gpus=(a, b), weight=int(rng.integers(0, 40))) for a in range(count) for b in range(a) if rng.random() < 0.3
-    )
-    return Machine(id="m", cpu_millicores=0, memory_mib=0, parts=tuple(parts), gpus=gpus, links=links)
+from strategies import wired_machines
 
 
 def test_minsky_is_figure_7() -> None:
@@ -89,10 +71,9 @@ def test_a_machine_without_gpus() -> None:
     assert bottleneck_mbps(machine).shape == (0, 0)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_same_as_networkx(seed: int) -> None:
+@given(machine=wired_machines())
+def test_same_as_networkx(machine: Machine) -> None:
     """Two routes, one answer: arrays against Dijkstra on the graph, on random trees with random links."""
-    machine = random_machine(seed)
     lengths = dict(nx.all_pairs_dijkstra_path_length(machine_graph(machine), weight="weight"))
     size = len(machine.gpus)
     expected = [[lengths["gpu", a]["gpu", b] for b in range(size)] for a in range(size)]

@@ -20,7 +20,7 @@ from typing import Literal
 
 from placeopt.model import Arrival, Estimate, Scenario
 from placeopt.predict.fitted import rmsle
-from placeopt.predict.onnx_features import onnx_features
+from placeopt.predict.onnx_file import onnx_features
 from placeopt.predict.regressor import Kind, fit_regressor
 from placeopt_papers.scenarios.networks import Graph, networks
 

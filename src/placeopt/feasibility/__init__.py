@@ -5,3 +5,18 @@ One job while all else stays as it is: whether it fits, how, and with how many w
 ``free_capacity`` is what a state leaves free to it; ``worker_distribution`` counts the ways to lie over nodes and
 domains; ``fit`` decides.
 """
+
+from placeopt.feasibility.fit import Fit, best_fit, fit, largest
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
+from placeopt.feasibility.requirement import Requirement, requirements_of
+
+__all__ = [
+    "Fit",
+    "FreeCapacity",
+    "Requirement",
+    "best_fit",
+    "fit",
+    "free_capacity_of",
+    "largest",
+    "requirements_of",
+]

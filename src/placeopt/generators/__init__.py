@@ -11,11 +11,15 @@ from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.contention_rounds import contention
 from placeopt.generators.dgx1_nodes import cubemesh, islands
+from placeopt.generators.drawn import drawn_anew
 from placeopt.generators.elastic_rounds import elastic
 from placeopt.generators.gang_rounds import gangs, parity
 from placeopt.generators.node_filling import fractions, resources, uniform, varied
+from placeopt.generators.openb import openb_scenario
 from placeopt.generators.perfect_packing import planted
-from placeopt.generators.shared import Size
+from placeopt.generators.philly import philly_scenario
+from placeopt.generators.shared import Size, equal_nodes, two_socket_machine
+from placeopt.generators.sia import sia_scenario
 from placeopt.model import Instance
 
 SPECS: Mapping[str, Callable[[Size], Instance]] = {
@@ -69,4 +73,15 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
     return SPECS[spec](Size(jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
 
 
-__all__ = ["SPECS", "Size", "generate", *SPECS]
+__all__ = [
+    "SPECS",
+    "Size",
+    "drawn_anew",
+    "equal_nodes",
+    "generate",
+    "openb_scenario",
+    "philly_scenario",
+    "sia_scenario",
+    "two_socket_machine",
+    *SPECS,
+]

@@ -13,7 +13,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.job_table.read import TableJob
 from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
-from placeopt.generators.sia_scenario import VALUE_PER_GPU
+from placeopt.generators.sia import VALUE_PER_GPU
 from placeopt.model import Cluster, Communication, Demand, Job, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_VALUE
 from placeopt.model.scenario import Arrival, Physics, Scenario

@@ -3,6 +3,7 @@
 from placeopt.predict.curve import CurveModel, fit_curve
 from placeopt.predict.fitted import Errors, Fitted, Provenance, read_fitted, relative_errors, rmsle, write_fitted
 from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
+from placeopt.predict.onnx_file import onnx_features
 from placeopt.predict.rate import ProfiledRun, RateModel, StepModel, fit_rate, fit_step, lightweight, sia_runs
 from placeopt.predict.regressor import REGRESSORS, Regressor, cross_validated, fit_regressor
 from placeopt.predict.resources import Category, best_fit_cores, first_cores, gpu_memory_mib
@@ -31,6 +32,7 @@ __all__ = [
     "gavel_pairs",
     "gpu_memory_mib",
     "lightweight",
+    "onnx_features",
     "read_fitted",
     "relative_errors",
     "rmsle",

@@ -38,7 +38,7 @@ def openb_trace(
 ) -> Imported:
     """Read openb's pods with their run times as a scenario; arrivals are compressed in time to the load --load."""
     from placeopt.formats.openb import read_openb, read_openb_run_times
-    from placeopt.generators.openb_scenario import openb_scenario
+    from placeopt.generators.openb import openb_scenario
 
     round_ = read_openb(nodes, pods)
     cluster = read_openb(nodes, pods, limit=max(1, len(round_.jobs) // part)).cluster
@@ -84,7 +84,7 @@ def philly(
     if interference not in ("none", "sc17"):
         raise UsageError(f"--interference: {interference!r}, expected none or sc17")
     from placeopt.formats.traces import read_philly
-    from placeopt.generators.philly_scenario import philly_scenario
+    from placeopt.generators.philly import philly_scenario
 
     return imported_scenario(
         philly_scenario(
@@ -138,7 +138,7 @@ def sia(
 ) -> Imported:
     """Read a sample workload of Sia's simulator as a scenario; run times come from placeopt's table of applications."""
     from placeopt.formats.traces import read_sia
-    from placeopt.generators.sia_scenario import sia_scenario
+    from placeopt.generators.sia import sia_scenario
 
     name = f"sia-{PurePath(workload).name.removesuffix('.csv')}"
     return imported_scenario(sia_scenario(read_sia(workload), name=name, nodes=nodes))

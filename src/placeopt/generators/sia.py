@@ -107,7 +107,7 @@ def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scena
         note=(
             "A sample workload of Sia's simulator (siasosp23/artifacts) with the GPUs and batches that it states, "
             "rigid. Work by application, a table of ours: epochs x samples, at steps fitted to that repository's "
-            "profiles of T4 (placeopt.generators.sia_scenario). Jobs do not disturb each other but on a shared GPU, "
+            "profiles of T4 (placeopt.generators.sia). Jobs do not disturb each other but on a shared GPU, "
             "which is divided between them in time; a restart takes 30 s."
         ),
         cluster=equal_nodes(machine, nodes),

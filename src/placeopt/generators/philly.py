@@ -13,7 +13,7 @@ from placeopt.formats.traces import PhillyJob
 from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
 from placeopt.generators.shared import equal_nodes
-from placeopt.generators.sia_scenario import RESTART_MS, VALUE_PER_GPU
+from placeopt.generators.sia import RESTART_MS, VALUE_PER_GPU
 from placeopt.model import Demand, Job, Option
 from placeopt.model.base import MAX_MS, MAX_NODES
 from placeopt.model.scenario import Arrival, Physics, Scenario
