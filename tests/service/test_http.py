@@ -334,9 +334,9 @@ class TestLimits:
         """Only seconds in which it ran count as time without a reply: after a stop a bind was refused with 503."""
         at_work, over, loops = threading.Event(), threading.Event(), []
 
-        async def body(request: Any, limits: Limits) -> bytes:
+        async def body(*how: Any) -> bytes:
             loops.append(asyncio.get_running_loop())
-            return await read_body(request, limits)
+            return await read_body(*how)
 
         def stop() -> None:
             time.sleep(3.5)  # of the event loop, as by SIGSTOP

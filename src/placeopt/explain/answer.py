@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
+import threading
 from collections.abc import Callable
 from typing import Literal
 
 from placeopt.arguments import checked
+from placeopt.deadline import Deadline
 from placeopt.errors import BadInput
 from placeopt.explain.placed import explain_placed
 from placeopt.explain.question import Question, case_of
@@ -27,6 +28,7 @@ def explain(
     *,
     time_limit_s: float = 5.0,
     isolation: Literal["process", "thread"] = "process",
+    cancel: threading.Event | None = None,
 ) -> Explanation:
     """
     Explain why a job waits and what would let it in, or what its place costs and which other is best.
@@ -41,6 +43,8 @@ def explain(
         Wall-clock seconds. What is not answered by then is left out, says so, and ``proven`` is false.
     isolation
         Where solvers run; see `placeopt.Engine`.
+    cancel
+        Set it from another thread to end as if the time were over.
 
     Returns
     -------
@@ -55,8 +59,7 @@ def explain(
     """
     if not 0 < time_limit_s < math.inf:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
-    started = time.monotonic()
-    deadline = started + time_limit_s
+    deadline = Deadline(time_limit_s, cancel)
     with Worker(("highs",)) if isolation == "process" else InProcess() as worker:
         case = case_of(instance, plan, job)
 
@@ -66,10 +69,12 @@ def explain(
             options: SolveOptions,
             on_progress: Callable[[Progress], None] | None = None,
         ) -> Solution:
-            solution = worker.solve(solver, model, options, deadline=deadline, on_progress=on_progress)
-            if solution.limit == "user":  # only Ctrl-C can have stopped it, which the worker returned as an answer
+            solution = worker.solve(
+                solver, model, options, deadline=deadline.at, on_progress=on_progress, cancel=deadline.is_set
+            )
+            if solution.limit == "user" and not deadline.is_set():  # Ctrl-C stopped it; the worker returned an answer
                 raise KeyboardInterrupt
             return solution
 
-        q = Question(instance, plan, case, solve, started, deadline)
+        q = Question(instance, plan, case, solve, deadline)
         return explain_placed(q) if case.number in case.placed else explain_waiting(q)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 
 import numpy as np
@@ -90,7 +89,7 @@ def alternative(
     kept = None if ran is None or ran.nodes != now.nodes or ran.gpus != now.gpus else here
     if len(problem.options_of(case.number)) * problem.num_nodes > MAX_BUNDLES:
         return Alternative(spot=kept, proven=False, detail="too many options and nodes for an exact solve")
-    builder = ModelBuilder(q.deadline)
+    builder = ModelBuilder(q.deadline.at)
     try:
         placement, proven = _best(q, builder, others, now, weighted, elsewhere=elsewhere)
     except (OutOfTime, SolverFault, Unsupported) as error:
@@ -153,9 +152,8 @@ def _solved(q: Question, builder: ModelBuilder) -> Solution | None:
     if model.num_variables > SIZES.exact_columns:
         raise Unsupported(f"{model.num_variables} columns are too many for an exact solve")
     for solver in ("highs", "cpsat"):
-        left = q.deadline - time.monotonic()
-        if left <= 0:
-            raise OutOfTime("no time left")
+        q.deadline.check("the best place was looked for")
+        left = q.deadline.left_s
         solution = q.solve(solver, model, SolveOptions(time_limit_s=left if math.isfinite(left) else 3600.0))
         if solution.values is not None:
             return solution

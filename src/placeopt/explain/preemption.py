@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.free_capacity import FreeCapacity, queue_use
 from placeopt.feasibility.requirement import Requirement
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
@@ -58,7 +59,7 @@ def making_room(
     requirement: Requirement,
     workers: int,
     items: Items,
-    deadline: float = float("inf"),
+    deadline: Deadline = FOREVER,
 ) -> tuple[LinearModel, IntArray]:
     """
     Return the model of least total price; its columns, shape (items,), are how many of each item are given up.
@@ -66,7 +67,7 @@ def making_room(
     ``now`` and ``free`` are the room as it is, and with all items given up: in that one ``requirement`` fits with that
     many ``workers``.
     """
-    builder = ModelBuilder(deadline)
+    builder = ModelBuilder(deadline.at)
     given = builder.add_variables(0, np.array(items.most, dtype=np.int64))
     _RoomRows(builder, given.tolist(), now, requirement, workers, items).add(free)
     builder.set_objective(given, np.array(items.prices, dtype=np.int64), "min")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from placeopt.check import violations
+from placeopt.deadline import Deadline
 from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.model import Instance, Job, Plan
@@ -131,8 +131,7 @@ class Question:
     plan: Plan
     case: ExplainCase
     solve: Solve
-    started: float
-    deadline: float
+    deadline: Deadline
     requirements: tuple[Requirement, ...] = field(init=False)
     planned: Unplaced | None = field(init=False)
     """Why the job waits by the plan; None where the plan does not list it."""
@@ -149,7 +148,7 @@ class Question:
 
     def seconds(self) -> float:
         """Return the seconds since the call began."""
-        return round(time.monotonic() - self.started, 4)
+        return round(self.deadline.spent_s, 4)
 
     def within(self, part: str, work: Callable[[], T]) -> T | None:
         """Return the result of ``work``; None, with the cause noted under ``part``, where it could not be finished."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from placeopt.arguments import checked
 from placeopt.check import violations
+from placeopt.deadline import Deadline
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
 from placeopt.explain.question import ExplainRound, compile_round
@@ -47,7 +48,12 @@ class _Kind:
 
 @checked
 def explain_all(
-    instance: Instance, plan: Plan, *, time_limit_s: float = 30.0, on_progress: Tell | None = None
+    instance: Instance,
+    plan: Plan,
+    *,
+    time_limit_s: float = 30.0,
+    cancel: threading.Event | None = None,
+    on_progress: Tell | None = None,
 ) -> QueueExplanation:
     """
     Group the waiting jobs of a plan by reason, and count what each single change of the cluster would let start.
@@ -59,6 +65,8 @@ def explain_all(
     time_limit_s
         Wall-clock seconds. Jobs alike are answered together, those of most jobs first; jobs without an answer by then
         have the plan's own reason, changes that were not tried are left out, and ``proven`` is false.
+    cancel
+        Set it from another thread to end as if the time were over.
     on_progress
         Called with a sentence about the current activity.
 
@@ -76,8 +84,7 @@ def explain_all(
     """
     if not 0 < time_limit_s < math.inf:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
-    started = time.monotonic()
-    deadline, tell = started + time_limit_s, on_progress or (lambda _: None)
+    deadline, tell = Deadline(time_limit_s, cancel), on_progress or (lambda _: None)
     if plan.asked is not None:
         raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     tell("checking the plan")
@@ -96,7 +103,7 @@ def explain_all(
         reasons=_grouped(kinds),
         changes=freed,
         proven=told and tried,
-        seconds=round(time.monotonic() - started, 4),
+        seconds=round(deadline.spent_s, 4),
     )
 
 
@@ -124,7 +131,7 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
     return sorted(kinds.values(), key=lambda kind: -len(kind.jobs))
 
 
-def _find_reasons(round_: ExplainRound, kinds: list[_Kind], deadline: float, tell: Tell) -> None:
+def _find_reasons(round_: ExplainRound, kinds: list[_Kind], deadline: Deadline, tell: Tell) -> None:
     after, staying = round_.beside_plan(), round_.beside_staying()
     for number, kind in enumerate(kinds):
         tell(f"why jobs wait: kind {number + 1:,} of {len(kinds):,}")
@@ -134,10 +141,9 @@ def _find_reasons(round_: ExplainRound, kinds: list[_Kind], deadline: float, tel
             return
 
 
-def _why(kind: _Kind, after: State, staying: State, deadline: float) -> Why:
+def _why(kind: _Kind, after: State, staying: State, deadline: Deadline) -> Why:
     """Return why a kind of jobs waits, in the order in which `placeopt.explain.explain` tries the reasons."""
-    if time.monotonic() > deadline:
-        raise OutOfTime("no time left")
+    deadline.check("reasons were looked for")
     requirements = requirements_of(after.problem, kind.first)
     room = free_capacity_of(after, kind.first)
     if fit(room, requirements, deadline) is not None:
@@ -183,7 +189,7 @@ def _detail(reason: UnplacedReason, groups: tuple[str, ...]) -> str:
 
 
 def _freed_by(
-    instance: Instance, plan: Plan, kinds: list[_Kind], changes: list[QueueChange], deadline: float, tell: Tell
+    instance: Instance, plan: Plan, kinds: list[_Kind], changes: list[QueueChange], deadline: Deadline, tell: Tell
 ) -> tuple[tuple[Freed, ...], bool]:
     """Return what the changes would free, most first, and whether every change was tried."""
     held = [kind for kind in kinds if kind.why is not None and kind.why[1]]
@@ -206,7 +212,7 @@ def _ranked(freed: list[Freed]) -> tuple[Freed, ...]:
 
 
 def _counted(
-    change: QueueChange, instance: Instance, plan: Plan, touched: list[_Kind], deadline: float
+    change: QueueChange, instance: Instance, plan: Plan, touched: list[_Kind], deadline: Deadline
 ) -> tuple[int, int, int]:
     """Return how many jobs fit alone after a change, how many greedy starts together, and their GPU-milli."""
     if not touched:
@@ -218,8 +224,7 @@ def _counted(
     state = round_.beside_plan()
     fitting = []
     for kind in touched:
-        if time.monotonic() > deadline:
-            raise OutOfTime("no time left")
+        deadline.check("changes were tried")
         requirements = requirements_of(round_.problem, kind.first)
         if fit(free_capacity_of(state, kind.first), requirements, deadline) is not None:
             fitting.append(kind)
@@ -232,12 +237,12 @@ def _counted(
     return sum(len(kind.jobs) for kind in fitting), together, gpu_milli
 
 
-def _started(candidates: Candidates, job: int, most: int, deadline: float) -> int:
+def _started(candidates: Candidates, job: int, most: int, deadline: Deadline) -> int:
     """Return how many copies of a job greedy places; they stay in the state."""
     state = candidates.state
     for count in range(most):
         placement = place(candidates, job)
-        if placement is None or time.monotonic() > deadline:
+        if placement is None or deadline.is_set():
             return count
         state.take(job, placement)
         for node in dict.fromkeys(placement.nodes):

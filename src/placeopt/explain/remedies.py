@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.errors import InternalFault
 from placeopt.explain.records import DomainsMin, WorkersMax
-from placeopt.feasibility.fit import FOREVER, ceiling, fit, largest, sizes
+from placeopt.feasibility.fit import ceiling, fit, largest, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import DROP_ORDER, Requirement
 from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Split
 
 
-def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> tuple[str, ...]:
+def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: Deadline = FOREVER) -> tuple[str, ...]:
     """
     Return groups of constraints that cannot hold together, while without any one of them the job fits.
 
@@ -48,7 +49,7 @@ def without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list[
     return out
 
 
-def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float) -> WorkersMax | None:
+def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: Deadline) -> WorkersMax | None:
     """
     Return the largest gang below the fewest workers asked for that fits, of all options; None if no smaller one does.
 
@@ -65,7 +66,7 @@ def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadli
 
 
 def fewest_domains(
-    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: float
+    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: Deadline
 ) -> DomainsMin | None:
     """Return the fewest domains of ``level`` over which it fits, all else as asked, of options that split over it."""
     best: DomainsMin | None = None
@@ -77,7 +78,7 @@ def fewest_domains(
     return best
 
 
-def first_level(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> str | None:
+def first_level(room: FreeCapacity, requirements: Sequence[Requirement], deadline: Deadline = FOREVER) -> str | None:
     """
     Return the first of node, the levels of the network upwards, and ``cluster``, such that one domain of it holds all.
 
@@ -106,7 +107,7 @@ def levels_upward(room: FreeCapacity) -> list[str]:
     return sorted(height, key=lambda level: (height[level], level))
 
 
-def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: float) -> int | None:
+def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: Deadline) -> int | None:
     per_node = room.workers(requirement)
     there = room.domains(level)
     most = len({int(domain) for domain in there[per_node > 0] if domain >= 0})

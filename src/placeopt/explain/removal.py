@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from placeopt.deadline import Deadline
 from placeopt.errors import OutOfTime, SolverFault
 from placeopt.explain.preemption import Cell, Gain, Items, making_room
 from placeopt.explain.question import ExplainCase, Question
@@ -212,7 +212,7 @@ class GivenUp:
 
 
 def least_given_up(
-    candidates: RemovableJobs | FreeableGpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
+    candidates: RemovableJobs | FreeableGpus, requirements: Sequence[Requirement], solve: Solve, deadline: Deadline
 ) -> GivenUp | None:
     """
     Return the cheapest set that lets one of ``requirements`` in; None if all of it together would not.
@@ -244,13 +244,11 @@ def _least(
     requirement: Requirement,
     items: Items,
     solve: Solve,
-    deadline: float,
+    deadline: Deadline,
 ) -> GivenUp:
     model, columns = making_room(now, free, requirement, requirement.most, items, deadline)
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise OutOfTime("no time left to look for what others could give up")
-    solution = solve("highs", model, SolveOptions(time_limit_s=left))
+    deadline.check("what others could give up was looked for")
+    solution = solve("highs", model, SolveOptions(time_limit_s=deadline.left_s))
     if solution.values is None:
         if solution.limit == "none":
             raise SolverFault(f"no way to make room was found, though there is one: {solution.message}")
@@ -266,7 +264,11 @@ def _least(
 
 
 def _pruned(
-    candidates: RemovableJobs | FreeableGpus, requirement: Requirement, items: Items, given: list[int], deadline: float
+    candidates: RemovableJobs | FreeableGpus,
+    requirement: Requirement,
+    items: Items,
+    given: list[int],
+    deadline: Deadline,
 ) -> list[int]:
     """Keep what need not be given up; a proven optimum has no such item."""
     for item in range(len(given)):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import Requirement
 from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.problem import IntArray
-
-FOREVER = float("inf")
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Fit:
         return self.requirement.worth(self.workers)
 
 
-def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadline: float = FOREVER) -> Fit | None:
+def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadline: Deadline = FOREVER) -> Fit | None:
     """Return a way to run the first of ``requirements`` that has one, or None if there is none; proven either way."""
     for requirement in requirements:
         per_node = free_capacity.workers(requirement)
@@ -38,7 +37,9 @@ def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadli
     return None
 
 
-def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> Fit | None:
+def best_fit(
+    free_capacity: FreeCapacity, requirements: Sequence[Requirement], deadline: Deadline = FOREVER
+) -> Fit | None:
     """Return the way to run that is worth most."""
     best: Fit | None = None
     for requirement in requirements:
@@ -50,7 +51,7 @@ def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], d
     return best
 
 
-def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: float = FOREVER) -> int | None:
+def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: Deadline = FOREVER) -> int | None:
     """Return the most workers of ``fewest`` to ``most`` with which the requirement fits; None without any."""
     per_node = free_capacity.workers(requirement)
 

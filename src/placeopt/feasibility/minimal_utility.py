@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from placeopt.errors import OutOfTime
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.problem import Move, Placement, Problem, State
@@ -51,7 +50,7 @@ def without_minima(state: State) -> State:
     return State(free, state.allocation())
 
 
-def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None:
+def reach(free: State, job: int, deadline: Deadline = FOREVER) -> Reach | None:
     """
     Return the best place of a job that is not placed in ``free`` (``without_minima``); None if there is no room for it.
 
@@ -61,8 +60,7 @@ def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None
     best: Reach | None = None
     least = free.problem.instance.jobs[job].utility_min_thousandths or 0
     for placement in possible_placements(free, job):
-        if time.monotonic() > deadline:
-            raise OutOfTime("the deadline passed while places were tried for their utility")
+        deadline.check("places were tried for their utility")
         undo = free.apply(Move(job, placement))
         beside = dict.fromkeys(other for node in placement.nodes for other in free.node_jobs[node] if other != job)
         utility_there, hurt = utility(free, job), tuple(other for other in beside if falls_short(free, other))

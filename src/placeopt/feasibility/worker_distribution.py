@@ -9,12 +9,11 @@ the bits of a Python integer, so a domain of hundreds of nodes is merged in micr
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.errors import OutOfTime
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import Requirement
 from placeopt.problem import UNLIMITED, IntArray
@@ -55,7 +54,7 @@ class WorkerDistribution:
         per_node: IntArray,
         *,
         most_domains: dict[str, int] | None = None,
-        deadline: float = float("inf"),
+        deadline: Deadline = FOREVER,
     ) -> None:
         self._free_capacity, self._requirement, self._workers, self._deadline = (
             free_capacity,
@@ -152,8 +151,7 @@ class WorkerDistribution:
     def _merged(self, parts: list[_Part]) -> SizesByUse:
         table: SizesByUse = {self._nothing: 1}
         for part in parts:
-            if time.monotonic() > self._deadline:
-                raise OutOfTime("the deadline passed while ways to lie were counted")
+            self._deadline.check("ways to lie were counted")
             part.before = table
             merged: SizesByUse = {}
             for used, sizes in table.items():

@@ -284,7 +284,7 @@ class Question(Record):
     k: Annotated[int, Field(ge=1, le=3)] | None = None
     """``fail``: how many fail at once."""
     time_limit_s: Seconds = 10.0
-    """Seconds for the answer."""
+    """Seconds for the whole answer; it says what was not reached by then."""
 
 
 class Answer(Record):

@@ -1,49 +1,56 @@
-"""Questions about the live cluster that take a while: ``explain`` and the verbs of ``whatif``, on a snapshot."""
+"""Questions about the live cluster that take a while, on a snapshot: ``explain`` and the verbs of ``whatif``."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
 from placeopt.explain import explain, explain_all
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance
+from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.service.messages import Question
 from placeopt.service.refused import Refused
+from placeopt.service.request import Request
 from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, slots
 
 MOST_AT_ONCE = 2
+"""Questions of one kind, what-ifs or explanations, that one caller may have at work."""
+MOST_IN_ALL = 8
+"""Questions of one kind at work, of all callers."""
 EXPLAIN_S = 5.0
 EXPLAIN_ALL_S = 20.0
 GREEDY = "stranding"
 
 
-def _fit(instance: Instance, asked: Question, limits: Limits) -> Record:
-    return fit(instance, parse_job(_given(asked, "job"), instance), limits)
+def _fit(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+    return fit(instance, parse_job(_given(asked, "job"), instance), limits, cancel)
 
 
-def _slots(instance: Instance, asked: Question, limits: Limits) -> Record:
-    del asked, limits
+def _slots(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+    del asked, limits, cancel
     return slots(instance)
 
 
-def _add(instance: Instance, asked: Question, limits: Limits) -> Record:
-    return add(instance, _given(asked, "node_type"), limits=limits)
+def _add(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+    return add(instance, _given(asked, "node_type"), limits=limits, cancel=cancel)
 
 
-def _fail(instance: Instance, asked: Question, limits: Limits) -> Record:
-    return fail(instance, asked.level or "node", k=asked.k or 1, limits=limits)
+def _fail(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+    return fail(instance, asked.level or "node", k=asked.k or 1, limits=limits, cancel=cancel)
 
 
-def _defrag(instance: Instance, asked: Question, limits: Limits) -> Record:
-    return defrag(instance, asked.level or "node", limits=limits)
+def _defrag(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+    return defrag(instance, asked.level or "node", limits=limits, cancel=cancel)
 
 
-VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits], Record]]] = {
+VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits, threading.Event], Record]]] = {
     "fit": (frozenset({"job"}), _fit),
     "slots": (frozenset(), _slots),
     "add": (frozenset({"node_type"}), _add),
@@ -54,29 +61,36 @@ VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits], Re
 
 
 class Questions:
-    """Answers a few questions at once; a further one is refused."""
+    """Answers a few questions at once, of every caller some; further ones are refused."""
 
     def __init__(self) -> None:
-        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._whatifs, self._explanations = _AtWork("what-ifs"), _AtWork("explanations")
 
-    def whatif(self, verb: str, instance: Instance, asked: Question) -> dict[str, Any]:
+    def stop(self) -> None:
+        """End all questions with what is known, those that are at work and those to come."""
+        self._whatifs.stop()
+        self._explanations.stop()
+
+    def whatif(self, verb: str, instance: Instance, request: Request) -> dict[str, Any]:
         """
-        Answer a verb.
+        Answer a verb, within the time limit of the question.
 
         Raises
         ------
         Refused
             404 for another verb, 400 for a field that it does not take or lacks, 503 if too many are at work.
         """
+        asked: Question = request.body
         if verb not in VERBS:
             raise Refused(404, f"whatif {verb!r}: expected one of {', '.join(VERBS)}")
         takes, ask = VERBS[verb]
         given = {name for name, value in asked if value is not None} - {"time_limit_s"}
         if extra := sorted(given - takes):
             raise Refused(400, f"{verb} does not take {extra[0]!r}", place=extra[0])
-        return self._at_work(lambda: ask(instance, asked, Limits(time_limit_s=asked.time_limit_s)))
+        with self._whatifs.one(request, asked.time_limit_s) as deadline:
+            return _answer(lambda: ask(instance, asked, Limits(time_limit_s=asked.time_limit_s), deadline))
 
-    def explain(self, job: str, instance: Instance) -> dict[str, Any]:
+    def explain(self, job: str, instance: Instance, request: Request) -> dict[str, Any]:
         """
         Explain a job, beside what runs and what greedy would start now.
 
@@ -87,36 +101,67 @@ class Questions:
         """
         if all(known.id != job for known in instance.jobs):
             raise Refused(404, f"job {job!r}: the cluster has no such job")
+        with self._explanations.one(request, EXPLAIN_S) as deadline:
+            return _answer(
+                lambda: explain(instance, _greedy(instance, deadline), job, time_limit_s=EXPLAIN_S, cancel=deadline)
+            )
 
-        def explained() -> Record:
-            with Engine() as engine:
-                plan = engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S)
-            return explain(instance, plan, job, time_limit_s=EXPLAIN_S)
-
-        return self._at_work(explained)
-
-    def explain_all(self, instance: Instance) -> dict[str, Any]:
+    def explain_all(self, instance: Instance, request: Request) -> dict[str, Any]:
         """Explain the whole queue, beside what runs and what greedy would start now; raises as `explain`."""
+        with self._explanations.one(request, EXPLAIN_ALL_S) as deadline:
+            return _answer(
+                lambda: explain_all(instance, _greedy(instance, deadline), time_limit_s=EXPLAIN_ALL_S, cancel=deadline)
+            )
 
-        def explained() -> Record:
-            with Engine() as engine:
-                plan = engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S)
-            return explain_all(instance, plan, time_limit_s=EXPLAIN_ALL_S)
 
-        return self._at_work(explained)
+class _AtWork:
+    """The questions of one kind that are at work, by caller."""
 
-    def _at_work(self, ask: Callable[[], Record]) -> dict[str, Any]:
-        if not self._free.acquire(blocking=False):
-            raise Refused(503, f"{MOST_AT_ONCE} questions are at work already", more={"retry_after_s": 1})
+    def __init__(self, kind: str) -> None:
+        self._kind, self._lock = kind, threading.Lock()
+        self._of: Counter[str] = Counter()
+        self._deadlines: set[Deadline] = set()
+        self._stopped = False
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for deadline in self._deadlines:
+                deadline.set()
+
+    @contextmanager
+    def one(self, request: Request, time_limit_s: float) -> Iterator[Deadline]:
+        """Yield the deadline of one more; raise `Refused` with 503 if its caller, or all, have too many."""
+        caller, deadline = request.caller, Deadline(time_limit_s, request.cancel)
+        with self._lock:
+            if self._stopped:
+                raise Refused(503, "the service is about to end")
+            if self._of[caller] >= MOST_AT_ONCE or self._of.total() >= MOST_IN_ALL:
+                raise Refused(503, f"{self._of.total()} {self._kind} are at work already", more={"retry_after_s": 1})
+            self._of[caller] += 1
+            self._deadlines.add(deadline)
         try:
-            answer: dict[str, Any] = json.loads(ask().model_dump_json(by_alias=True))
-        except BadArgument as error:
-            raise Refused(400, str(error)) from None
-        except BadInput as error:
-            raise Refused(422, str(error)) from None
+            yield deadline
         finally:
-            self._free.release()
-        return answer
+            with self._lock:
+                self._of -= Counter([caller])
+                self._deadlines.remove(deadline)
+
+
+def _greedy(instance: Instance, deadline: Deadline) -> Plan:
+    """Return what greedy would start now."""
+    with Engine() as engine:
+        return engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S, cancel=deadline)
+
+
+def _answer(ask: Callable[[], Record]) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = json.loads(ask().model_dump_json(by_alias=True))
+    except BadArgument as error:
+        raise Refused(400, str(error)) from None
+    except BadInput as error:
+        raise Refused(422, str(error)) from None
+    return answer
 
 
 def _given(asked: Question, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ class Request(NamedTuple):
     query: Text = NO_TEXT
     key: str | None = None
     digest: bytes = b""
+    caller: str = ""
+    cancel: threading.Event | None = None
 
 
 def read_request(name: str, body: bytes, path: Text, query: Text, key: str | None) -> Request:

@@ -8,6 +8,7 @@ on snapshots.
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -36,7 +37,6 @@ from placeopt.service.messages import (
     CommitResult,
     Decide,
     Decided,
-    Question,
     RoundList,
     RoundStatus,
     StartFlags,
@@ -141,8 +141,9 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Stop rounds, do what waits, and close the journal."""
+        """Stop rounds and questions, do what waits, and close the journal."""
         self.stop_waiting()
+        self._questions.stop()
         self._rounds.close()
         self._kubernetes.close()
         self._writer.close()
@@ -169,7 +170,15 @@ class Service:
         return self._numbers
 
     def call(
-        self, name: str, body: bytes = b"", *, path: Text = NO_TEXT, query: Text = NO_TEXT, key: str | None = None
+        self,
+        name: str,
+        body: bytes = b"",
+        *,
+        path: Text = NO_TEXT,
+        query: Text = NO_TEXT,
+        key: str | None = None,
+        caller: str = "",
+        cancel: threading.Event | None = None,
     ) -> bytes:
         """
         Do a call of the table.
@@ -184,6 +193,10 @@ class Service:
             Its arguments in the path and behind it.
         key
             ``Idempotency-Key``: a call that changes the cluster is done once under it; later ones get the same reply.
+        caller
+            Who asks: each has its own share of the questions that are answered at once.
+        cancel
+            Set it from another thread to end a question with what is known by then. Changes are not cut short.
 
         Returns
         -------
@@ -195,7 +208,7 @@ class Service:
         Refused
             For every reason why it was not done; nothing changed.
         """
-        request = read_request(name, body, path, query, key)
+        request = read_request(name, body, path, query, key)._replace(caller=caller, cancel=cancel)
         try:
             reply: bytes = self._handlers[name](request)
         except Exception as error:
@@ -303,13 +316,12 @@ class Service:
     def _explain(self, request: Request) -> bytes:
         instance = self._writer.do(lambda: self._cluster.engine.snapshot)
         job, ask = request.path.get("job"), self._questions
-        answer = ask.explain_all(instance) if job is None else ask.explain(job, instance)
+        answer = ask.explain_all(instance, request) if job is None else ask.explain(job, instance, request)
         return _json(Answer(revision=instance.revision, answer=answer))
 
     def _whatif(self, request: Request) -> bytes:
-        asked: Question = request.body
         instance = self._writer.do(lambda: self._cluster.engine.snapshot)
-        answer = self._questions.whatif(request.path["verb"], instance, asked)
+        answer = self._questions.whatif(request.path["verb"], instance, request)
         return _json(Answer(revision=instance.revision, answer=answer))
 
     def _events(self, request: Request) -> bytes:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.deadline import Deadline
 from placeopt.errors import OutOfTime
 from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
@@ -148,7 +149,11 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
     if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
         return None
     record = problem.instance.jobs[job]
-    fit = best_fit(free_capacity_of(candidates.state, record), requirements_of(problem, record), deadline)
+    fit = best_fit(
+        free_capacity_of(candidates.state, record),
+        requirements_of(problem, record),
+        Deadline(deadline - time.monotonic()),
+    )
     return None if fit is None else _Way(tuple(fit.nodes), fit.worth, counted=True)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placeopt.arguments import checked
-from placeopt.errors import BadArgument
+from placeopt.deadline import Deadline
+from placeopt.errors import BadArgument, OutOfTime
 from placeopt.feasibility.fit import fit as fit_alone
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
@@ -18,13 +19,11 @@ from placeopt.problem import State, compile_problem
 from placeopt.whatif.answers import NodesNeeded, NodeTrial
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import requested_gpu_milli, with_nodes
-from placeopt.whatif.round_solving import Limits, SearchClock, Trial, attempt, placing_only
+from placeopt.whatif.round_solving import ROUND_SHARE, Limits, Trial, attempt, placing_only
 
 QUICK = "stranding"
 """A greedy method with a bound, which refutes most numbers of nodes at once."""
 MOST_NODES = 100_000
-ROUND_SHARE = 0.25
-"""Part of the remaining time that one round may take."""
 NAMED = 100
 
 
@@ -87,8 +86,8 @@ class NodeTrials:
         cancel: threading.Event | None,
     ) -> None:
         self.instance, self.time_limit_s = placing_only(instance), limits.time_limit_s
-        self.clock = SearchClock(limits.time_limit_s, cancel)
-        self._engine, self._templates, self._limits, self._cancel = engine, templates, limits, cancel
+        self.clock = Deadline(limits.time_limit_s, cancel)
+        self._engine, self._templates, self._limits = engine, templates, limits
         runs = {held.job for held in instance.running}
         self.waiting = [job for job in self.instance.jobs if job.id not in runs]
         self.workers = sum(max(option.workers for option in job.options) for job in self.waiting)
@@ -98,7 +97,7 @@ class NodeTrials:
         """Solve the round with a number of nodes like each template, by a quick method with a bound unless thorough."""
         method = self._limits.method if thorough else QUICK
         limits = replace(self._limits, time_limit_s=time_limit_s, method=method)
-        return attempt(self._engine, self.with_nodes(counts), limits, self._cancel)
+        return attempt(self._engine, self.with_nodes(counts), limits, self.clock)
 
     def with_nodes(self, counts: Sequence[int]) -> Instance:
         """Return the round with a number of nodes like each template."""
@@ -152,7 +151,10 @@ class _NodeSearch:
         )
 
     def _never(self) -> tuple[str, ...]:
-        """Return waiting jobs that do not fit beside the running ones even with a node for each of their workers."""
+        """Return waiting jobs that do not fit beside the running ones even with a node for each of their workers.
+
+        Those of kinds that are not reached by the deadline are left out.
+        """
         waiting = self._trials.waiting
         most = max((option.workers for job in waiting for option in job.options), default=0)
         problem = compile_problem(self._trials.with_nodes([min(most, self._most)]))
@@ -162,7 +164,11 @@ class _NodeSearch:
         for job in waiting:
             kind = int(problem.job_class[number[job.id]])
             if kind not in fits:
-                fits[kind] = fit_alone(free_capacity_of(state, job), requirements_of(problem, job)) is not None
+                requirements = requirements_of(problem, job)
+                try:
+                    fits[kind] = fit_alone(free_capacity_of(state, job), requirements, self._trials.clock) is not None
+                except OutOfTime:
+                    break
             if not fits[kind]:
                 out.append(job.id)
         return tuple(out)
@@ -241,7 +247,7 @@ class _NodeSearch:
 
     def _over(self) -> bool:
         """Return whether the search was cancelled, or no time is left for one more round."""
-        return self._trials.clock.over(reserve_s=self._quick_s)
+        return not self._trials.clock.leaves(self._quick_s)
 
 
 def template_node(instance: Instance, node_type: str) -> Node:

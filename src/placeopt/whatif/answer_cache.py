@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from placeopt import __version__
+from placeopt.deadline import Deadline
 from placeopt.formats.json_lines import JsonLinesFile
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
@@ -56,8 +56,8 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
 
     Answers of type ``kind`` are appended to the file ``path``, and those of the same question read from it; None: no
     file. The question is the round, the limits, and ``words`` for everything else that an answer depends on. ``jobs``
-    parts are answered side by side, in processes; None: as ``joblib.parallel_config`` says. An answer that arrives once
-    ``cancel`` is set was cut short, and is not kept.
+    parts are answered side by side, in processes; None: as ``joblib.parallel_config`` says. An answer that arrives
+    after the ``deadline`` was cut short, and is left out.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         limits: Limits,
         words: tuple[object, ...],
         jobs: int | None,
-        cancel: threading.Event | None,
+        deadline: Deadline,
     ) -> None:
         parts = (instance.digest, limits.time_limit_s, limits.threads, limits.seed, limits.method, *words, __version__)
         self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-        self._jobs, self._cancel = jobs, cancel
+        self._jobs, self._deadline = jobs, deadline
         super().__init__(path, CachedAnswer, "an answer of whatif")
         rows = [row for row in self.earlier if row.question == self._question]
         self._known: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
@@ -84,7 +84,7 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
 
     def answers(
         self,
-        task: Callable[[Engine, T, threading.Event | None], A],
+        task: Callable[[Engine, T, Deadline], A],
         parts: Mapping[str, T],
         on_news: Callable[[int, int], None] | None,
         *,
@@ -98,14 +98,12 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         """
         to_do = self.unanswered(parts)
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
-        cancelled = (lambda: False) if self._cancel is None else self._cancel.is_set
-        with mark_of(None if self._jobs == 1 else self._cancel) as mark:
-            inside = self._cancel if self._jobs == 1 else mark
-            answer_all = partial(_answer, task=task, cancel=inside)
-            for done in run_parallel(answer_all, batches, self._jobs, cancelled=cancelled):
+        with mark_of(None if self._jobs == 1 else self._deadline) as mark:
+            answer_all = partial(_answer, task=task, deadline=self._deadline, mark=mark)
+            for done in run_parallel(answer_all, batches, self._jobs, cancelled=self._deadline.is_set):
                 for name, answer in done:
                     self._known[name] = answer
-                    self._append(name, answer)
+                    self.keep(CachedAnswer(question=self._question, part=name, answer=answer))
                 if on_news is not None:
                     on_news(len(self._known), len(parts))
         return [self._known[name] for name in parts if name in self._known]
@@ -114,29 +112,28 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         """Return the figures of a round that the question refers to, solved unless they are known."""
         if part not in self._outcomes:
             with Engine() as engine:
-                self._outcomes[part] = outcome_of(engine, instance, limits, self._cancel)
-            self._append(part, self._outcomes[part])
+                self._outcomes[part] = outcome_of(engine, instance, limits, self._deadline)
+            if not self._deadline.is_set():
+                self.keep(CachedAnswer(question=self._question, part=part, answer=self._outcomes[part]))
         return self._outcomes[part]
-
-    def _append(self, part: str, answer: A | RoundOutcome) -> None:
-        if self._cancel is None or not self._cancel.is_set():
-            self.keep(CachedAnswer(question=self._question, part=part, answer=answer))
 
 
 def _answer(
     parts: list[tuple[str, T]],
     *,
-    task: Callable[[Engine, T, threading.Event | None], A],
-    cancel: threading.Event | Path | None,
+    task: Callable[[Engine, T, Deadline], A],
+    deadline: Deadline,
+    mark: Path | None,
 ) -> list[tuple[str, A]]:
-    """Answer parts by one engine, until it is cancelled; a path is the mark of an event of another process."""
-    if isinstance(cancel, Path):
-        with event_of(cancel) as event:
-            return _answer(parts, task=task, cancel=event)
+    """Answer parts by one engine, until the deadline; with ``mark`` in another process, which has a copy of it."""
+    if mark is not None:
+        with event_of(mark) as event:
+            return _answer(parts, task=task, deadline=Deadline(deadline.left_s, event), mark=None)
     answers = []
     with Engine() as engine:
         for name, part in parts:
-            if cancel is not None and cancel.is_set():
+            answer = None if deadline.is_set() else task(engine, part, deadline)
+            if answer is None or deadline.is_set():
                 break
-            answers.append((name, task(engine, part, cancel)))
+            answers.append((name, answer))
     return answers

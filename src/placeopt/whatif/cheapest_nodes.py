@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from placeopt.arguments import checked
+from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
 from placeopt.whatif.add_nodes import NodeTrials, add, template_node
 from placeopt.whatif.answers import Cheapest, MixtureTrial, NodesNeeded, NodeTrial
-from placeopt.whatif.round_solving import Limits, SearchClock
+from placeopt.whatif.round_solving import ROUND_SHARE, Limits
 
 MIXED = 0.5
 """Part of the time that is reserved for mixtures."""
@@ -23,8 +24,6 @@ MIXED = 0.5
 
 MOST_MIXTURES = 4_000_000
 """Size of the grid beyond which it is not made; then no lower bound of the price is proven."""
-ROUND_SHARE = 0.25
-"""Part of the time that one round may take."""
 
 
 @checked
@@ -53,7 +52,7 @@ def cheapest(
         If no type is given, one is unknown or given twice, or a price is 0.
     """
     limits = limits or Limits(60.0)
-    clock = SearchClock(limits.time_limit_s, cancel)
+    clock = Deadline(limits.time_limit_s, cancel)
     if not node_types:
         raise BadArgument("node types: expected at least one")
     if len(set(node_types)) < len(node_types):
@@ -220,4 +219,4 @@ class MixtureSearch:
         return trial.fits
 
     def _over(self) -> bool:
-        return self._trials.clock.over(reserve_s=0.05)
+        return not self._trials.clock.leaves(0.05)

@@ -14,6 +14,7 @@ import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.check import violations
+from placeopt.deadline import Deadline
 from placeopt.errors import BadInput, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
@@ -28,7 +29,7 @@ from placeopt.whatif.domain_levels import gpus_by_node, nodes_under
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
 from placeopt.whatif.plan_review import plan_of
-from placeopt.whatif.round_solving import Limits, SearchClock, attempt, placing_only
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 ROUND_S = 5.0
 """Time limit of one try."""
@@ -89,19 +90,20 @@ def defrag(
     sums bound the moves of any k from below.
     """
     limits = limits or Limits(60.0)
-    clock = SearchClock(limits.time_limit_s, cancel)
+    clock = Deadline(limits.time_limit_s, cancel)
     occupation = _occupation(instance, level, exempt, everyone=everyone)
     front: list[EmptiedDomains] = []
     chosen: list[str] = []
     open_, most = dict(occupation.candidates), occupation.most()
     stride = max(1, len(open_) // POINTS)
     with Engine() as engine:
-        while open_ and len(occupation.free) + len(chosen) < most and not clock.over():
-            batch = _next(occupation, open_, chosen, min(stride, most - len(occupation.free) - len(chosen)), most_moves)
+        while open_ and len(occupation.free) + len(chosen) < most and not clock.is_set():
+            count = min(stride, most - len(occupation.free) - len(chosen))
+            batch = _next(occupation, open_, chosen, count, most_moves, clock)
             if not batch:
                 break
-            of_round = Limits(max(min(ROUND_S, clock.left_s), 0.1), limits.threads, limits.seed)
-            moved = _try(engine, occupation, [*chosen, *batch], of_round, cancel)
+            of_round = Limits(ROUND_S, limits.threads, limits.seed)
+            moved = _try(engine, occupation, [*chosen, *batch], of_round, clock)
             if moved is None:
                 stride = max(1, len(batch) // 2)
                 if len(batch) == 1:
@@ -247,13 +249,18 @@ def _compiled(base: Instance) -> tuple[Problem, State, Indices]:
 
 
 def _next(
-    occupation: _Occupation, open_: dict[str, frozenset[str]], chosen: list[str], count: int, most_moves: int | None
+    occupation: _Occupation,
+    open_: dict[str, frozenset[str]],
+    chosen: list[str],
+    count: int,
+    most_moves: int | None,
+    deadline: Deadline,
 ) -> list[str]:
     """Return the next domains to empty, with the fewest jobs; remove from ``open_`` those that cannot be emptied."""
     batch: list[str] = []
     held = occupation.jobs_on(chosen)
     left = dict(open_)
-    while left and len(batch) < count:
+    while left and len(batch) < count and not deadline.is_set():
         name = min(left, key=lambda domain: (*occupation.size(left[domain] - held), domain))
         jobs = left.pop(name)
         if most_moves is not None and len(held | jobs) > most_moves:
@@ -268,7 +275,7 @@ def _next(
 
 
 def _try(
-    engine: Engine, occupation: _Occupation, domains: list[str], limits: Limits, cancel: threading.Event | None
+    engine: Engine, occupation: _Occupation, domains: list[str], limits: Limits, deadline: Deadline
 ) -> dict[str, Placement] | None:
     """Place the jobs of the domains elsewhere while all others stay; None if no such plan is found."""
     gone = [
@@ -277,7 +284,7 @@ def _try(
     if len(gone) == len(occupation.base.cluster.nodes):
         return None
     patched = without_nodes(Patched(occupation.base), gone)
-    trial = attempt(engine, patched.instance, limits, cancel)
+    trial = attempt(engine, patched.instance, limits, deadline)
     if not trial.fits:
         return None
     displaced = set(patched.displaced)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from placeopt.arguments import checked
+from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
@@ -19,7 +20,7 @@ from placeopt.whatif.answers import Failure, Failures
 from placeopt.whatif.domain_levels import INSIDE, LostHardware, gpus_by_node, joined, lost_hardware
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import Patched, requested_gpu_milli, without_gpus, without_nodes
-from placeopt.whatif.round_solving import Limits, attempt, placing_only
+from placeopt.whatif.round_solving import LEAST_S, ROUND_SHARE, Limits, attempt, placing_only
 
 TOGETHER = 8
 """Number of scenarios that share a solver process."""
@@ -59,7 +60,7 @@ def fail(
     changes
         Whether jobs that still run may be moved, shrunk and preempted as the policy allows; otherwise they stay.
     limits
-        Of each scenario.
+        ``time_limit_s`` applies to all scenarios together; those that are not reached are counted (``left``).
     jobs
         Scenarios side by side, in processes; None: as ``joblib.parallel_config`` says.
     rows
@@ -81,7 +82,8 @@ def fail(
         If there is no such level or domain, there are more than 100,000 scenarios, or ``rows`` cannot be written or is
         no such file.
     """
-    began = time.monotonic()
+    limits = limits or Limits(60.0)
+    deadline = Deadline(limits.time_limit_s, cancel)
     under = lost_hardware(instance, level)
     if not under and level in INSIDE:
         raise BadArgument(f"level: no {level} with GPUs in any machine type of the cluster")
@@ -97,9 +99,9 @@ def fail(
             f"k: {k} of {len(chosen)} are {math.comb(len(chosen), k):,} scenarios, at most {MOST_SCENARIOS:,}"
         )
     scenarios = list(itertools.combinations(chosen, k))
-    base, limits = only_running(instance), limits or Limits()
+    base = only_running(instance)
     task = partial(_failure, base=base, under=under, changes=changes, limits=limits)
-    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, cancel) as cache:
+    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, deadline) as cache:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
         failures = cache.answers(
             task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together
@@ -112,14 +114,14 @@ def fail(
         asked=tuple(chosen) if len(chosen) < len(under) else None,
         domains=len(under),
         changes=changes,
-        seconds=time.monotonic() - began,
+        seconds=deadline.spent_s,
     )
 
 
 def _failure(
     engine: Engine,
     domains: tuple[str, ...],
-    cancel: threading.Event | None,
+    deadline: Deadline,
     *,
     base: Instance,
     under: Mapping[str, LostHardware],
@@ -140,7 +142,9 @@ def _failure(
         displaced = patched.displaced
         lost, least = (), 0
         if displaced:
-            trial = attempt(engine, placing_only(patched.instance, lambda _: 1, changes=changes), limits, cancel)
+            round_ = placing_only(patched.instance, lambda _: 1, changes=changes)
+            share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
+            trial = attempt(engine, round_, share, deadline)
             lost, least = tuple(unplaced.job for unplaced in trial.plan.unplaced), trial.total - trial.most
     milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
     return Failure(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from placeopt.arguments import checked
-from placeopt.errors import BadArgument
+from placeopt.deadline import Deadline
+from placeopt.errors import BadArgument, OutOfTime
 from placeopt.explain import explain
 from placeopt.feasibility.fit import largest
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
@@ -25,12 +25,11 @@ from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
-from placeopt.whatif.round_solving import Limits, attempt, placing_only
+from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
 """Number of copies that are tried; beyond it, arithmetic alone bounds the number."""
 NO_LIMIT = 10**12
-EXPLAIN_S = 10.0
 
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -48,7 +47,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     job
         The job to copy; `placeopt.whatif.parse_job` reads ``8xH100``.
     limits
-        Of the round that counts copies; gangs and binding constraints need no solver.
+        ``time_limit_s`` applies to the whole answer; gangs and binding constraints need no solver.
     cancel
         Set it from another thread to stop with the result known by then.
 
@@ -56,36 +55,36 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     -------
     Fit
         Number of copies found, all checked by the referee, and its proven maximum. ``gangs``: the proven maximum of
-        such workers in one domain of each level. ``binds``: constraints that one more copy cannot meet together, though
-        it fits without any one of them; None if more copies fit or the time was too short.
+        such workers in one domain of each level that was reached. ``binds``: constraints that one more copy cannot meet
+        together, though it fits without any one of them; None if more copies fit or the time was too short.
 
     Notes
     -----
     Copies are jobs of value 1 in a round, one more than GPUs, CPU and memory allow, and at most 20,000.
     """
-    began = time.monotonic()
     limits = limits or Limits()
+    deadline = Deadline(limits.time_limit_s, cancel)
     base = only_running(instance)
     used = {job.id for job in base.jobs}
     copied = job.model_copy(update={"id": _free_name("asked", used)})
     free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
     requirements = requirements_of(free.problem, copied)
-    gangs = _gangs(free, requirements, instance)
+    gangs = _gangs(free, requirements, instance, deadline)
     at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
     count = min(at_most, MOST_COPIES)
     copies = tuple(copied.model_copy(update={"id": _free_name(f"asked-{number}", used)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
     round_ = placing_only(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
     with Engine() as engine:
-        trial = attempt(engine, round_, limits, cancel)
+        trial = attempt(engine, round_, limits, deadline)
     found = sum(placement.job in names for placement in trial.plan.placements)
     most = trial.most - (trial.placed - found)
     if most > count:  # all copies that were tried fit
         most = at_most
     binds: tuple[Binding, ...] | None = None
     left = next((unplaced.job for unplaced in trial.plan.unplaced if unplaced.job in names), None)
-    if left is not None:
-        explained = explain(round_, trial.plan, left, time_limit_s=EXPLAIN_S)
+    if left is not None and not deadline.is_set():
+        explained = explain(round_, trial.plan, left, time_limit_s=max(LEAST_S, deadline.left_s), cancel=deadline)
         if explained.conflict:
             binds = tuple(Binding(name=constraint.name, asks=constraint.asks) for constraint in explained.conflict)
     return Fit(
@@ -94,19 +93,24 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         gpu_milli_each=requested_gpu_milli(job),
         gangs=gangs,
         binds=binds,
-        seconds=time.monotonic() - began,
+        seconds=deadline.spent_s,
     )
 
 
-def _gangs(free: FreeCapacity, requirements: tuple[Requirement, ...], instance: Instance) -> tuple[LargestGang, ...]:
-    """Return the largest gang of such workers in one domain of each level, and anywhere."""
-    out = []
+def _gangs(
+    free: FreeCapacity, requirements: tuple[Requirement, ...], instance: Instance, deadline: Deadline
+) -> tuple[LargestGang, ...]:
+    """Return the largest gang of such workers in one domain of each level, and anywhere, as far as time allows."""
+    out: list[LargestGang] = []
     for level in (*levels_of(instance), "cluster"):
         best: LargestGang | None = None
         for requirement in requirements:
             splits = () if level == "cluster" else (Split(level=level, domains=1),)
             relaxed = replace(requirement, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
-            workers = largest(free, relaxed) or 0
+            try:
+                workers = largest(free, relaxed, deadline) or 0
+            except OutOfTime:
+                return tuple(out)
             if best is None or workers * requirement.gpus > best.workers * best.gpus_each:
                 milli = requirement.gpus * requirement.milli
                 best = LargestGang(level=level, workers=workers, gpus_each=requirement.gpus, gpu_milli_each=milli)

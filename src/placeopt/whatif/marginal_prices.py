@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.arguments import checked
+from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
@@ -92,12 +93,12 @@ def price(
     right-hand sides and the limits of columns differ, so the same y bound that round too, and the difference of the two
     bounds is the price. Where the node makes new rows (the first idle one of its type, say) the duals do not apply.
     """
-    began, limits = time.monotonic(), limits or Limits()
+    deadline, limits = Deadline(cancel=cancel), limits or Limits()
     base = without_costs(instance)
     additions = {
         f"{addition.of} {addition.name}": addition for what in dict.fromkeys(of) for addition in _more(base, what)
     }
-    with AnswerCache(rows, Price, base, limits, ("price",), jobs, cancel) as cache:
+    with AnswerCache(rows, Price, base, limits, ("price",), jobs, deadline) as cache:
         before = cache.outcome("as it is", base, limits)
         duals = _duals(base, limits) if cache.unanswered(additions) else None
         prices = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
@@ -107,7 +108,7 @@ def price(
         value_bound=before.value_bound,
         prices=tuple(by_value),
         left=len(additions) - len(prices),
-        seconds=time.monotonic() - began,
+        seconds=deadline.spent_s,
     )
 
 
@@ -125,13 +126,13 @@ def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
 def _price(
     engine: Engine,
     addition: Addition,
-    cancel: threading.Event | None,
+    deadline: Deadline,
     *,
     before: RoundOutcome,
     duals: Duals | None,
     limits: Limits,
 ) -> Price:
-    after = outcome_of(engine, addition.instance, limits, cancel)
+    after = outcome_of(engine, addition.instance, limits, deadline)
     low, high = gain(before, after)
     cluster = addition.instance.cluster
     sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from placeopt.arguments import checked
 from placeopt.check import violations
+from placeopt.deadline import Deadline
 from placeopt.explain import explain
 from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
@@ -22,7 +22,7 @@ from placeopt.problem.grants import bounds_of, granted
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
 from placeopt.whatif.answers import CostComparison, Review, SingleMove
-from placeopt.whatif.round_solving import Limits, SearchClock, solve_round
+from placeopt.whatif.round_solving import Limits, solve_round
 
 MOVES_SHARE = 0.5
 """Time for single moves, as a part of the time for the round."""
@@ -110,7 +110,7 @@ def review(
         job, or a better one for a job that this round has placed.
     """
     limits = limits or Limits()
-    clock = SearchClock(limits.time_limit_s, cancel)
+    clock = Deadline(limits.time_limit_s, cancel)
     broken = violations(instance, plan)
     if broken:
         messages = tuple(f"{violation.rule}: {violation.message}" for violation in broken[:SHOWN])
@@ -120,7 +120,7 @@ def review(
     allocation = allocation_of(plan, problem)
     weighted = weighted_costs(problem)
     with Engine(policy) as engine:
-        best = solve_round(engine, instance, limits, cancel, previous=plan)
+        best = solve_round(engine, instance, limits, clock, previous=plan)
     levels = {level.name: level for level in best.levels}
     mine = value(problem, allocation)
     terms = tuple(
@@ -134,7 +134,7 @@ def review(
         for w in weighted
     )
     restated = _restated(plan, mine, terms, weighted)
-    moves_clock = SearchClock(MOVES_SHARE * limits.time_limit_s, cancel)
+    moves_clock = Deadline(MOVES_SHARE * limits.time_limit_s, cancel)
     helpful, tried, all_tried = _moves(instance, restated, State(problem, allocation), weighted, moves_clock)
     cost = levels.get("cost")
     return Review(
@@ -171,22 +171,21 @@ def _moves(
     plan: Plan,
     state: State,
     weighted: tuple[Weighted, ...],
-    clock: SearchClock,
+    clock: Deadline,
 ) -> tuple[tuple[SingleMove, ...], int, bool]:
     """Return moves of single jobs, best first, the number of jobs tried, and whether all that may move were tried."""
     problem = state.problem
-    deadline = time.monotonic() + clock.left_s
     number = {name: j for j, name in enumerate(problem.job_ids)}
     records = {job.id: job for job in instance.jobs}
     moves: list[SingleMove] = []
     tried, complete = 0, True
     for waiting in plan.unplaced:
-        if clock.over():
+        if clock.is_set():
             complete = False
             break
         tried += 1
         job = records[waiting.job]
-        place = best_fit(free_capacity_of(state, job), requirements_of(problem, job), deadline)
+        place = best_fit(free_capacity_of(state, job), requirements_of(problem, job), clock)
         if place is not None and place.worth > 0:
             nodes = {problem.node_ids[node]: workers for node, workers in sorted(place.nodes.items())}
             moves.append(SingleMove(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))
@@ -196,12 +195,12 @@ def _moves(
     for name in sorted(shares, key=lambda name: (-shares[name], name)):
         if shares[name] <= 0:
             break  # a job that costs nothing cannot cost less
-        if clock.over():
+        if clock.is_set():
             complete = False
             break
         tried += 1
         left = max(0.05, min(EXPLAIN_S, clock.left_s))
-        best = explain(instance, plan, name, time_limit_s=left).best
+        best = explain(instance, plan, name, time_limit_s=left, cancel=clock).best
         if best is not None and best.spot is not None and (best.gain_value > 0 or best.gain_cost > 0):
             gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
             moves.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))

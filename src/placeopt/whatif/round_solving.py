@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
@@ -14,12 +13,16 @@ from placeopt.solving.params import SolveParams
 from placeopt.whatif.answers import RoundOutcome
 from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 
+LEAST_S = 0.001
+"""Time limit of a round that begins as its question ends: rounds take no limit of 0."""
+ROUND_SHARE = 0.25
+"""Part of the time of a question, or of what remains of it, that one of many rounds may take."""
 NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Time and method of a question; ``time_limit_s`` is of one round."""
+    """Time and method of a question; each function says whether ``time_limit_s`` is of all its rounds or of one."""
 
     time_limit_s: float = 10.0
     threads: int | None = None
@@ -32,36 +35,17 @@ class Limits:
         return SolveParams(method=self.method, time_limit_s=self.time_limit_s, threads=self.threads, seed=self.seed)
 
 
-class SearchClock:
-    """The time of a question that takes several rounds; it is over early where the caller cancels."""
-
-    def __init__(self, time_limit_s: float, cancel: threading.Event | None) -> None:
-        self._began, self._limit_s, self._cancel = time.monotonic(), time_limit_s, cancel
-
-    @property
-    def spent_s(self) -> float:
-        """Seconds since the beginning."""
-        return time.monotonic() - self._began
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until the limit; below 0 after it."""
-        return self._limit_s - self.spent_s
-
-    def over(self, reserve_s: float = 0.0) -> bool:
-        """Return whether it was cancelled, or no more time is left than the reserve."""
-        return (self._cancel is not None and self._cancel.is_set()) or self.left_s <= reserve_s
-
-
 def solve_round(
     engine: Engine,
     instance: Instance,
     limits: Limits,
-    cancel: threading.Event | None = None,
+    deadline: Deadline = FOREVER,
     previous: Plan | None = None,
 ) -> Plan:
-    """Return the plan of a round within limits, no worse than a plan that is known."""
-    return engine.solve(instance, previous=previous, cancel=cancel, **limits.params.keywords())
+    """Return the plan of a round within its limits and those of its question, no worse than a plan that is known."""
+    seconds = max(LEAST_S, min(limits.time_limit_s, deadline.left_s))
+    options = replace(limits, time_limit_s=seconds).params.keywords()
+    return engine.solve(instance, previous=previous, cancel=deadline, **options)
 
 
 @dataclass(frozen=True)
@@ -103,9 +87,9 @@ def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None,
     return edit_instance(instance, jobs=jobs, policy=policy.model_copy(update=new))
 
 
-def attempt(engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None) -> Trial:
-    """Solve a round made by `placing_only`; a cancelled one returns what is known by then."""
-    plan = solve_round(engine, instance, limits, cancel)
+def attempt(engine: Engine, instance: Instance, limits: Limits, deadline: Deadline = FOREVER) -> Trial:
+    """Solve a round made by `placing_only`; one that is cut short returns what is known by then."""
+    plan = solve_round(engine, instance, limits, deadline)
     value = plan.levels[0]
     total = sum(max(option.value for option in job.options) for job in instance.jobs)
     return Trial(value.objective, total if value.bound is None else min(value.bound, total), total, plan)
@@ -123,12 +107,12 @@ def without_costs(instance: Instance) -> Instance:
 
 
 def outcome_of(
-    engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None, displaced: int = 0
+    engine: Engine, instance: Instance, limits: Limits, deadline: Deadline = FOREVER, displaced: int = 0
 ) -> RoundOutcome:
     """
     Solve a round made by `without_costs`, and return its figures; ``displaced``: jobs that a scenario has displaced.
     """
-    plan = solve_round(engine, instance, limits, cancel)
+    plan = solve_round(engine, instance, limits, deadline)
     value = plan.levels[0]
     return RoundOutcome(
         value=value.objective,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
+from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument
 from placeopt.formats.faults import validation_fault
 from placeopt.live_cluster.engine import Engine
@@ -100,20 +100,20 @@ def sweep(
     BadInput
         If there is no such node, machine type or queue, or ``rows`` cannot be written or is no such file.
     """
-    began, limits = time.monotonic(), limits or Limits()
+    deadline, limits = Deadline(cancel=cancel), limits or Limits()
     base = without_costs(instance)
     _refuse_unknown(instance, variation)
     for setting in variation.settings[:1]:
         varied(base, variation, setting, limits.seed)  # refuses a wrong setting before any round is solved
     task = partial(_point, base=base, variation=variation, limits=limits)
     words = ("sweep", variation.what, variation.name)
-    with AnswerCache(rows, SweepPoint, base, limits, words, jobs, cancel) as cache:
+    with AnswerCache(rows, SweepPoint, base, limits, words, jobs, deadline) as cache:
         points = cache.answers(task, {str(setting): setting for setting in variation.settings}, on_news)
     return Sweep(
         varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
         points=tuple(points),
         left=len(variation.settings) - len(points),
-        seconds=time.monotonic() - began,
+        seconds=deadline.spent_s,
     )
 
 
@@ -154,13 +154,13 @@ def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Ins
 def _point(
     engine: Engine,
     setting: int,
-    cancel: threading.Event | None,
+    deadline: Deadline,
     *,
     base: Instance,
     variation: Variation,
     limits: Limits,
 ) -> SweepPoint:
-    outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, cancel)
+    outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, deadline)
     return SweepPoint(setting=setting, outcome=outcome)
 
 
@@ -204,7 +204,7 @@ def swap(
     BadInput
         If there are no such nodes or no such type.
     """
-    began, limits = time.monotonic(), limits or Limits()
+    deadline, limits = Deadline(cancel=cancel), limits or Limits()
     base = without_costs(instance)
     machine_types = [machine.id for machine in instance.cluster.machines]
     for argument, name in (("of", of), ("by", by)):
@@ -222,8 +222,8 @@ def swap(
     machine = {node.id: node.machine for node in instance.cluster.nodes}
     exchanged = sum(node.machine != machine[node.id] for node in changed.instance.cluster.nodes)
     with Engine() as engine:
-        before = outcome_of(engine, base, limits, cancel)
-        after = outcome_of(engine, changed.instance, limits, cancel, len(changed.displaced))
+        before = outcome_of(engine, base, limits, deadline)
+        after = outcome_of(engine, changed.instance, limits, deadline, len(changed.displaced))
     low, high = gain(before, after)
     return Swap(
         before=before,
@@ -232,7 +232,7 @@ def swap(
         gain_low=low,
         gain_high=high,
         answer=_answer(low, high),
-        seconds=time.monotonic() - began,
+        seconds=deadline.spent_s,
     )
 
 

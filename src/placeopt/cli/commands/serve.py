@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import threading
 from pathlib import Path
@@ -73,7 +74,7 @@ def serve(
 
 
 def _lines(service: Service, interruption: Interruption) -> None:
-    """Answer lines until the input ends or a signal comes."""
+    """Answer lines until the input ends, nobody reads the answers, or a signal comes."""
     from placeopt.service.stdio import serve_lines
 
     # Streams of their own: the thread may still wait for a line when the process ends.
@@ -95,7 +96,9 @@ def _lines(service: Service, interruption: Interruption) -> None:
             over.set()
 
     threading.Thread(target=run, name="placeopt-stdio", daemon=True).start()
-    while not over.wait(0.2) and not interruption.event.is_set():
+    reader = select.poll()
+    reader.register(out, 0)  # only that nobody reads any more
+    while not over.wait(0.2) and not interruption.event.is_set() and not reader.poll(0):
         pass
 
 

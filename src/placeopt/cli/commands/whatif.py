@@ -117,7 +117,7 @@ def fail(
         bool,
         typer.Option("--changes", help="Let jobs that still run be moved, shrunk and preempted as the policy allows."),
     ] = False,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit of a scenario in seconds.")] = 10.0,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for all scenarios together.")] = 60.0,
 ) -> int:
     """
     Fail nodes, racks or switches, and try to place their jobs elsewhere.

@@ -14,9 +14,9 @@ from placeopt.service.http.tokens import ROLES, Tokens
 LONGEST_TOKEN = 4096
 
 
-def authorise(headers: Mapping[str, str], role: Role, tokens: Tokens | None) -> None:
+def authorise(headers: Mapping[str, str], role: Role, tokens: Tokens | None) -> str:
     """
-    Check that the token of a request allows calls of a role; without a token file everybody may call.
+    Return the name of a request's token, which allows calls of a role; without a token file everybody may call.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def authorise(headers: Mapping[str, str], role: Role, tokens: Tokens | None) -> 
         401 without a token, or with an unknown one; 403 with one of another role.
     """
     if tokens is None:
-        return
+        return ""
     kind, _, secret = headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not secret.strip():
         raise refuse(401, "authorization: expected Bearer TOKEN")
@@ -33,6 +33,7 @@ def authorise(headers: Mapping[str, str], role: Role, tokens: Tokens | None) -> 
         raise refuse(401, "authorization: the token is not known")
     if role not in ROLES[found.role]:
         raise refuse(403, f"the token {found.name!r} has role {found.role}; this call needs {role}")
+    return found.name
 
 
 def refuse_foreign_pages(headers: Mapping[str, str], address: Address, *, has_tokens: bool) -> None:

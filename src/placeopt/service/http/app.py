@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from placeopt.service.http.metrics import CONTENT_TYPE, OTHER, Metrics
 from placeopt.service.http.openapi import openapi
 from placeopt.service.http.problem import refuse
 from placeopt.service.http.replies import HEADERS, json_response, problem_response
+from placeopt.service.questions import MOST_IN_ALL
 from placeopt.service.refused import refusal
 from placeopt.service.request import whole_number
 
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from placeopt.service.service import Service
 
 LOG = logging.getLogger("placeopt.service")
-THREADS = 16
-"""Calls at work at once; those that change the cluster wait for one writer anyway."""
+THREADS = 16 + 2 * MOST_IN_ALL
+"""Calls at work at once: questions, and others, of which those that change the cluster wait for one writer anyway."""
 EVENT_STREAM = "text/event-stream"
 _PARAMETER = re.compile(r"\{(\w+)\}$")
 Work = Callable[[Request], Awaitable[Response]]
@@ -94,6 +95,20 @@ def _route(path: str) -> str:
     return _PARAMETER.sub(r"{\1:path}", path)
 
 
+async def _unless_gone(request: Request, work: Coroutine[None, None, bytes]) -> bytes:
+    """Return the result of work; raise `ClientDisconnect`, and cancel it, once the client is gone."""
+    reply = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(request.receive())  # the body is read: nothing else comes any more
+    try:
+        await asyncio.wait((reply, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not reply.done():
+            raise ClientDisconnect
+        return reply.result()
+    finally:
+        gone.cancel()
+        reply.cancel()
+
+
 class _HttpSide:
     """The state behind the application."""
 
@@ -126,7 +141,7 @@ class _HttpSide:
             try:
                 refuse_foreign_pages(request.headers, self._address, has_tokens=self._tokens is not None)
                 if role is not None:
-                    authorise(request.headers, role, self._tokens)
+                    request.state.caller = authorise(request.headers, role, self._tokens)
                 response = await work(request)
             except ClientDisconnect:
                 response = Response(status_code=400)
@@ -194,16 +209,22 @@ class _HttpSide:
     async def _answer(self, call: Call, request: Request) -> Response:
         key, query = read_key(request), read_query(request)
         path = {name: str(value) for name, value in request.path_params.items()}
-        data = await read_body(request, self._limits)
+        data = await read_body(request, call.role, self._limits)
         if call.name == "events":
             if EVENT_STREAM in request.headers.get("accept", ""):
                 self._waits.refuse_more()
-                return StreamingResponse(self._waits.stream(query), media_type=EVENT_STREAM, headers=HEADERS)
+                stream = self._waits.stream(query, request.headers.get("last-event-id"))
+                return StreamingResponse(stream, media_type=EVENT_STREAM, headers=HEADERS)
             if whole_number(query, "wait_s"):
                 self._waits.refuse_more()
-                return json_response(await self._waits.one_reply(query))
-        work = partial(self._service.call, call.name, data, path=path, query=query, key=key)
-        return json_response(await self._in_thread(work))
+                return json_response(await _unless_gone(request, self._waits.one_reply(query)))
+        cancel = threading.Event()
+        ask = partial(self._service.call, path=path, query=query, key=key, caller=request.state.caller, cancel=cancel)
+        try:
+            work = partial(ask, call.name, data)
+            return json_response(await _unless_gone(request, self._in_thread(work)))
+        finally:
+            cancel.set()
 
     async def _in_thread(self, work: Callable[[], bytes]) -> bytes:
         """Return what a function returns, run beside the event loop, within the limits."""

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from placeopt.service.http.problem import refuse
 
 if TYPE_CHECKING:
+    from placeopt.service.calls import Role
     from placeopt.service.http.limits import Limits
 
 _KEY = re.compile(r"[!-~]{1,200}")
@@ -35,9 +36,9 @@ def read_query(request: Request) -> dict[str, str]:
     return query
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
-    """Return the body, read no further than its limit; raises `Refused` with 408, 413 or 415."""
-    most = limits.body_bytes
+async def read_body(request: Request, role: Role, limits: Limits) -> bytes:
+    """Return the body of a call of a role, read no further than its limit; raises `Refused` with 408, 413 or 415."""
+    most = limits.read_body_bytes if role == "read" else limits.body_bytes
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > most:
         raise refuse(413, f"the body has {declared} bytes; the limit is {most}")

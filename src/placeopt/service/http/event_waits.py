@@ -60,9 +60,14 @@ class EventWaits:
         finally:
             self._waiting -= 1
 
-    async def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Yield events as they come, until the client or the service ends; an error ends the stream as an event."""
-        known = {"after": "0", **query}
+    async def stream(self, query: Mapping[str, str], last_event_id: str | None) -> AsyncIterator[bytes]:
+        """
+        Yield events as they come, until the client or the service ends; an error ends the stream as an event.
+
+        ``last_event_id`` is the number of the last event that a client had before it connected anew; it counts more
+        than ``after``, which stands in an address that does not change.
+        """
+        known = {"after": "0", **query} | ({} if last_event_id is None else {"after": last_event_id})
         alive = time.monotonic()
         self._waiting += 1
         try:

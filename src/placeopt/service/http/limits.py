@@ -14,6 +14,8 @@ class Limits:
 
     body_bytes: int = 256 * 2**20
     """Size of a request's body; a larger one is refused (413) as soon as that many bytes have come."""
+    read_body_bytes: int = 64 * 2**10
+    """The same, of calls of role ``read``: their bodies are questions."""
     header_bytes: int = 16 * 2**10
     """Size of the request line with all headers (431)."""
     header_s: int = 10
@@ -21,7 +23,7 @@ class Limits:
     body_s: int = 30
     """From the headers to the end of the body (408)."""
     request_s: int = 60
-    """From the body to the reply (503); a change that is under way is not undone."""
+    """From the body to the reply (503); a question ends then, a change that is under way is not undone."""
     write_s: int = 30
     """Without a byte taken by the client, while a reply waits; then the connection is cut."""
     idle_s: int = 75
