@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drivers.fake_slurm import FakeSlurm
+from placeopt import Engine
 from placeopt.drivers.slurm import DriverOptions, Ownership, RoundRecord, SlurmDriver
 
 EVERY_S = 10.0
@@ -14,7 +15,7 @@ def driver(slurm: FakeSlurm, own: str = "held", **options: Any) -> SlurmDriver:
     """A driver whose clock is that of the fake."""
     given: dict[str, Any] = {"every_s": EVERY_S, "deterministic": True, **options}
     chosen = DriverOptions(own=Ownership.parse(own), **given)
-    return SlurmDriver(slurm, chosen, clock=lambda: float(slurm.now_s))
+    return SlurmDriver(slurm, Engine(chosen.policy, isolation="thread"), chosen, clock=lambda: float(slurm.now_s))
 
 
 def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundRecord:

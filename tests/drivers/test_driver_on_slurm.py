@@ -21,6 +21,7 @@ import pytest
 
 from drivers.driver_steps import came_of
 from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
+from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
 from placeopt.drivers.slurm import (
     DriverOptions,
@@ -74,7 +75,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 def driver(lab: SlurmLab, own: str = "held", every_s: float = 1.0, **options: Any) -> SlurmDriver:
     chosen = DriverOptions(own=Ownership.parse(own), every_s=every_s, **options)
-    return SlurmDriver(SlurmCommands(lab.env), chosen)
+    return SlurmDriver(SlurmCommands(lab.env), Engine(isolation="thread"), chosen)
 
 
 def rounds_until(running: SlurmDriver, holds: Callable[[RoundRecord], bool]) -> list[RoundRecord]:
@@ -99,11 +100,11 @@ def ran_as_noted(lab: SlurmLab, job: str) -> bool:
 def test_jobs_of_many_shapes_start_where_the_plan_says(lab: SlurmLab) -> None:
     jobs = {shape: lab.submit(*options) for shape, options in SHAPES.items()}
     array = lab.submit("--array=0-3%2", "-N1", "--gres=gpu:l40s:1", "-c2", "--mem=8G")
-    with driver(lab) as running:
-        records = rounds_until(running, lambda record: sum(came_of(r, "as-planned") for r in [record]) > 0)
-        wait_until(
-            lambda: sum(came_of(r, "as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
-        )
+    running = driver(lab)
+    records = rounds_until(running, lambda record: sum(came_of(r, "as-planned") for r in [record]) > 0)
+    wait_until(
+        lambda: sum(came_of(r, "as-planned") for r in records) >= 10 or bool(records.append(running.run_round()))
+    )
     assert {shape: ran_as_noted(lab, job) for shape, job in jobs.items()} == dict.fromkeys(SHAPES, True)
     tasks = lab.run("squeue", "--noheader", "--array", "--jobs", array, "--format=%T").split()
     assert sorted(tasks) == ["PENDING", "PENDING", "RUNNING", "RUNNING"]
@@ -118,9 +119,9 @@ def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab: SlurmLab) -
     lab.run("scontrol", "release", held)
     lab.run("scontrol", "hold", held)  # by root: only operators may release it
     dependent = lab.submit("-N1", f"--dependency=afterok:{plain}")
-    with driver(lab) as running:
-        rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
-        assert running.run_round().left_out == {"waiting for Dependency": 1}
+    running = driver(lab)
+    rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
+    assert running.run_round().left_out == {"waiting for Dependency": 1}
     assert ran_as_noted(lab, mine)
     reasons = [lab.job(job)["Reason"] for job in (plain, held, dependent)]
     assert reasons == ["JobHeldUser", "JobHeldAdmin", "JobHeldUser"]
@@ -143,13 +144,13 @@ def test_a_partition_is_the_drivers_and_holds_of_users_are_not(lab: SlurmLab) ->
     jobs = [lab.submit("-p", "cpu", "-N1", "-n20", "--mem-per-cpu=1M", held=False) for _ in range(2)]
     users = lab.submit("-p", "cpu", "-N1", "--hold", "--comment=placeopt", held=False)
     array = lab.submit("-p", "cpu", "-N1", "--array=0-2", held=False)
-    with driver(lab, "partition=cpu") as running:
-        running.run_round()
-        assert [lab.job(job)["Reason"] for job in jobs] == ["JobHeldUser"] * 2
-        lab.run("scancel", blocker)
-        rounds_until(running, lambda _: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
-        lab.run("scancel", *jobs)
-        rounds_until(running, lambda _: lab.run("squeue", "-h", "-r", "-j", array, "-o%T").split() == ["RUNNING"] * 3)
+    running = driver(lab, "partition=cpu")
+    running.run_round()
+    assert [lab.job(job)["Reason"] for job in jobs] == ["JobHeldUser"] * 2
+    lab.run("scancel", blocker)
+    rounds_until(running, lambda _: all(lab.job(job)["JobState"] == "RUNNING" for job in jobs))
+    lab.run("scancel", *jobs)
+    rounds_until(running, lambda _: lab.run("squeue", "-h", "-r", "-j", array, "-o%T").split() == ["RUNNING"] * 3)
     assert lab.job(users)["Reason"] == "JobHeldUser"
     assert "AdminComment" not in lab.job(users)
 
@@ -158,13 +159,13 @@ def test_a_node_that_dies_gives_its_job_to_another(lab: SlurmLab) -> None:
     job = lab.submit("-N1", "--gres=gpu:t4:2", "--requeue")
     other = lab.submit("-N1", "--gres=gpu:a100:8", "--requeue")
     lab.run("scontrol", "update", "NodeName=g1", "State=DRAIN", "Reason=test")
-    with driver(lab) as running:
-        rounds_until(running, lambda _: lab.job(other)["JobState"] == "RUNNING" == lab.job(job)["JobState"])
-        first = lab.job(other)["NodeList"]
-        assert first != "g1"
-        lab.kill_node(first)
-        rounds_until(running, lambda _: lab.job(other)["Restarts"] == "1" and lab.job(other)["JobState"] == "RUNNING")
-        assert lab.job(other)["NodeList"] not in ("g1", first)
+    running = driver(lab)
+    rounds_until(running, lambda _: lab.job(other)["JobState"] == "RUNNING" == lab.job(job)["JobState"])
+    first = lab.job(other)["NodeList"]
+    assert first != "g1"
+    lab.kill_node(first)
+    rounds_until(running, lambda _: lab.job(other)["Restarts"] == "1" and lab.job(other)["JobState"] == "RUNNING")
+    assert lab.job(other)["NodeList"] not in ("g1", first)
     lab.run("scontrol", "update", "NodeName=g1", "State=RESUME")
     lab.start_daemon(first)
     wait_until(lambda: lab.run("sinfo", "-h", "-n", f"g1,{first}", "-o%t").split() == ["idle"])
@@ -220,8 +221,9 @@ def test_a_controller_that_is_away_is_waited_for(lab: SlurmLab) -> None:
         if came_of(record, "as-planned") or len(rounds) == ROUNDS:
             stop.set()
 
-    with SlurmDriver(SlurmCommands(lab.env, timeout_s=3), DriverOptions(every_s=1), stop=stop) as running:
-        run_rounds(running.run_round, on_round, on_message, every_s=1, stop=stop)
+    slurm, engine = SlurmCommands(lab.env, timeout_s=3), Engine(isolation="thread")
+    running = SlurmDriver(slurm, engine, DriverOptions(every_s=1), stop=stop)
+    run_rounds(running.run_round, on_round, on_message, every_s=1, stop=stop)
     assert came_of(rounds[-1], "as-planned")
     assert messages[0].startswith("no answer: ")
     assert "there is an answer again" in messages[-1]
@@ -240,5 +242,5 @@ def test_slurmrestd_says_the_same_as_the_commands(lab: SlurmLab) -> None:
     wait_until(socket.exists)
     one, other = commands.read(), through.read()
     assert read_slurm(one.nodes, one.jobs) == read_slurm(other.nodes, other.jobs)
-    with SlurmDriver(through, DriverOptions(every_s=1)) as running:
-        rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
+    running = SlurmDriver(through, Engine(isolation="thread"), DriverOptions(every_s=1))
+    rounds_until(running, lambda record: came_of(record, "as-planned") == 1)

@@ -1,10 +1,11 @@
 """The loop of both drivers: its pace, its end, and a host that does not answer."""
 
 import threading
+import time
 
 import pytest
 
-from placeopt.drivers import Unreachable, loop, run_rounds, seconds_of
+from placeopt.drivers import Unreachable, run_rounds, seconds_of
 from placeopt.errors import BadArgument
 
 
@@ -16,7 +17,7 @@ class Steps:
         self.rounds, self.messages = list[int](), list[str]()
         self.stop = threading.Event()
         monkeypatch.setattr(self.stop, "wait", self.wait)
-        monkeypatch.setattr(loop.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def wait(self, timeout: float | None = None) -> bool:
         self.now += timeout or 0.0

@@ -10,6 +10,8 @@ import pytest
 
 from drivers.driver_steps import EVERY_S, driver, step
 from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
+from helpers.night import nightly
+from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
 from placeopt.drivers.slurm import DriverOptions, RoundRecord, SlurmDriver, read_note
 
@@ -20,16 +22,16 @@ def drive_with_crashes(crash: Callable[[FakeSlurm, int], None], number: int) -> 
     crash(slurm, number)
     for _ in range(2):
         try:
-            with driver(slurm) as running:
-                for _ in range(6):
-                    step(running, slurm)
+            running = driver(slurm)
+            for _ in range(6):
+                step(running, slurm)
         except Killed:
             slurm.schedule()
             slurm.now_s += 10
     return slurm
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", nightly(range(8), 3))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(number: int, when: str) -> None:
     """Before the command takes effect, and after: every job runs once, where its note says."""
@@ -48,7 +50,7 @@ def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(
     assert len(releases) == len(set(releases)) == 4
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", nightly(range(12), 4, 9))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_and_none_stays(
     number: int, when: str
@@ -59,10 +61,10 @@ def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_a
     (slurm.answers if when == "before" else slurm.after)[number] = Killed()
     for _ in range(2):
         try:
-            with driver(slurm, "partition=gpu") as running:
-                for _ in range(6):
-                    running.run_round()
-                    slurm.now_s += 10
+            running = driver(slurm, "partition=gpu")
+            for _ in range(6):
+                running.run_round()
+                slurm.now_s += 10
         except Killed:
             slurm.now_s += 10
     slurm.schedule()
@@ -72,7 +74,7 @@ def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_a
     assert {job.held for job in own} == {"nobody"}
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", nightly(range(6), 2))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_after_a_crash_at_any_command_of_a_start_that_is_taken_back_the_job_starts_elsewhere(
     number: int, when: str
@@ -85,19 +87,17 @@ def test_after_a_crash_at_any_command_of_a_start_that_is_taken_back_the_job_star
         try:
             running.run_round()
         except Killed:
-            running.close()
             running = driver(slurm)
         if slurm.jobs["1"].held == "nobody" and len(slurm.accepts) == 2:
             slurm.accepts -= set(slurm.jobs["1"].required)
         slurm.schedule()
         slurm.now_s += 10
         assert slurm.broken_rules == []
-    running.close()
     assert slurm.starts == {"1": 1}
     assert set(slurm.jobs["1"].on) == slurm.accepts
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", nightly(range(12), 0))
 def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(seed: int) -> None:
     """Whatever happens: no rule of Slurm is broken, no job has more than its GPUs, and all jobs end."""
     rng = random.Random(seed)
@@ -110,7 +110,6 @@ def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(
         try:
             running.run_round()
         except Killed:
-            running.close()
             running = driver(slurm, patience_s=15)
         if rng.random() < 0.9:
             slurm.schedule()
@@ -123,7 +122,6 @@ def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(
                     slurm.requeue(job.id)
         slurm.now_s += rng.choice((2, 10, 30))
         assert slurm.broken_rules == []
-    running.close()
     left = {job.id: read_note(job.admin_comment) for job in slurm.jobs.values() if job.state != "COMPLETED"}
     assert all(note is not None and note.kind == "given-up" for note in left.values()), left
     assert len(left) <= 2
@@ -144,8 +142,8 @@ def test_a_controller_that_is_away_is_waited_for_with_growing_pauses(monkeypatch
 
     monkeypatch.setattr(stop, "wait", wait)
     options = DriverOptions(every_s=EVERY_S)
-    with SlurmDriver(slurm, options, stop=stop, clock=lambda: 1000.0) as running:
-        run_rounds(running.run_round, lambda _: stop.set(), messages.append, every_s=EVERY_S, stop=stop)
+    running = SlurmDriver(slurm, Engine(isolation="thread"), options, stop=stop, clock=lambda: 1000.0)
+    run_rounds(running.run_round, lambda _: stop.set(), messages.append, every_s=EVERY_S, stop=stop)
     assert pauses[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert len(messages) == 9
     assert "Unable to contact" in messages[0]
@@ -156,11 +154,11 @@ def test_a_controller_that_is_away_is_waited_for_with_growing_pauses(monkeypatch
 def test_a_controller_that_goes_within_a_round_ends_its_actions_and_all_is_known_later() -> None:
     slurm = FakeSlurm(2, [FakeJob("1"), FakeJob("2")])
     slurm.after = {2: Unreachable("scontrol update: no answer in 30 s")}
-    with driver(slurm) as running:
-        first = step(running, slurm)
-        assert "no answer" in first.silent
-        for _ in range(4):
-            step(running, slurm)
+    running = driver(slurm)
+    first = step(running, slurm)
+    assert "no answer" in first.silent
+    for _ in range(4):
+        step(running, slurm)
     assert slurm.starts == {"1": 1, "2": 1}
 
 
@@ -173,9 +171,10 @@ def test_stopping_ends_between_two_actions() -> None:
         if command == "scontrol release 2":
             stop.set()
 
-    with SlurmDriver(slurm, options, stop=stop, on_command=on_command, clock=lambda: 1000.0) as running:
-        records: list[RoundRecord] = []
-        run_rounds(running.run_round, records.append, pytest.fail, every_s=EVERY_S, stop=stop)
+    engine = Engine(isolation="thread")
+    running = SlurmDriver(slurm, engine, options, stop=stop, on_command=on_command, clock=lambda: 1000.0)
+    records: list[RoundRecord] = []
+    run_rounds(running.run_round, records.append, pytest.fail, every_s=EVERY_S, stop=stop)
     assert slurm.log[-1] == "release 2"
     assert records[0].count("start") == 2
     assert {job.held for job in slurm.jobs.values() if job.id > "2"} == {"user"}

@@ -2,25 +2,27 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from drivers.driver_steps import driver, started
 from drivers.fake_slurm import FakeJob, FakeSlurm
+from placeopt import Engine
 from placeopt.cli.run import run
-from placeopt.drivers.slurm import Ownership
-from placeopt.drivers.slurm.ageing import Worth
-from placeopt.drivers.slurm.reading import make_round, view_jobs
+from placeopt.drivers.slurm import DriverOptions, SlurmDriver
 from placeopt.formats import DEFAULT_RULE, PriorityRule
 from placeopt.model import MAX_VALUE, Changes, Instance, Policy
 
 RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value_without_gpus=7)
 
 
-def seen(slurm: FakeSlurm, rule: PriorityRule = DEFAULT_RULE, worth: Worth = "jobs") -> Instance:
-    reading = slurm.read()
-    views = view_jobs(reading, Ownership(), slurm.now_s)
-    return make_round(reading, views, slurm.now_s, rule=rule, worth=worth).instance
+def seen(slurm: FakeSlurm, **options: Any) -> Instance:
+    """The round that a driver makes of a reading."""
+    engine = Engine(isolation="thread")
+    chosen = DriverOptions(dry_run=True, deterministic=True, **options)
+    SlurmDriver(slurm, engine, chosen, clock=lambda: float(slurm.now_s)).run_round()
+    return engine.snapshot
 
 
 @pytest.mark.parametrize(
@@ -33,11 +35,11 @@ def seen(slurm: FakeSlurm, rule: PriorityRule = DEFAULT_RULE, worth: Worth = "jo
     ],
 )
 def test_values_follow_from_classes_and_the_wait_and_not_from_the_order(
-    rule: PriorityRule, worth: Worth, values: list[int]
+    rule: PriorityRule, worth: str, values: list[int]
 ) -> None:
     """900 s of a limit of 3,600 s: 5 quarters. The order by ``--nice`` and submission is no priority of Slurm's."""
     jobs = [FakeJob("1", gpus=4, nice=-100), FakeJob("2", gpus=2, qos="urgent"), FakeJob("3", gpus=0)]
-    found = seen(FakeSlurm(1, jobs), rule, worth)
+    found = seen(FakeSlurm(1, jobs), rule=rule, worth=worth)
     assert [job.options[0].value for job in found.jobs] == [5 * value for value in values]
     assert found.jobs[0].priority != found.jobs[1].priority
 
@@ -45,14 +47,14 @@ def test_values_follow_from_classes_and_the_wait_and_not_from_the_order(
 def test_a_value_stays_within_its_bound() -> None:
     """The instance is copied without validation, so nothing else would notice."""
     long = FakeJob("1", nodes=4, gpus=4, limit_min=1, submitted_s=0)
-    found = seen(FakeSlurm(4, [long]), PriorityRule(value_per_gpu=1_000_000), "gpus")
+    found = seen(FakeSlurm(4, [long]), rule=PriorityRule(value_per_gpu=1_000_000), worth="gpus")
     assert found.jobs[0].options[0].value == MAX_VALUE
 
 
 def test_the_rule_decides_who_starts() -> None:
     jobs = [FakeJob("1", gpus=4), FakeJob("2", gpus=4, qos="urgent")]
-    with driver(FakeSlurm(1, jobs), rule=RULE) as running:
-        assert started(running.run_round()).keys() == {"2"}
+    running = driver(FakeSlurm(1, jobs), rule=RULE)
+    assert started(running.run_round()).keys() == {"2"}
 
 
 def test_what_runs_is_left_alone_though_its_owner_and_the_policy_allow_more() -> None:
@@ -62,8 +64,8 @@ def test_what_runs_is_left_alone_though_its_owner_and_the_policy_allow_more() ->
     slurm = FakeSlurm(1, jobs)
     assert not any(held.movable or held.preemptible for held in seen(slurm).running)
     policy = Policy(changes=Changes(moves_max=5, preemptions_max=5))
-    with driver(slurm, rule=RULE, policy=policy) as running:
-        record = running.run_round()
+    running = driver(slurm, rule=RULE, policy=policy)
+    record = running.run_round()
     assert (record.actions, dict(record.not_done)) == ([], {})
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from helpers.kubernetes_storm import Storm
+from helpers.night import nightly
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", nightly([0, 1], 0))
 def test_nothing_is_started_twice_and_gangs_start_whole(tmp_path: Path, seed: int) -> None:
     found = Storm(tmp_path / "kubeconfig.json", seed, pods=50, nodes=10).run()
     assert found.faults == []

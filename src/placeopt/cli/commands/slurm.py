@@ -61,6 +61,7 @@ def run(
     from placeopt.drivers.slurm.job_view import Ownership
     from placeopt.drivers.slurm.restd import ReadThroughRestd
     from placeopt.formats.priority_rule import priority_rule as read_rule
+    from placeopt.live_cluster.engine import Engine
 
     slurm: Slurm = SlurmCommands()
     if restd is not None:
@@ -82,6 +83,7 @@ def run(
 
     with Interruption("Slurm as it is, after the command that runs now") as interruption:
         stop = interruption.event
-        with SlurmDriver(slurm, options, stop=stop, on_command=on_command) as driver:
+        with Engine(options.policy) as engine:
+            driver = SlurmDriver(slurm, engine, options, stop=stop, on_command=on_command)
             run_rounds(driver.run_round, table.add, table.message, every_s=options.every_s, stop=stop, rounds=rounds)
         return ExitCode.DONE if interruption.code is None else interruption.code

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
     from placeopt.drivers.slurm.job_view import Ownership
-    from placeopt.drivers.slurm.note import Note, NoteKind, read_note
+    from placeopt.drivers.slurm.note import Note, NoteKind, read_note, with_note
     from placeopt.drivers.slurm.restd import ReadThroughRestd
     from placeopt.drivers.slurm.round_record import RoundRecord
 
@@ -38,6 +38,7 @@ __all__ = [
     "SlurmReading",
     "SlurmRefused",
     "read_note",
+    "with_note",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -55,11 +56,7 @@ __getattr__, __dir__ = lazy_names(
             "SlurmDriver",
         ),
         "job_view": ("Ownership",),
-        "note": (
-            "Note",
-            "NoteKind",
-            "read_note",
-        ),
+        "note": ("Note", "NoteKind", "read_note", "with_note"),
         "restd": ("ReadThroughRestd",),
         "round_record": ("RoundRecord",),
     },

@@ -62,13 +62,14 @@ class SlurmDriver:
     """
     Places jobs of a Slurm cluster, round after round.
 
-    ``stop`` ends it between two actions. ``on_command`` hears of every command that changes a job before it is sent.
-    ``clock``: Seconds since 1970. Close it, or use it as a context manager.
+    ``engine`` decides the rounds; its caller closes it. ``stop`` ends the driver between two actions. ``on_command`` is
+    called with every command that changes a job before it is sent. ``clock``: Seconds since 1970.
     """
 
     def __init__(
         self,
         slurm: Slurm,
+        engine: Engine,
         options: DriverOptions,
         *,
         stop: threading.Event | None = None,
@@ -80,21 +81,10 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._engine = Engine(options.policy)
-        self._live = LiveEngine(self._engine)
+        self._live = LiveEngine(engine)
         self._advised: dict[str, Gpus] = {}
         self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0
-
-    def __enter__(self) -> SlurmDriver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the solver processes."""
-        self._engine.close()
 
     def run_round(self) -> RoundRecord:
         """

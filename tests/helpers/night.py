@@ -1,0 +1,11 @@
+"""Parameters of a test of which ``make test`` tries some, and ``make night`` all others."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def nightly(values: Iterable[Any], *by_day: Any) -> list[Any]:
+    """Return the values as parameters; all but those ``by_day`` have the mark ``night``."""
+    return [value if value in by_day else pytest.param(value, marks=pytest.mark.night) for value in values]
