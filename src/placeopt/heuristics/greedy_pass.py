@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -20,6 +21,8 @@ from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
+MANY_OPTIONS = 16
+"""Options of a job from which on room is looked for by halving: an elastic range is one option for every number."""
 PACE_AFTER = 32
 """Jobs after which it is known how long a job takes."""
 
@@ -189,11 +192,27 @@ def place(candidates: Candidates, job: int) -> Placement | None:
     options: Sequence[int] = problem.options_of(job)
     if len(options) > 1:
         options = sorted(options, key=lambda o: -int(problem.options.value[o]))
+    most: dict[str, int] = {}  # option's id -> workers above which no numbers of them have room
     for option in options:
+        name, workers, _ = problem.options.shapes[option]
+        if workers > most.get(name, workers):
+            continue
+        if len(options) > MANY_OPTIONS and not candidates.has_room(option):
+            most[name] = _most_workers_with_room(candidates, option)
+            continue
         for placement in places(candidates, option):
             if fits_beyond_room(candidates.state, job, placement):
                 return placement
     return None
+
+
+def _most_workers_with_room(candidates: Candidates, option: int) -> int:
+    """Return the most workers, fewer than those of ``option``, for which the nodes have room; 0 if there are none."""
+    shapes = candidates.problem.options.shapes
+    rows = range(int(candidates.problem.class_option_start[candidates.problem.options.job_class[option]]), option)
+    same = rows[bisect_left(rows, True, key=lambda row: shapes[row][0] == shapes[option][0]) :]
+    fewer = bisect_left(same, True, key=lambda row: not candidates.has_room(row))  # more workers never have more room
+    return shapes[same[fewer - 1]][1] if fewer else 0
 
 
 def places(candidates: Candidates, option: int) -> Iterator[Placement]:

@@ -14,6 +14,13 @@ DEFAULT_PRICE = 1000
 """Of a node, in thousandths an hour, where neither it nor its machine type states another."""
 
 
+MAX_LEVELS = 64
+"""
+Levels of domains on one path to the network. Each level costs a look at all nodes in costs, bounds and splits; clusters
+have some ten.
+"""
+
+
 class Domain(Record):
     """A network domain: a rack, a zone, a leaf switch, at any depth; ``level`` is its kind."""
 
@@ -110,6 +117,11 @@ class Cluster(Record):
                     f"domains[{i}].level: {domain.level!r} stands above {domain.id!r} already; each level once a path"
                 )
             levels[domain.id] = above | {domain.level}
+            if len(levels[domain.id]) > MAX_LEVELS:
+                raise ValueError(
+                    f"domains[{i}].parent: {domain.id!r} is on level {len(levels[domain.id])} of its path; expected at "
+                    f"most {MAX_LEVELS} levels"
+                )
         refuse_repeats("nodes[].id", (node.id for node in self.nodes), "ids are unique")
         for i, node in enumerate(self.nodes):
             if node.machine not in machines:

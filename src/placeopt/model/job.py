@@ -28,6 +28,8 @@ from placeopt.model.origin import JobOrigin
 JobKind = Literal["training", "inference", "modelling", "cpu"]
 MAX_WORKERS = 100_000
 MAX_PRIORITY = 1_000_000
+MAX_EDGES = 100_000
+"""A ring of as many workers as a job may have, or all pairs of 447 workers; all pairs alike need no edges."""
 
 
 class Demand(Record):
@@ -161,7 +163,7 @@ class Communication(Record):
 
     weight: Weight = 0
     """Traffic weight of every pair of the job's GPUs; with ``edges``, of pairs inside one worker."""
-    edges: Annotated[tuple[Edge, ...], Field(max_length=1_000_000)] = ()
+    edges: Annotated[tuple[Edge, ...], Field(max_length=MAX_EDGES)] = ()
     """Traffic between pairs of workers; empty: every pair of GPUs has ``weight``."""
     spread_slowdown_thousandths: Thousandths | None = None
     """Excess run time with its GPUs as far apart as a machine allows; left out, the policy's (``postpone``)."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import validation_fault
-from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running, WorkerGpus
+from placeopt.model import Cluster, Instance, Job, Machine, Node, Record, Running, WorkerGpus
+from placeopt.model.base import trusted
+
+R = TypeVar("R", bound=Record)
 
 MADE = "the instance that it makes"
 """How messages name the instance that a step leads to."""
@@ -28,22 +31,27 @@ class Patched:
     instance: Instance
     displaced: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    checked: bool = True
+    """Whether references are checked at every edit; else whoever edits does so once, at the end."""
 
     def edited(self, displaced: Iterable[str] = (), added: Iterable[str] = (), **changed: object) -> Patched:
         """Return it with fields of the instance changed; displaced jobs wait."""
         gone = tuple(displaced)
         if gone:
             changed["running"] = without_running(self.instance, gone)
-        instance = edit_instance(self.instance, **changed)
-        return Patched(instance, (*self.displaced, *gone), (*self.added, *added))
+        instance = edit_instance(self.instance, **changed) if self.checked else _replaced(self.instance, changed)
+        return replace(self, instance=instance, displaced=(*self.displaced, *gone), added=(*self.added, *added))
 
     def with_nodes(
         self, nodes: Iterable[Node], displaced: Iterable[str] = (), added: Iterable[str] = (), **changed: object
     ) -> Patched:
         """Return it with other nodes."""
-        before = self.instance.cluster
-        cluster = cluster_of(before.machines, before.domains, tuple(nodes))
-        return self.edited(displaced, added, cluster=cluster, **changed)
+        return self.edited(displaced, added, cluster=self.cluster_with(nodes=tuple(nodes)), **changed)
+
+    def cluster_with(self, **changed: object) -> Cluster:
+        """Return its cluster with some fields changed."""
+        cluster = self.instance.cluster
+        return edit_cluster(cluster, **changed) if self.checked else _replaced(cluster, changed)
 
 
 def edit_instance(instance: Instance, **changed: object) -> Instance:
@@ -59,12 +67,17 @@ def with_nodes(instance: Instance, nodes: Iterable[Node]) -> Instance:
     return Patched(instance).with_nodes(nodes).instance
 
 
-def cluster_of(machines: tuple[Machine, ...], domains: tuple[Domain, ...], nodes: tuple[Node, ...]) -> Cluster:
-    """Return the cluster; raises `BadInput` if it contradicts itself."""
+def edit_cluster(cluster: Cluster, **changed: object) -> Cluster:
+    """Return the cluster with some fields changed; raises `BadInput` if it contradicts itself."""
     try:
-        return Cluster(machines=machines, domains=domains, nodes=nodes)
+        return Cluster(**{**dict(cluster), **changed})
     except ValidationError as error:
         raise validation_fault(Cluster, error, MADE) from None
+
+
+def _replaced(record: R, changed: dict[str, object]) -> R:
+    """Return the record with some fields changed, unchecked; what was derived from the former ones is not kept."""
+    return trusted(type(record), {**dict(record), **changed})
 
 
 def without_nodes(before: Patched, gone: Iterable[str]) -> Patched:
@@ -144,10 +157,8 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
         if any(int(gpu) in lost.get(assignment.node, ()) for assignment in held.assignments for gpu in assignment.gpus)
     ]
     running = tuple(_renumbered(held, new_index) for held in without_running(instance, displaced))
-    cluster = cluster_of(tuple(machines.values()), instance.cluster.domains, tuple(nodes))
-    return Patched(
-        edit_instance(instance, cluster=cluster, running=running), (*before.displaced, *displaced), before.added
-    )
+    cluster = before.cluster_with(machines=tuple(machines.values()), nodes=tuple(nodes))
+    return replace(before.edited(cluster=cluster, running=running), displaced=(*before.displaced, *displaced))
 
 
 def _renumbered(held: Running, new_index: Mapping[str, Mapping[int, int]]) -> Running:

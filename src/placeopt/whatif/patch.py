@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from placeopt.arguments import checked
@@ -16,7 +17,8 @@ from placeopt.whatif import steps
 from placeopt.whatif.domain_levels import INSIDE, gpus_by_node, joined, lost_hardware
 from placeopt.whatif.instance_edit import (
     Patched,
-    cluster_of,
+    edit_cluster,
+    edit_instance,
     job_arriving_at,
     requested_gpu_milli,
     without_gpus,
@@ -50,7 +52,14 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
     BadInput
         If a step names something unknown, or leads to an instance that contradicts itself; names patch and step.
     """
-    patched = Patched(instance)
+    try:
+        made = _apply(Patched(instance, checked=False), patches)
+        return replace(made, instance=edit_instance(made.instance, cluster=edit_cluster(made.instance.cluster)))
+    except (BadInput, LookupError, TypeError, ValueError):  # check every step, so that the one at fault is named
+        return _apply(Patched(instance), patches)
+
+
+def _apply(patched: Patched, patches: Iterable[Patch]) -> Patched:
     for patch in patches:
         for number, step in enumerate(patch.steps):
             try:
@@ -66,8 +75,8 @@ def apply_step(patched: Patched, step: Step) -> Patched:
 
 
 def _add_machines(before: Patched, step: steps.AddMachines) -> Patched:
-    cluster = before.instance.cluster
-    return before.edited(cluster=cluster_of((*cluster.machines, *step.machines), cluster.domains, cluster.nodes))
+    machines = (*before.instance.cluster.machines, *step.machines)
+    return before.edited(cluster=before.cluster_with(machines=machines))
 
 
 def _add_nodes(before: Patched, step: steps.AddNodes) -> Patched:
