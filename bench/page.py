@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
+from history import COLUMNS, Cells, history
 from rounds import GREEDY, gap_percent
-from spec import FAILED, Row
+from spec import FAILED, Row, latest
 from specs import BASELINE, NAMES, read_spec
 
 Results = dict[str, list[Row]]
-Cells = Sequence[str | float | None]
 AUTO = "auto"
 PUBLISHED = {
     "openb-default": (95.23, 95.39),
@@ -29,28 +29,25 @@ longer and plans worse. Values, bounds and gaps are proven or counted, and check
 | spec | question | minutes |
 |---|---|---:|
 """
-BEFORE = """\
+COMMANDS = """\
 `python bench/run.py SPEC` measures one of them, `all` every one, `--smoke` the smallest round of each within seconds;
 it exits with 1 if a round fails, and the failure is a row. The last results of long tests are in
 [campaigns.md](campaigns.md); `instances/` holds the rounds, and `bench/instances/` the scripts that make them.
+"""
+VERSIONS = """\
+`python bench/run.py baseline` measures {baseline}. Plans of method `auto`;
+gaps are means over the rounds, of the value to its bound and of the cost to its bound; one above 100 % counts as 100.
+`bench/baseline.jsonl` has the rows of 9be9233c; to compare the latest results with them, answer by answer:
 
-## Another version
-
-`bench/baseline.jsonl` has the rows of commit 9be9233c for `baseline` ({baseline})
-and `differences`. To compare with it:
-
-    python bench/run.py baseline
     python bench/run.py baseline --against bench/baseline.jsonl
 
-A version is kept runnable as a work tree of its commit, with its own environment; the specs of `baseline` use names
-that it has, too:
+A version is kept runnable as a work tree of its commit, with its own environment. The specs of `baseline` use names
+that 9be9233c has, too:
 
     git worktree add ../placeopt-9be9233c 9be9233c
     make -C ../placeopt-9be9233c .venv/.installed
     ../placeopt-9be9233c/.venv/bin/python bench/run.py baseline --out bench/baseline.jsonl
 """
-
-
 ROUNDS = """\
 `python bench/run.py library middle large openb`. Plans of method `auto`; medians over the rounds of a row. The gap of
 the value is to the proven bound, that of the cost to the bound that holds for all plans of that value (-: no bound).
@@ -79,11 +76,18 @@ The latest results that are failures.
 """
 
 
-def page(results: Results) -> str:
-    """Return the whole page."""
+def page(rows: list[Row]) -> str:
+    """Return the page of all rows, those of the baseline first."""
+    results: Results = {}
+    for row in latest(rows):
+        results.setdefault(row["spec"], []).append(row)
     specs = "".join(f"| `{name}` | {read_spec(name).question} | {read_spec(name).minutes:g} |\n" for name in NAMES)
+    baseline = ", ".join(f"`{name}`" for name in BASELINE)
     sections = (
-        BEFORE.format(baseline=", ".join(f"`{name}`" for name in BASELINE)),
+        COMMANDS,
+        section(
+            "Versions", VERSIONS.format(baseline=", ".join(f"`{name}`" for name in BASELINE)), COLUMNS, history(rows)
+        ),
         rounds_section(results),
         online_section(results.get("online", [])),
         simulation_section(results.get("simulation", [])),

@@ -18,12 +18,13 @@ from pathlib import Path
 
 from compare import compared
 from page import page
-from spec import FAILED, BenchSpec, Row, append, latest, measure, read_rows
+from spec import FAILED, BenchSpec, Row, append, measure, read_rows
 from specs import NAMES, SETS, read_spec
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAGE = HERE / "README.md"
+BASELINE = HERE / "baseline.jsonl"
 
 
 def main() -> int:
@@ -53,7 +54,7 @@ def main() -> int:
         ours = [row for spec in specs for row in read_rows(options.out or RESULTS / f"{spec.name}.jsonl")]
         print("\n".join(compared(read_rows(options.against), ours)))
     if options.page:
-        PAGE.write_text(page(results()), encoding="utf-8")
+        PAGE.write_text(page(stored()), encoding="utf-8")
     return int(failed)
 
 
@@ -62,9 +63,9 @@ def named(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for word in words for name in SETS.get(word, (word,))))
 
 
-def results() -> dict[str, list[Row]]:
-    """Return the latest rows of every file of results, by its name."""
-    return {path.stem: latest(read_rows(path)) for path in sorted(RESULTS.glob("*.jsonl"))}
+def stored() -> list[Row]:
+    """Return the rows of the baseline, then those of every file of results."""
+    return [row for path in (BASELINE, *sorted(RESULTS.glob("*.jsonl"))) for row in read_rows(path)]
 
 
 def line(spec: BenchSpec, row: Row) -> str:

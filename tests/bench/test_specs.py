@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from compare import compared
+from history import history
 from page import page
-from run import PAGE, RESULTS, main, results
+from run import PAGE, RESULTS, main, stored
 from spec import FAILED, BenchSpec, Row, measure, read_rows
 from specs import NAMES, read_spec
 
@@ -49,7 +50,7 @@ def test_a_round_that_fails_is_a_row() -> None:
 
 def test_the_page_is_what_the_results_give() -> None:
     """``python bench/run.py --page`` writes it."""
-    assert PAGE.read_text(encoding="utf-8") == page(results())
+    assert PAGE.read_text(encoding="utf-8") == page(stored())
 
 
 def test_every_file_of_results_is_of_a_spec() -> None:
@@ -59,7 +60,15 @@ def test_every_file_of_results_is_of_a_spec() -> None:
 
 def row(**fields: object) -> Row:
     """Return a row of a round by ``auto``, value 90 of at most 100, cost 50."""
-    figures = {"value": 90, "value_bound": 100, "cost": 50, "cost_bound": 40, "seconds": 2.0, "load": 1.0}
+    figures = {
+        "value": 90,
+        "value_bound": 100,
+        "cost": 50,
+        "cost_bound": 40,
+        "seconds": 2.0,
+        "load": 1.0,
+        "status": "feasible",
+    }
     return {"spec": "middle", "round": "r", "method": "auto", "limit_s": 3.0, **figures, **fields}
 
 
@@ -82,6 +91,15 @@ def test_a_value_above_a_proven_bound_is_a_contradiction() -> None:
 def test_a_failure_of_the_later_version_is_named() -> None:
     """It has no value to compare."""
     assert compared([row()], [row(failed="MemoryError: ")])[1].endswith("failed: MemoryError: ")
+
+
+def test_every_measured_version_has_a_line() -> None:
+    """Versions that have not measured the library and the middle have none."""
+    first, second = {"commit": "a" * 12, "date": "2026-01-02 03:04"}, {"commit": "b" * 12, "date": "2026-02-03 04:05"}
+    done = {"status": "optimal", "cost": None}
+    rows = [row(**first), row(spec="library", **first, **done), row(**second)]
+    (line,) = history(rows)
+    assert line[:8] == ("`aaaaaaaaa`", "2026-01-02", "11.1", None, 1, "11.1", "20", 0)
 
 
 def test_an_unknown_spec_is_named_with_those_there_are(
