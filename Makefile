@@ -33,6 +33,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/vulture
 
 pages: $(STAMP)
 	$(BIN)/mkdocs build --quiet

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.vendor.pretty import RepresentationPrinter
 
 from placeopt import Engine
@@ -16,6 +16,7 @@ SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too
 settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=25, suppress_health_check=SLOW, database=None
 )
+settings.register_profile("unshrunk", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.register_profile("night", deadline=None, max_examples=25_000, suppress_health_check=SLOW, print_blob=True)
 settings.load_profile("ci")
 

@@ -1,16 +1,17 @@
 """The ledger judges a plan for some jobs as the whole referee does, whatever happened to the cluster before."""
 
-import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from campaigns.random_rounds import random_round
 from helpers.plans import plan_for
 from helpers.referee_messages import facts_of
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
 from placeopt.model import Changes, Domain, Instance, Placement, Plan, Policy, Queue, Quota, Running, Unplaced
+from strategies import Choice, make_plan, make_round, strategy
 
 
 def some(round_: Instance, placements: tuple[Placement, ...], asked: tuple[str, ...], policy: Policy) -> Plan:
@@ -35,73 +36,60 @@ def broken(found: list[Any]) -> list[tuple[str, str]]:
     return sorted((violation.rule, violation.where) for violation in found)
 
 
-def halves(seed: int) -> tuple[Instance, tuple[Placement, ...], Policy]:
-    """Return a random valid round of which about half runs, the rest, and its policy without postponing."""
-    rng = random.Random(seed)
-    round_, plan = random_round(rng)
-    policy = plan.policy.values
-    runs = [as_running(held) for held in plan.placements if rng.random() < 0.5]
+Case = tuple[Instance, tuple[Placement, ...], Policy]
+"""A round of which about half of a lawful plan runs, the rest of that plan, and the policy without postponing."""
+
+
+def make_halves(choice: Choice) -> Case:
+    """Draw a round, a lawful plan, and which half of it runs."""
+    round_ = make_round(choice, running=False, minima=False)
+    plan = make_plan(choice, round_)
+    runs = tuple(as_running(held) for held in plan.placements if choice.chance(0.5))
     names = {one.job for one in runs}
     rest = tuple(held for held in plan.placements if held.job not in names)
-    return round_.model_copy(update={"running": tuple(runs), "policy": policy}), rest, policy
+    return round_.model_copy(update={"running": runs}), rest, round_.policy
 
 
-def squeezed(rng: random.Random, round_: Instance, rest: tuple[Placement, ...]) -> tuple[Placement, ...]:
+def squeezed(choice: Choice, round_: Instance, rest: tuple[Placement, ...]) -> tuple[Placement, ...]:
     """Put some assignments on other nodes, so that places, GPUs, nodes, uplinks and queues are overfull."""
-    names = [one.id for one in round_.cluster.nodes]
     out = []
     for held in rest:
-        assignments = []
-        for i, one in enumerate(held.assignments):
-            name = rng.choice(names) if rng.random() < 0.5 else one.node
-            assignments.append(one.model_copy(update={"node": name if i == 0 else one.node}))
-        out.append(held.model_copy(update={"assignments": tuple(assignments)}))
+        first, *others = held.assignments
+        if choice.chance(0.5):
+            first = first.model_copy(update={"node": choice.pick(round_.cluster.nodes).id})
+        out.append(held.model_copy(update={"assignments": (first, *others)}))
     return tuple(out)
 
 
-def assert_alike(ledger: Ledger, round_: Instance, plan: Plan) -> list[tuple[str, str]]:
-    """The ledger's and the referee's rules and places are the same; return them."""
+def broken_rules(ledger: Ledger, round_: Instance, plan: Plan) -> list[tuple[str, str]]:
+    """Return the rules and places of the ledger, which must be those of the referee."""
     mine = broken(ledger.violations(round_, plan))
     assert mine == broken(violations(round_, plan))
     return mine
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_random_plans_for_some_jobs_right_and_wrong(seed: int) -> None:
+@given(case=strategy(make_halves)(), data=st.data())
+def test_random_plans_for_some_jobs_right_and_wrong(case: Case, data: st.DataObject) -> None:
     """From a whole snapshot, and grown by ``start`` after jobs that ran elsewhere for a while or stopped again."""
-    round_, rest, policy = halves(seed)
+    round_, rest, policy = case
     asked = tuple(held.job for held in rest)
-    rng = random.Random(seed)
     grown = Ledger(round_.model_copy(update={"running": ()}), policy)
     for held in rest:
         grown.start(as_running(held))
     for one in round_.running:
-        others = [one.id for one in round_.cluster.nodes]
-        first = one.assignments[0].model_copy(update={"node": rng.choice(others)})
         if len(one.assignments) == 1:
+            elsewhere = data.draw(st.sampled_from(round_.cluster.nodes)).id
+            first = one.assignments[0].model_copy(update={"node": elsewhere})
             grown.start(one.model_copy(update={"assignments": (first,)}))
         grown.start(one)
     for held in rest:
         assert grown.stop(held.job) == as_running(held)
-    plans = [some(round_, rest, asked, policy)]
-    plans += [some(round_, squeezed(rng, round_, rest), asked, policy) for _ in range(6)]
+    moved = [data.draw(strategy(squeezed)(round_, rest)) for _ in range(6)]
+    plans = [some(round_, placements, asked, policy) for placements in (rest, *moved)]
     plans.append(some(round_, rest[1:], asked[:-1], policy))
     for ledger in (Ledger(round_, policy), grown):
         for plan in plans:
-            assert_alike(ledger, round_, plan)
-
-
-def test_the_random_plans_break_every_rule_that_sums_break() -> None:
-    """Otherwise the comparison would prove little."""
-    seen: set[str] = set()
-    for seed in range(80):
-        round_, rest, policy = halves(seed)
-        rng = random.Random(seed)
-        asked = tuple(held.job for held in rest)
-        for _ in range(6):
-            plan = some(round_, squeezed(rng, round_, rest), asked, policy)
-            seen |= {violation.rule for violation in violations(round_, plan)}
-    assert seen >= {"cpu", "gpu_share", "gpu_indexes", "gpu_model", "node_selector", "split", "taints"}
+            broken_rules(ledger, round_, plan)
 
 
 class TestHand:
@@ -144,13 +132,13 @@ class TestHand:
         ledger = Ledger(full, self.policy)
         across = [("n0", [3]), ("n1", [3])]
         both = [("uplink", "domain 'r0' uplink"), ("uplink", "domain 'r1' uplink")]
-        assert assert_alike(ledger, full, self.plan(full, c=across)) == both
-        assert assert_alike(ledger, full, self.plan(full, w=[("n0", []), ("n1", [])])) == both
-        assert assert_alike(ledger, full, self.plan(full, c=[("n0", [2]), ("n0", [3])])) == []
+        assert broken_rules(ledger, full, self.plan(full, c=across)) == both
+        assert broken_rules(ledger, full, self.plan(full, w=[("n0", []), ("n1", [])])) == both
+        assert broken_rules(ledger, full, self.plan(full, c=[("n0", [2]), ("n0", [3])])) == []
         found = ledger.violations(full, self.plan(full, c=across))
         assert facts_of(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "750"])
         less = self.round("a", "u")
-        assert assert_alike(Ledger(less, self.policy), less, self.plan(less, c=across)) == []
+        assert broken_rules(Ledger(less, self.policy), less, self.plan(less, c=across)) == []
 
     def test_queues_are_sums_of_all_that_runs(self) -> None:
         """1000 each: the quota of 3000 takes three gangs; the share of 8 GPUs takes two jobs of 2."""
@@ -160,11 +148,11 @@ class TestHand:
         last = job("z", gpu_milli=1, queue="s")
         round_ = round_.model_copy(update={"jobs": (*round_.jobs, more, last)})
         ledger = Ledger(round_, policy)
-        assert assert_alike(ledger, round_, self.plan(round_, d=[("n0", [0])])) == [("queue_quota", "queue 'q'")]
-        assert assert_alike(ledger, round_, self.plan(round_, z=[("n0", [0])])) == [("queue_share", "queue 's'")]
+        assert broken_rules(ledger, round_, self.plan(round_, d=[("n0", [0])])) == [("queue_quota", "queue 'q'")]
+        assert broken_rules(ledger, round_, self.plan(round_, z=[("n0", [0])])) == [("queue_share", "queue 's'")]
         assert ledger.stop("a").job == "a"
         fewer = round_.model_copy(update={"running": round_.running[1:]})
-        assert assert_alike(ledger, fewer, self.plan(fewer, d=[("n0", [0])])) == []
+        assert broken_rules(ledger, fewer, self.plan(fewer, d=[("n0", [0])])) == []
 
     def test_on_node(self) -> None:
         """In the order in which they came; a job that starts elsewhere leaves."""
@@ -187,13 +175,13 @@ class TestHand:
         ledger = Ledger(round_, self.policy)
         share = [("queue_share", "queue 's'")]
         plan = self.plan(round_, z=[("n0", [0])])
-        assert assert_alike(ledger, round_, plan) == share
+        assert broken_rules(ledger, round_, plan) == share
         third = node("n2", domain="r1")
         ledger.put_node(third)
         larger = self.with_nodes(round_, *round_.cluster.nodes, third)
-        assert assert_alike(ledger, larger, self.plan(larger, z=[("n2", [0])])) == []
+        assert broken_rules(ledger, larger, self.plan(larger, z=[("n2", [0])])) == []
         ledger.remove_node("n2")
-        assert assert_alike(ledger, round_, plan) == share
+        assert broken_rules(ledger, round_, plan) == share
         found = broken(ledger.violations(round_, self.plan(larger, z=[("n2", [0])])))
         assert found == [*share, ("unknown_node", "job 'z' on node 'n2'")]
 
@@ -226,7 +214,7 @@ class TestHand:
             elif step is not None:
                 ledger.put_node(step)
             now = self.with_nodes(round_, *nodes)
-            found = {m: assert_alike(ledger, now, self.plan(now, **{f"j{m}": [("n0", [0])]})) for m in sizes}
+            found = {m: broken_rules(ledger, now, self.plan(now, **{f"j{m}": [("n0", [0])]})) for m in sizes}
             assert {m for m in sizes if found[m]} == {m for m in sizes if m > most}
 
     def test_nodes_may_be_put_in_order(self) -> None:
@@ -260,7 +248,7 @@ class TestHand:
             new = n0.model_copy(update=update)
             ledger.put_node(new)
             changed = self.with_nodes(round_, new, n1)
-            assert assert_alike(ledger, changed, here) == expected
+            assert broken_rules(ledger, changed, here) == expected
         across = {"c": [("n0", [2]), ("n1", [2])]}
         for domain, expected in (
             ("r1", []),
@@ -270,7 +258,7 @@ class TestHand:
             new = n0.model_copy(update={"domain": domain})
             ledger.put_node(new)
             changed = self.with_nodes(round_, new, n1)
-            found = assert_alike(ledger, changed, self.plan(changed, **across))
+            found = broken_rules(ledger, changed, self.plan(changed, **across))
             assert [where for _, where in found] == expected
         assert ledger.on_node("n0") == ("a", "b")
 
@@ -284,10 +272,10 @@ class TestHand:
         for new, expected in ((marked, ["drained"]), (n1, []), (marked, ["drained"])):
             ledger.put_node(new)
             changed = self.with_nodes(round_, n0, new)
-            assert [rule for rule, _ in assert_alike(ledger, changed, self.plan(changed, **place))] == expected
+            assert [rule for rule, _ in broken_rules(ledger, changed, self.plan(changed, **place))] == expected
         ledger.remove_node("n1")
         ledger.put_node(n1)
-        assert assert_alike(ledger, round_, self.plan(round_, **place)) == []
+        assert broken_rules(ledger, round_, self.plan(round_, **place)) == []
 
 
 class TestExactly:
@@ -324,7 +312,7 @@ class TestExactly:
                 ledger.put_node(node("n0", labels={"x": "1"}))
                 ledger.put_node(node("n0"))
             case "asked for a plan":
-                assert_alike(ledger, *self.round(gpu_milli=10**6))
+                broken_rules(ledger, *self.round(gpu_milli=10**6))
         return ledger
 
     @pytest.mark.parametrize("field", ["gpu_milli", "cpu_millicores", "memory_mib"])
@@ -339,7 +327,7 @@ class TestExactly:
         full = {"gpu_milli": 3000, "cpu_millicores": 21, "memory_mib": 27}[field]
         for quota, expected in ((full, []), (full - 1, [("queue_quota", "queue 'q'")])):
             round_, plan = self.round(**{field: quota})
-            assert assert_alike(self.touched(round_, how), round_, plan) == expected
+            assert broken_rules(self.touched(round_, how), round_, plan) == expected
 
     def test_a_node_that_is_gone_and_held(self) -> None:
         """A plan that names it is wrong, and nothing more is said of it."""
@@ -347,7 +335,7 @@ class TestExactly:
         round_ = instance(1, [gone, job("a")], running=[running(gone, [("n0", [0]), ("gone", [0])])])
         held = plan_for(round_, {"a": [("gone", [1])]}).placements[-1]
         plan = some(round_, (held,), ("a",), round_.policy)
-        assert assert_alike(Ledger(round_, round_.policy), round_, plan) == [("unknown_node", "job 'a' on node 'gone'")]
+        assert broken_rules(Ledger(round_, round_.policy), round_, plan) == [("unknown_node", "job 'a' on node 'gone'")]
 
 
 class TestStanding:
@@ -386,5 +374,5 @@ class TestStanding:
         assert ledger.standing(nodes, plan_for(instance(1), {}, policy=round_.policy)) == []
         held = plan_for(round_, {"new": [("n0", [0])]}).placements[-1]
         plan = some(round_, (held,), ("new",), round_.policy)
-        assert [rule for rule, _ in assert_alike(ledger, round_, plan)] == ["cpu", "queue_quota"]
+        assert [rule for rule, _ in broken_rules(ledger, round_, plan)] == ["cpu", "queue_quota"]
         assert sorted(ledger.on_node("n1")) == ["a", "b"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from campaigns.explained_queues import tried
+from helpers.explained_queues import tried
 from helpers.free_nodes import FreeNodes, assert_known
 from helpers.instance_edits import fits_somewhere
 from helpers.long_queues import with_licences
@@ -15,7 +15,7 @@ from placeopt.explain import explain_all
 
 @pytest.mark.parametrize("spec", ["uniform", "varied", "fractions", "licences"])
 def test_every_statement(spec: str) -> None:
-    """Some 200 jobs on 25 nodes; the campaign of this name tries openb and some 9,800 waiting jobs on 500 nodes."""
+    """Some 200 jobs on 25 nodes."""
     round_ = generate("varied" if spec == "licences" else spec, jobs=300, nodes=25, gpus=8, seed=1)
     if spec == "licences":
         round_ = with_licences(round_)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from campaigns.broken_files import FAULTS, GOLDEN, Fault, judge
+from helpers.broken_files import FAULTS, GOLDEN, Fault, judge
 from placeopt import read_instance
 
 

@@ -43,6 +43,17 @@ def due(instance: Instance, placements: Iterable[Placement], policy: Policy) -> 
     return out
 
 
+def wrong_shares(instance: Instance, placements: tuple[Placement, ...], judged: set[str] | None = None) -> list[str]:
+    """Compare the shares of placements, all that there are on their GPUs, with the rule; of the jobs ``judged``."""
+    expected = due(instance, placements, instance.policy)
+    found = {(p.job, (a.node, gpu)): milli for p in placements for a in p.assignments for gpu, milli in a.gpus.items()}
+    return [
+        f"{job} on {place}: {found[job, place]} milli, expected {milli}"
+        for (job, place), milli in expected.items()
+        if found[job, place] != milli and (judged is None or job in judged)
+    ]
+
+
 def with_due(instance: Instance, placements: Iterable[P], policy: Policy) -> tuple[P, ...]:
     """Return the placements with the shares that the rule gives."""
     listed = tuple(placements)

@@ -1,66 +1,13 @@
-"""One table for every method: what each promises of any round, against brute force and against other methods."""
+"""What methods promise of larger rounds, beside each other; `properties/test_every_method.py` has brute force."""
 
-from functools import cache
-from typing import NamedTuple
-
-import numpy as np
 import pytest
 
-from helpers.brute_force import Enumeration, combinations_up_to
-from helpers.small_rounds import random_round
 from placeopt import Engine, Instance, Plan, audit, generate, violations
 from placeopt.build import instance, job, machine
 from placeopt.model import Policy, Weights
-from placeopt.problem import compile_problem
 from placeopt.solving import METHODS
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
-MOST = 3000
-"""Combinations of placements up to which a round is compared with all of its allocations."""
-
-
-class Optimum(NamedTuple):
-    """All allocations of a round: their values, and their costs."""
-
-    values: np.ndarray
-    costs: np.ndarray
-
-
-@cache
-def small_rounds() -> tuple[tuple[Instance, Optimum], ...]:
-    """Rounds with every rule and cost, on half of them running jobs that may be changed; one without any GPU."""
-    found = []
-    for seed in (*range(900, 940), 61_827):
-        made = random_round(np.random.default_rng(seed), changes=seed % 2 == 0)
-        problem = compile_problem(made)
-        if combinations_up_to(problem, 40) <= MOST:
-            everything = Enumeration(problem)
-            rows, values = everything.rows()
-            found.append((made, Optimum(values, everything.costs(rows))))
-    assert len(found) > 15
-    assert any(not any(kind.gpus for kind in made.cluster.machines) for made, _ in found)
-    return tuple(found)
-
-
-@pytest.mark.usefixtures("unhurried")
-@pytest.mark.parametrize("method", METHODS)
-def test_plans_are_lawful_and_their_bounds_hold(method: str, engine: Engine) -> None:
-    """Referee and audit agree; no allocation is worth more than the bound says, or costs less at the plan's value."""
-    proven = 0
-    for number, (round_, optimum) in enumerate(small_rounds()):
-        plan = engine.solve(round_, method=method, time_limit_s=0.3, deterministic=True)
-        assert violations(round_, plan) == [], number
-        assert audit(round_, plan) == [], number
-        assert not [stage for stage in plan.stages if stage.outcome == "failed"], number
-        value, *costs = plan.levels
-        assert value.bound is not None
-        assert value.objective <= optimum.values.max() <= value.bound, number
-        for cost in costs:
-            assert cost.bound is None or cost.bound <= optimum.costs[optimum.values >= value.objective].min(), number
-        if plan.status == "optimal":
-            proven += 1
-            assert value.objective == optimum.values.max(), number
-    assert proven > (10 if METHODS[method].exact else 0)
 
 
 def medium() -> dict[str, Instance]:

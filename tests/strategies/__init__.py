@@ -14,12 +14,13 @@ printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.
 `odd_rounds`                a limit lowered, a node or GPU gone, a demand changed under what runs
 `gang_rounds`               one gang that spreads among racks, beside running jobs
 `branch_and_price_rounds`   what branch and price takes, and some that it refuses
-`plans`                     lawful plans of a round
+`plans`, `any_plans`        lawful plans of a round; plans with something broken
 `scenarios`                 jobs that arrive over time
 `graphs`, `distances`       symmetric matrices
 ==========================  ====================================================================================
 """
 
+from strategies.broken_plans import make_any_plan
 from strategies.choice import Choice, strategy
 from strategies.clusters import make_cluster, make_machine, make_tree, make_wired_machine
 from strategies.jobs import make_job
@@ -32,6 +33,7 @@ from strategies.scenarios import make_scenario
 
 __all__ = [
     "Choice",
+    "any_plans",
     "branch_and_price_rounds",
     "clusters",
     "distances",
@@ -39,6 +41,8 @@ __all__ = [
     "graphs",
     "jobs",
     "machines",
+    "make_plan",
+    "make_round",
     "odd_rounds",
     "plans",
     "policies",
@@ -56,5 +60,5 @@ clusters, trees = strategy(make_cluster), strategy(make_tree)
 weights, jobs = strategy(make_cost_weights), strategy(make_job)
 rounds, gang_rounds, odd_rounds = strategy(make_round), strategy(make_gang_round), strategy(make_odd_round)
 branch_and_price_rounds = strategy(make_branch_and_price_round)
-plans, scenarios = strategy(make_plan), strategy(make_scenario)
+plans, any_plans, scenarios = strategy(make_plan), strategy(make_any_plan), strategy(make_scenario)
 graphs, distances = strategy(make_graph), strategy(make_distances)

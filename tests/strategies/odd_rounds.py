@@ -7,7 +7,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from helpers.plan_records import plan_of
+from placeopt import BadInput, violations
 from placeopt.model import Instance, Machine
+from placeopt.problem import compile_problem
 from strategies.choice import Choice
 from strategies.rounds import make_round
 
@@ -18,12 +21,22 @@ def make_odd_round(choice: Choice) -> Instance:
     """Rounds in which something changed under what runs: limits lowered, nodes and GPUs gone, demands changed."""
     round_ = make_round(choice, changes=True, minima=False)
     for _ in range(choice.number(1, 3)):
-        edited = choice.pick(EDITS)(choice, round_)
         try:
-            round_ = Instance.model_validate(edited.model_dump(by_alias=True))
+            edited = Instance.model_validate(choice.pick(EDITS)(choice, round_).model_dump(by_alias=True))
         except ValidationError:  # an edit that makes the file contradict itself is not made
             continue
+        if _stands(edited):
+            round_ = edited
     return round_
+
+
+def _stands(round_: Instance) -> bool:
+    """Return whether what runs may stay as it is; otherwise the round contradicts itself."""
+    try:
+        problem = compile_problem(round_)
+    except BadInput:
+        return False
+    return not violations(round_, plan_of(problem, tuple(problem.running.get(j) for j in range(problem.num_jobs))))
 
 
 def _edited(round_: Instance, **update: Any) -> Instance:

@@ -28,7 +28,9 @@ def make_plan(choice: Choice, round_: Instance) -> Plan:
         open_to = [
             one
             for one in outcomes
-            if left[one.change] > 0 and (one.change != "moved" or fits(state, job, one.placement))
+            if left[one.change] > 0
+            and (one.change != "moved" or fits(state, job, one.placement))
+            and not (most.last_submitted_first and one.change in ("shrunk", "preempted"))  # a rule about whole plans
         ]
         chosen = choice.pick(open_to) if open_to else None
         kept = problem.running[job] if chosen is None else chosen.placement

@@ -148,7 +148,7 @@ def _running(choice: Choice, bare: Instance, p: float) -> tuple[Running, ...]:
     problem = compile_problem(bare)
     state = State(problem)
     held: Counter[tuple[str, int]] = Counter()
-    made = []
+    placed = []
     for j, job in enumerate(bare.jobs):
         open_to = [place for place in placements(problem, j) if fits(state, j, place)] if choice.chance(p) else []
         if not open_to:
@@ -157,14 +157,17 @@ def _running(choice: Choice, bare: Instance, p: float) -> tuple[Running, ...]:
             open_to = [place for place in open_to if len(place.nodes) == max(len(one.nodes) for one in open_to)]
         place = choice.pick(open_to)
         state.apply(Move(j, place))
-        where, name = where_of(problem, place), problem.options.name[place.option]
+        name, where = problem.options.name[place.option], where_of(problem, place)
         demand = next(option.demand for option in job.options if option.id == name)
         gpus = [(node, gpu) for node, here in where for gpu in here]
-        free = min((1000 - held[gpu] for gpu in gpus), default=0)
-        most = min(demand.gpu_milli_limit or demand.gpu_milli, max(free, demand.gpu_milli))
-        milli = choice.number(demand.gpu_milli, most)
-        held.update(dict.fromkeys(gpus, milli))
-        made.append(build.running(job, where, option=name, milli=milli))
+        held.update(dict.fromkeys(gpus, demand.gpu_milli))
+        placed.append((job, name, where, demand, gpus))
+    made = []
+    for job, name, where, demand, gpus in placed:
+        free = max(0, 1000 - max((held[gpu] for gpu in gpus), default=1000))
+        extra = choice.number(0, min((demand.gpu_milli_limit or demand.gpu_milli) - demand.gpu_milli, free))
+        held.update(dict.fromkeys(gpus, extra))
+        made.append(build.running(job, where, option=name, milli=demand.gpu_milli + extra))
     return tuple(made)
 
 

@@ -24,6 +24,7 @@ starts or moves adds to it.
 """
 
 from helpers.brute_force.candidates import (
+    all_places,
     allowed_outcomes,
     combinations_up_to,
     placements,
@@ -34,6 +35,7 @@ from helpers.brute_force.enumeration import Enumeration, optimum
 
 __all__ = [
     "Enumeration",
+    "all_places",
     "allowed_outcomes",
     "combinations_up_to",
     "optimum",

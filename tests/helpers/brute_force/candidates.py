@@ -29,7 +29,7 @@ def placements(problem: Problem, job: int) -> Iterator[Placement]:
     are interchangeable unless the job states traffic between ranks: then each order of the workers is a placement.
     """
     state = open_state(without_minimal_utilities(problem))
-    return (placement for placement in _all_places(problem, job) if fits(state, job, placement))
+    return (placement for placement in all_places(problem, job) if fits(state, job, placement))
 
 
 def without_minimal_utilities(problem: Problem) -> Problem:
@@ -43,7 +43,7 @@ def combinations_up_to(problem: Problem, most: int) -> int:
     return prod(1 + sum(1 for _ in islice(placements(problem, job), most)) for job in waiting)
 
 
-def _all_places(problem: Problem, job: int) -> Iterator[Placement]:
+def all_places(problem: Problem, job: int) -> Iterator[Placement]:
     """Yield the places of all options of a job, limited only by which GPUs an option may use."""
     ranks_differ = bool(problem.class_communication[problem.job_class[job]].edges)
     for option in problem.options_of(job):
@@ -105,7 +105,7 @@ def running_outcomes(problem: Problem, job: int) -> list[RunningOutcome]:
             outcomes.append(RunningOutcome(_only_ranks(problem, job, ranks), "shrunk", price))
     if policy.moves_max and record.movable:
         shrunk_places = [[places[rank] for rank in ranks] for ranks in remaining]
-        for placement in _all_places(problem, job):
+        for placement in all_places(problem, job):
             same_option = problem.options.name[placement.option] == record.option
             new_places = _worker_places(problem, placement)
             if not (same_option and new_places == places):

@@ -1,15 +1,12 @@
 """
-Campaign: instance files with one fault each. Every one must end in `BadInput` that names the field, in nothing else.
+Instance files with one fault each: every one must end in `BadInput` that names the field, in nothing else.
 
-``FAULTS`` lists (name, bytes of the file, the path that the message must name; empty where there is none). Run as a
-script it prints what is said about each.
+``FAULTS`` lists (name, bytes of the file, the path that the message must name; empty where there is none).
 """
 
 import copy
 import gzip
 import json
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -445,22 +442,3 @@ def names_field(line: str, field: str) -> bool:
     if field in ("UTF-8", "gzip", "nested", ""):
         return field in line
     return line.startswith((f"{field}:", f"{field} ")) or (field.startswith("line") and line.startswith(field))
-
-
-def main() -> int:
-    """Judge all; print each message, and the number of those that were not told as they should be."""
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for fault in FAULTS:
-            try:
-                message = judge(fault, Path(folder)).replace(folder, "")
-                print(f"{fault.name:50.50} {message[:150]!r}")
-            except AssertionError as error:
-                wrong += 1
-                print(f"WRONG {error}")
-    print(f"{len(FAULTS)} faults, {wrong} not refused as they should be")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,32 +1,20 @@
 """
-Campaign: whole queues explained, on large rounds, and every statement tried by looking at every node.
+A whole queue explained: every statement tried by looking at every node.
 
-    python tests/campaigns/explained_queues.py --write FILE.md
-
-The rounds of ``helpers.long_queues``: openb, and some 9,800 waiting jobs on 500 nodes. Of all waiting jobs: whether
-they fit beside the plan and beside what runs, so how many wait for each reason; how many fit alone after each single
-change, also after those that are not named. Of the jobs that are named as examples: that the conflict stands with
-everything else dropped from the record, and not without any one of its members. Ends with code 1 if a statement is
-wrong.
+Of all waiting jobs: whether they fit beside the plan and beside what runs, so how many wait for each reason; how many
+fit alone after each single change, also after those that are not named. Of the jobs that are named as examples: that
+the conflict stands with everything else dropped from the record, and not without any one of its members.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers.free_nodes import FreeNodes, assert_known
 from helpers.instance_edits import edits
-from helpers.long_queues import rounds
-from placeopt import Instance, Plan, solve
-from placeopt.explain import explain_all
+from placeopt import Instance, Plan
 from placeopt.explain.changes import single_changes
 from placeopt.explain.records import QueueExplanation, WaitingReason
 from placeopt.explain.words import constraint_name
@@ -101,45 +89,3 @@ def _fits_without(round_: Instance, held: Iterable[Placement | Running], job: Jo
         if FreeNodes(edited, held).fits(next(one for one in edited.jobs if one.id == job.id)):
             return True
     return False
-
-
-def main() -> int:
-    """Explain, try, and print or write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--write", type=Path, help="file to write as well")
-    arguments = parser.parse_args()
-    rows, faults = [], []
-    for round_ in rounds():
-        plan = solve(round_, method="stranding", time_limit_s=600)
-        queue = explain_all(round_, plan, time_limit_s=600)
-        began = time.process_time()
-        found = tried(round_, plan, queue)
-        rows.append(
-            f"| {round_.name} | {found.waiting:,} | {found.changes} | {found.examples} | {found.members} "
-            f"| {len(found.faults)} | {time.process_time() - began:.0f} |"
-        )
-        print(rows[-1], flush=True)
-        faults += [f"- {round_.name}: {fault}" for fault in found.faults]
-    text = "\n".join(
-        [
-            "# Whole queues explained, by brute force",
-            "",
-            "By `python tests/campaigns/explained_queues.py`; plans by method `stranding`. Of all waiting jobs:",
-            "whether each fits beside the plan, beside what runs, and after each single change, by looking at every",
-            "node in plain integers; these numbers must be those of `explain_all`. Of the jobs named as examples: the",
-            "conflict stands with everything else dropped from the record, and not without any one of its members.",
-            "",
-            "| round | waiting jobs tried | changes tried | examples | members of conflicts | wrong | CPU seconds |",
-            "|---|---:|---:|---:|---:|---:|---:|",
-            *rows,
-            *(["", *faults] if faults else []),
-            "",
-        ]
-    )
-    if arguments.write:
-        arguments.write.write_text(text, encoding="utf-8")
-    return int(bool(faults))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

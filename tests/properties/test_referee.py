@@ -1,0 +1,47 @@
+"""The referee accepts exactly the plans that brute force lists: none that breaks a rule, and none too few."""
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from helpers.brute_force import Enumeration, all_places, running_outcomes
+from helpers.plan_records import plan_of
+from placeopt import Instance, Plan, violations
+from placeopt.problem import Allocation, Problem, compile_problem
+from strategies import Choice, odd_rounds, plans, rounds, strategy
+
+NEGATIVE = 10**9
+"""Changes may cost more than all jobs are worth."""
+any_round = st.one_of(rounds(), rounds(changes=True), rounds(changes=True, resources=True), odd_rounds())
+
+
+def any_allocation(choice: Choice, problem: Problem, everything: Enumeration) -> Allocation:
+    """Draw a place for every job without a look at the others, now and then one that the job may not have at all."""
+    drawn = []
+    for job, candidates in enumerate(everything.candidates):
+        among = list(candidates)
+        if choice.chance(0.2):
+            running = job in problem.running
+            wild = [one.placement for one in running_outcomes(problem, job)] if running else [*all_places(problem, job)]
+            among = wild or among
+        drawn.append(choice.pick(among[:200]))
+    return tuple(drawn)
+
+
+@settings(max_examples=settings().max_examples * 4)
+@given(round_=any_round, data=st.data())
+def test_accepts_what_brute_force_lists_and_nothing_else(round_: Instance, data: st.DataObject) -> None:
+    """Places drawn for each job by itself: together they keep all rules, or break some."""
+    problem = compile_problem(round_)
+    everything = Enumeration(problem)
+    allocation = data.draw(strategy(any_allocation)(problem, everything))
+    lawful = allocation in {everything.allocation(row) for row in everything.rows(-NEGATIVE)[0]}
+    event("lawful" if lawful else "against a rule")
+    found = violations(round_, plan_of(problem, allocation))
+    assert (found == []) == lawful, [str(one) for one in found]
+
+
+@given(round_=any_round, data=st.data())
+def test_accepts_plans_made_job_by_job(round_: Instance, data: st.DataObject) -> None:
+    """What fits beside what is placed already is lawful, changes of running jobs included."""
+    plan: Plan = data.draw(plans(round_))
+    assert violations(round_, plan) == []
