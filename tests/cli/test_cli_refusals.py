@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from campaigns.broken_files import FAULTS, Fault
+from helpers.broken_files import FAULTS, Fault
 from helpers.command_line import DGX1, EXAMPLES, GANGS, INSTANCES, MINSKY, ROOT, Cli, said
 from placeopt import generate, write_instance
 from placeopt.simulation import policy_names
