@@ -85,9 +85,7 @@ def page(rows: list[Row]) -> str:
     baseline = ", ".join(f"`{name}`" for name in BASELINE)
     sections = (
         COMMANDS,
-        section(
-            "Versions", VERSIONS.format(baseline=", ".join(f"`{name}`" for name in BASELINE)), COLUMNS, history(rows)
-        ),
+        section("Versions", VERSIONS.format(baseline=baseline), COLUMNS, history(rows)),
         rounds_section(results),
         online_section(results.get("online", [])),
         simulation_section(results.get("simulation", [])),
