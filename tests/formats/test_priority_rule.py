@@ -11,15 +11,12 @@ from helpers import slurm_files as slurm
 from placeopt import BadInput, Instance, solve, violations
 from placeopt.formats import (
     DEFAULT_RULE,
-    ImportNotes,
     KubernetesObjects,
     PriorityRule,
     SlurmObjects,
     read_kubernetes,
     read_slurm,
 )
-from placeopt.formats.priority_rule import annotation_marks, comment_marks, flags_of
-from placeopt.formats.slurm.preemption import read_preemption
 from placeopt.model import MAX_VALUE, Changes
 
 REAL = Path(__file__).parent.parent / "data" / "snapshots" / "slurm-22.05"
@@ -186,7 +183,7 @@ class TestSlurm:
     def test_other_files_are_refused(self, tmp_path: Path, text: str, words: str) -> None:
         (tmp_path / "odd.txt").write_text(text)
         with pytest.raises(BadInput, match=words):
-            read_preemption([tmp_path / "odd.txt"])
+            read_slurm(*LISTS, preemption=[tmp_path / "odd.txt"])
 
     @pytest.mark.parametrize(
         ("fields", "found"),
@@ -194,6 +191,10 @@ class TestSlurm:
             ({"comment": "placeopt.movable"}, (True, False)),
             ({"admin_comment": "team=a placeopt.movable=true,placeopt.preemptible"}, (True, True)),
             ({"comment": "placeopt.movable=false"}, (False, False)),
+            (
+                {"comment": "a=b; placeopt.movable, placeopt.x=1 placeopt.io/preemptible noplaceopt.preemptible"},
+                (True, False),
+            ),
             ({"comment": "placeopt round=7; placeopt.moveable"}, (False, False)),
             ({"comment": "placeopt.movable=yes placeopt.preemptible"}, (False, False)),
             ({"comment": "placeopt.movable", "tres_alloc_str": "cpu=8,node=1,gres/shard=1"}, (False, False)),
@@ -296,15 +297,3 @@ def test_a_round_preempts_what_may_be(tmp_path: Path) -> None:
     assert violations(found, plan) == []
     kept = k8s.read(tmp_path, *items, rule=PriorityRule(preemptible_below=-1000))
     assert not solve(kept, policy=policy, time_limit_s=5).preempted
-
-
-def test_marks() -> None:
-    """Each system's own form alone; a part without a mark is as it would be without any."""
-    words = "a=b; placeopt.movable, placeopt.x=1 placeopt placeopt.io/preemptible noplaceopt.preemptible"
-    assert comment_marks(words) == {"movable": "true"}
-    annotations = {"placeopt.io/movable": "no", "placeopt.preemptible": "true", "placeopt.io/gate": "x"}
-    assert annotation_marks(annotations) == {"movable": "no"}
-    notes = ImportNotes()
-    assert flags_of([{"preemptible": "true"}, {}], True, "j", notes) == (False, True)
-    assert flags_of([{"preemptible": "true"}, {}], False, "j", notes) == (False, False)
-    assert not notes.names

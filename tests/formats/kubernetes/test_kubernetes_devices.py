@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from helpers.kubernetes_objects import node, pod, read
-from placeopt.formats.kubernetes.resources import kind_of
 from placeopt.model import Instance
 
 DEVICES = [
@@ -47,14 +46,10 @@ def drained(found: Instance) -> list[str]:
     return [one.id for one in found.cluster.nodes if one.drained]
 
 
-def test_kinds_of_resources() -> None:
-    """Accelerators of others, parts of the same, and what is neither; MIG instances are other devices than GPUs."""
-    assert {kind_of(name, "nvidia.com/gpu") for name in DEVICES} == {"device"}
-    assert {kind_of(name, "nvidia.com/gpu") for name in SHARES} == {"share"}
-    assert {kind_of(name, "nvidia.com/gpu") for name in [*COUNTERS, "devices/input"]} == {"counter"}
-    assert kind_of("nvidia.com/gpu", "amd.com/gpu") == "device"
-    assert kind_of("nvidia.com/gpu", "nvidia.com/mig-1g.5gb") == "device"
-    assert kind_of("nvidia.com/gpu", "nvidia.com/gpu.shared") == "share"
+@pytest.mark.parametrize("resource", [*COUNTERS, "devices/input"])
+def test_what_is_no_accelerator_is_counted_on_the_node(tmp_path: Path, resource: str) -> None:
+    found = read(tmp_path, node(has={resource: "1"}), pod("p", asks={resource: "1"}))
+    assert waiting(found) == {"default/p"}
 
 
 @pytest.mark.parametrize("resource", [*DEVICES, *SHARES])
