@@ -11,7 +11,7 @@ from placeopt import PlaceoptError, write_scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 from placeopt_papers.results import RESULTS, Results, read_rows
 from placeopt_papers.run import cells_of, policies_of, run_cells
-from placeopt_papers.settings import INSTANCES, PAPERS, select, settings
+from placeopt_papers.settings import INSTANCES, PAPERS, named, select, settings
 from placeopt_papers.tables import block, everything, with_block
 
 PAGE = Path(__file__).resolve().parents[1] / "README.md"
@@ -75,7 +75,7 @@ def _tables(asked: argparse.Namespace) -> int:
 
 
 def _scenario(asked: argparse.Namespace) -> int:
-    (setting,) = select([asked.name]) if asked.name in settings() else select(["setting " + asked.name])
+    setting = named(asked.name)
     made = setting.make(asked.seed, full=True, instances=asked.instances)
     if isinstance(made, OneAtATime):
         print(f"error: {setting.name} is played one job at a time and is no scenario", file=sys.stderr)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from statistics import fmean, stdev
 from typing import Any
 
+from placeopt_papers.measures import MEASURES
 from placeopt_papers.results import Results
 from placeopt_papers.scenarios.genie import formula_error
 from placeopt_papers.scenarios.sc17_times import sc17_times
@@ -188,7 +189,7 @@ def _between(figure: Figure, results: Results) -> list[float] | None:
 
 def _best_change(figure: Figure, results: Results) -> list[float] | None:
     """The largest change over the settings, or the least where less is better; rivals without rows are left out."""
-    more = results.measures[figure.measure].more
+    more = MEASURES[figure.measure].more
     (policy,), best = figure.policies, None
     for setting in figure.settings:
         there = [name for name in figure.over if results.values(setting, name, figure.measure)]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from placeopt import BadInput
-from placeopt_papers.measures import MEASURES, Measure
 
 RESULTS = Path(__file__).resolve().parents[1] / "results.jsonl"
 """The stored rows, from which the tables of the page are made."""
@@ -89,8 +88,6 @@ def append_row(path: Path, row: Row) -> None:
 
 class Results:
     """Rows by setting, policy and seed; of one factor on one constant, or as the constants stand."""
-
-    measures: Mapping[str, Measure] = MEASURES
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._all = tuple(rows)

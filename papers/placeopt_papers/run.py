@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from placeopt import BadInput
@@ -26,29 +26,48 @@ VARIED_SEEDS = 2
 """Most seeds of a setting with a constant varied."""
 
 
+@cache
+def needed_measures() -> dict[tuple[str, str, str], set[str]]:
+    """
+    Return (setting, policy, constant) -> the measures that figures, orders and the comparison with ours need.
+
+    An empty constant: as all constants stand; else with that one multiplied by each of ``FACTORS``.
+    """
+    needed: dict[tuple[str, str, str], set[str]] = {}
+    for figure in figures():
+        for constant in ("", *(figure.constants if figure.varied else ())):
+            for setting, policy in figure.needs:
+                needed.setdefault((setting, policy, constant), set()).add(figure.measure)
+    for order in orders():
+        for policy in (policy for rank in order.ranks for policy in rank):
+            needed.setdefault((order.setting, policy, ""), set()).add(order.measure)
+    for one in settings().values():
+        for policy in (one.system, OWN) if one.system else ():
+            needed.setdefault((one.name, policy, ""), set()).update(one.beside)
+    return needed
+
+
 def policies_of(setting: Setting) -> list[str]:
-    """Return the policies that figures, orders and the comparison with ours need."""
-    needed = [policy for figure in figures() for name, policy in figure.needs if name == setting.name]
-    needed += [policy for one in orders() if one.setting == setting.name for rank in one.ranks for policy in rank]
-    return list(dict.fromkeys((*needed, *((setting.system, OWN) if setting.system else ()))))
+    """Return the policies that are simulated in a setting."""
+    return [policy for name, policy, constant in needed_measures() if (name, constant) == (setting.name, "")]
 
 
 def cells_of(chosen: Iterable[Setting], seeds: Sequence[int], *, full: bool = False) -> list[Cell]:
     """Return the cells of settings; with constants varied last, and not in full size."""
     plain: list[Cell] = []
-    varied: dict[Cell, None] = {}
+    varied: list[Cell] = []
     for setting in chosen:
-        for policy in policies_of(setting):
-            plain += [
-                Cell(setting.name, policy, seed, full=full and bool(setting.full)) for seed in setting.played(seeds)
-            ]
-        for figure in figures() if not full else ():
-            for constant in figure.constants if figure.varied else ():
-                for name, policy in figure.needs:
-                    for seed in setting.played(seeds)[:VARIED_SEEDS] if name == setting.name else ():
-                        for factor in FACTORS:
-                            varied[Cell(name, policy, seed, constant=constant, factor=factor)] = None
-    return [*plain, *varied]
+        played = setting.played(seeds)
+        for name, policy, constant in needed_measures():
+            if name == setting.name and not constant:
+                plain += [Cell(name, policy, seed, full=full and bool(setting.full)) for seed in played]
+            elif name == setting.name and not full:
+                varied += [
+                    Cell(name, policy, seed, constant=constant, factor=factor)
+                    for seed in played[:VARIED_SEEDS]
+                    for factor in FACTORS
+                ]
+    return plain + varied
 
 
 def run_cells(
@@ -66,7 +85,7 @@ def run_cells(
     Parameters
     ----------
     path
-        The file of rows. Cells with a row there are left out.
+        The file of rows. Cells with a row there that has all measures are left out.
     again
         Whether only a row of the present commit counts.
     jobs
@@ -77,7 +96,14 @@ def run_cells(
         Told after every cell.
     """
     there, commit = read_rows(path), present_commit()
-    to_do = [cell for cell in cells if cell not in there or (again and there[cell].commit != commit)]
+
+    def is_done(cell: Cell) -> bool:
+        row = there.get(cell)
+        if row is None or (again and row.commit != commit):
+            return False
+        return needed_measures()[cell.setting, cell.policy, cell.constant] <= row.figures.keys()
+
+    to_do = [cell for cell in cells if not is_done(cell)]
     say(f"{len(to_do)} of {len(cells)} simulations to run")
     task = partial(run_cell, commit=commit, instances=instances)
     for number, row in enumerate(run_parallel(task, to_do, jobs), 1):
@@ -89,7 +115,7 @@ def run_cells(
 
 
 def run_cell(cell: Cell, *, commit: str = "", instances: Path = INSTANCES) -> Row | str:
-    """Simulate a cell and return its row, or why it cannot be simulated."""
+    """Simulate a cell and return its row with the measures that are needed, or why it cannot be simulated."""
     factors = {cell.constant: cell.factor} if cell.constant else None
     try:
         made = settings()[cell.setting].make(cell.seed, full=cell.full, factors=factors, instances=instances)
@@ -97,13 +123,20 @@ def run_cell(cell: Cell, *, commit: str = "", instances: Path = INSTANCES) -> Ro
         return str(error)
     started = time.process_time()
     if isinstance(made, OneAtATime):
-        figures = allocated(made.allocated(cell.policy))
-        return Row(cell, commit, round(time.process_time() - started, 2), figures)
+        found = allocated(made.allocated(cell.policy))
+        return Row(cell, commit, round(time.process_time() - started, 2), found)
     history = simulate(made, paper_policy(cell.policy))
     cpu_s = round(time.process_time() - started, 2)
     summary = summarise(history)
     why = "; ".join(f"{entry.job}: {entry.why}" for entry in summary.never_ends[:1])
-    return Row(cell, commit, cpu_s, measure_all(summary, history), summary.jobs, summary.stranded, why)
+    needed = needed_measures()[cell.setting, cell.policy, cell.constant]
+    found = {name: _short(value) for name, value in measure_all(summary, history).items() if name in needed}
+    return Row(cell, commit, cpu_s, found, summary.jobs, summary.stranded, why)
+
+
+def _short(value: float | None) -> float | None:
+    """Return a value with ten significant digits."""
+    return None if value is None else float(f"{value:.10g}")
 
 
 def present_commit() -> str:

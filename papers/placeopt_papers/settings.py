@@ -128,10 +128,16 @@ def select(names: Iterable[str]) -> list[Setting]:
     """
     chosen: dict[str, Setting] = {}
     for name in list(names) or PAPERS:
-        if name not in PAPERS and name not in settings():
-            raise BadInput(f"{name!r} is neither a paper ({', '.join(PAPERS)}) nor a setting ({', '.join(settings())})")
-        chosen |= {one.name: one for one in settings().values() if name in (one.name, one.paper)}
+        found = [one for one in settings().values() if one.paper == name] if name in PAPERS else [named(name)]
+        chosen |= {one.name: one for one in found}
     return list(chosen.values())
+
+
+def named(name: str) -> Setting:
+    """Return a setting by name; raises `BadInput` where there is none."""
+    if name not in settings():
+        raise BadInput(f"{name!r} is neither a paper ({', '.join(PAPERS)}) nor a setting ({', '.join(settings())})")
+    return settings()[name]
 
 
 def read_data(name: str) -> dict[str, Any]:

@@ -79,6 +79,8 @@ def test_no_mean_over_jobs_that_ended_where_some_never_end() -> None:
 def test_settings_make_scenarios(name: str) -> None:
     """The same seed makes the same one; another seed another where it is drawn; a trace of others is named."""
     setting = settings()[name]
+    if setting.scenario.startswith("utilisation:"):
+        pytest.importorskip("onnx")
     if setting.paper == "traces" and setting.drawn:
         with pytest.raises(BadInput, match="no such file"):
             setting.make(1)

@@ -6,6 +6,7 @@ import math
 import random
 
 from placeopt.model import Replica, Scenario
+from placeopt_papers.scenarios.soda_month import soda_month
 
 TRIAL_MS = 60_000
 """Of a number of cores (VI-H)."""
@@ -37,3 +38,8 @@ def with_trials(scenario: Scenario, *, noise: bool = True) -> Scenario:
             one.model_copy(update={"gpu": profiled(one.gpu), "cpu": profiled(one.cpu)}) for one in endpoints
         )
     return scenario.model_copy(update={"physics": physics, "endpoints": endpoints})
+
+
+def trial_month(*, seed: int, nodes: int, days: int) -> Scenario:
+    """Return SODA's month with trials and profiles that err."""
+    return with_trials(soda_month(seed=seed, nodes=nodes, days=days))

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Literal
 
 from placeopt.model import Arrival, Estimate, Scenario
-from placeopt.predict.fitted import rmsle
 from placeopt.predict.onnx_file import onnx_features
 from placeopt.predict.regressor import Kind, fit_regressor
+from placeopt_papers.scenarios.horus import horus_testbed
 from placeopt_papers.scenarios.networks import Graph, networks
 
 BATCHES = (8, 32, 128)
@@ -94,12 +94,6 @@ def held_out(kind: Kind = "boosting", unseen: Unseen = "configuration") -> tuple
     return tuple(HeldOut(name, row[TARGET], p) for (_, name, row), p in zip(measured, predicted, strict=True))
 
 
-def held_out_rmsle(kind: Kind, unseen: Unseen = "configuration") -> float:
-    """Return the root mean square log error over all networks and batches."""
-    found = held_out(kind, unseen)
-    return rmsle([one.predicted for one in found], [one.percent for one in found])
-
-
 def with_regressor(scenario: Scenario, unseen: Unseen = "configuration", kind: Kind = "boosting") -> Scenario:
     """
     Return a scenario in which policies see the utilisation that a regressor predicts.
@@ -123,3 +117,8 @@ def with_regressor(scenario: Scenario, unseen: Unseen = "configuration", kind: K
         )
 
     return scenario.model_copy(update={"arrivals": tuple(map(predicted, scenario.arrivals))})
+
+
+def predicted_testbed(seed: int, workload: str) -> Scenario:
+    """Return Horus's testbed with the utilisation that a regressor predicts."""
+    return with_regressor(horus_testbed(seed, workload))
