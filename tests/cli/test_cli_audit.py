@@ -52,13 +52,13 @@ def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     now = tmp_path / "now.json"
     told = cli("import", "kubernetes", EXAMPLES / "kubernetes.json", "--out", now)
     assert told.code == 0
-    assert "Left out, behind a scheduling gate: 1" in told.err, "issue 16, B7"
+    assert "Left out, behind a scheduling gate: 1" in told.err
     found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 39_253, 58_253)
 
 
 def test_pods_on_what_is_gone_stay_in_both(cli: Cli, tmp_path: Path) -> None:
-    """Issue 16, B6: a node that is not listed, and a GPU too many on one that is; it was an internal fault."""
+    """A node that is not listed, and a GPU too many on one that is: no internal fault."""
     now = tmp_path / "now.json"
     round_ = read(tmp_path, node("n", "7"), pod("p", "gone"), pod("big", "n", asks={"nvidia.com/gpu": "8"}), pod("q"))
     now.write_bytes(dumps(round_))

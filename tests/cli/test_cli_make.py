@@ -103,7 +103,7 @@ def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_import_prints_what_was_left_out_kept_drained_or_assumed(cli: Cli, tmp_path: Path) -> None:
-    """Issue 16, B7: on standard error, each line as the instance's note keeps it."""
+    """On standard error, each line as the instance's note keeps it."""
     folder, out = EXAMPLES, tmp_path / "now.json"
     files = ("--nodes", folder / "slurm_nodes.json", "--jobs", folder / "slurm_jobs.json")
     done = cli("import", "slurm", *files, "--out", out)

@@ -100,8 +100,8 @@ program.main()
 
 
 @pytest.mark.parametrize("swallowed", [False, True])
-def test_issue16_a7_ctrl_c_while_a_module_loads(tmp_path: Path, swallowed: bool) -> None:
-    """Issue 16, A7: 130 and a word instead of a traceback, and also where the module swallows what is raised in it."""
+def test_ctrl_c_while_a_module_loads(tmp_path: Path, swallowed: bool) -> None:
+    """130 and a word instead of a traceback, and also where the module swallows what is raised in it."""
     press = "import os, signal; os.kill(os.getpid(), signal.SIGINT); sum(range(10**6))"
     body = f"try:\n    exec({press!r})\nexcept BaseException:\n    pass\n" if swallowed else press
     (tmp_path / "pressed.py").write_text(body)
@@ -111,8 +111,8 @@ def test_issue16_a7_ctrl_c_while_a_module_loads(tmp_path: Path, swallowed: bool)
     assert done.stderr == "error: interrupted before there was anything to write\n"
 
 
-def test_issue16_a7_ctrl_c_elsewhere_is_raised_and_unwinds(tmp_path: Path) -> None:
-    """Issue 16, A7: outside imports what is half done is tidied up, as before; then 130, and no traceback."""
+def test_ctrl_c_elsewhere_is_raised_and_unwinds(tmp_path: Path) -> None:
+    """Outside imports what is half done is tidied up; then 130, and no traceback."""
     mark = tmp_path / "tidied"
     program = f"""
 import os, signal
@@ -133,8 +133,8 @@ program.main()
     assert mark.exists()
 
 
-def test_issue16_a7_ctrl_c_in_a_callback_is_not_lost() -> None:
-    """Issue 16, A7: once of 45 it came in the callback of a weak reference, was printed as ignored, and all went on."""
+def test_ctrl_c_in_a_callback_is_not_lost() -> None:
+    """In the callback of a weak reference Python prints it as ignored and goes on."""
     program = """
 import os, signal, sys, time, weakref
 from placeopt.cli import __main__ as program
@@ -157,8 +157,8 @@ program.main()
     assert done.stderr == "error: interrupted before there was anything to write\n"
 
 
-def test_issue16_a7_nothing_is_loaded_before_the_handler() -> None:
-    """Issue 16, A7: until ``main`` runs, only the package's own three small files, and nothing that takes time."""
+def test_nothing_is_loaded_before_the_handler() -> None:
+    """Until ``main`` runs, only the package's own three small files, and nothing that takes time."""
     program = (
         "import sys; before = set(sys.modules); import placeopt.cli.__main__; "
         "print(sorted(set(sys.modules) - before - {'__future__'}))"
@@ -167,8 +167,8 @@ def test_issue16_a7_nothing_is_loaded_before_the_handler() -> None:
     assert done.stdout.strip() == "['placeopt', 'placeopt.cli', 'placeopt.cli.__main__']"
 
 
-def test_issue16_a7_an_ignored_ctrl_c_stays_ignored() -> None:
-    """Issue 16, A7: ``placeopt ... &`` in a script has SIGINT ignored by its shell."""
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    """``placeopt ... &`` in a script has SIGINT ignored by its shell."""
     line = f"trap '' INT; exec {sys.executable} -c \"{{}}\""
     program = (
         "import signal; from placeopt.cli import __main__ as m; m._handle_sigint(m._interrupted); "

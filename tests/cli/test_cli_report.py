@@ -29,7 +29,7 @@ def test_a_round_and_its_plan(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_jobs_of_a_log_that_never_end_are_reported_first(cli: Cli, tmp_path: Path) -> None:
-    """Issue 16, C5: curves of waits and slowdowns leave room for those that never start, and the page names them."""
+    """Curves of waits and slowdowns leave room for those that never start, and the page names them."""
     write_scenario(tmp_path / "w.json", scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]))
     runs, out, figures = tmp_path / "runs", tmp_path / "r.html", tmp_path / "figures"
     assert cli("simulate", tmp_path / "w.json", "--policy", "best-fit", "--out", runs, "--quiet").code == 0

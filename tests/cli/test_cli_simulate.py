@@ -222,7 +222,7 @@ def test_a_factor_on_the_errors_of_estimates(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
-    """Issue 16, C1: srtf, placeopt-queue and placeopt became FCFS without a word; each says so, and there is a way."""
+    """Without estimates srtf, placeopt-queue and placeopt are FCFS: each says so, and names the way out."""
     world = json.loads((INSTANCES / "papers" / "sc17-workloads-5.json").read_text())
     for arrival in world["arrivals"]:
         arrival["actual_run_time_ms"] = arrival.get("actual_run_time_ms") or arrival["job"]["options"][0]["run_time_ms"]
@@ -250,7 +250,7 @@ def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_jobs_that_never_end_under_a_policy_are_reported_first(cli: Cli, tmp_path: Path) -> None:
-    """Issue 16, C5: its mean wait was 0.0 s, best of all."""
+    """Counted as 0, their waits would make the mean wait the best of all."""
     machines = [{"id": "m", "cpu_millicores": 1000, "memory_mib": 1, "gpus": [{"model": "T4", "memory_mib": 1}]}]
     jobs = [
         {"job": {"id": "huge", "options": [{"run_time_ms": 9, "demand": {"gpus": 2}}]}},
@@ -266,7 +266,7 @@ def test_jobs_that_never_end_under_a_policy_are_reported_first(cli: Cli, tmp_pat
 
 
 def test_the_smallest_useful_scenario_of_the_page_has_estimates(cli: Cli, tmp_path: Path) -> None:
-    """Issue 16, C1: a reader takes the page's scenario, and no policy warns."""
+    """A reader takes the page's scenario, and no policy warns."""
     page = (INSTANCES.parent / "docs" / "files.md").read_text()
     text = page.split("The smallest useful scenario")[1].split("```json")[1].split("```")[0]
     path = tmp_path / "two-jobs.json"

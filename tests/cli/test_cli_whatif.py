@@ -155,7 +155,7 @@ def test_traces_are_played(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_fit_shows_the_other_requirements(cli: Cli) -> None:
-    """Issue 16, C2: CPU, memory, domain and queue are part of the question, so they stand in the answer."""
+    """CPU, memory, domain and queue are part of the question, so they stand in the answer."""
     done = cli("whatif", "fit", GANGS, "--job", "2x4", "--cpu", 1000, "--memory", 512, "--together", "rack")
     assert "of 2x4 with 1,000 millicores and 512 MiB a worker in one rack fit" in done.out
     assert "running jobs stay; waiting jobs are ignored" in done.out

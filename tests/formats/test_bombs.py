@@ -1,4 +1,4 @@
-"""Small files that become large: what is refused, and how much is inflated or built before (issue 16, A4)."""
+"""Small files that become large: what is refused, and how much is inflated or built before."""
 
 import gzip
 import json
@@ -48,7 +48,7 @@ def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("bomb", SMALL, ids=lambda bomb: bomb.name)
 def test_bomb_is_refused(bomb: Bomb, tmp_path: Path, inflated: list[int]) -> None:
-    """Issue 16, A4: as BadInput that names the file, and after no more than 100 times the file's size."""
+    """As BadInput that names the file, and after no more than 100 times the file's size."""
     path = tmp_path / f"bomb{ENDINGS.get(bomb.reader, '.json')}"
     data = bomb.data()
     path.write_bytes(data)
@@ -59,7 +59,7 @@ def test_bomb_is_refused(bomb: Bomb, tmp_path: Path, inflated: list[int]) -> Non
 
 
 def test_ratio_is_for_large_files_only(tmp_path: Path, inflated: list[int]) -> None:
-    """Issue 16, A4: 1 MiB may be as regular as it likes; one byte more, and the ratio counts."""
+    """1 MiB may be as regular as it likes; one byte more, and the ratio counts."""
     (tmp_path / "f").write_bytes(packed(b" " * RATIO_FREE_BYTES))
     assert len(read_bytes(tmp_path / "f")) == RATIO_FREE_BYTES
     (tmp_path / "f").write_bytes(packed(b" " * (RATIO_FREE_BYTES + 1)))
@@ -70,7 +70,7 @@ def test_ratio_is_for_large_files_only(tmp_path: Path, inflated: list[int]) -> N
 
 
 def test_plain_files_have_the_same_bound(tmp_path: Path) -> None:
-    """Issue 16, A4: a file of holes is refused by its size, without reading it."""
+    """A file of holes is refused by its size, without reading it."""
     with open(tmp_path / "f", "wb") as file:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(BadInput, match=f"larger than {MAX_BYTES} bytes"):
@@ -122,7 +122,7 @@ def test_what_is_no_json_is_left_to_the_parser() -> None:
 
 
 def test_lines_are_counted_before_they_are_split() -> None:
-    """Issue 16, A4: tables of line ends, and of one endless line."""
+    """Tables of line ends, and of one endless line."""
     check_lines("a\n" * 1000, "x.csv", longest=3)
     with pytest.raises(BadInput, match=r"x\.csv: a line of 3 characters or more"):
         check_lines("a\n" * 1000 + "abc\n", "x.csv", longest=3)

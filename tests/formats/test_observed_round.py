@@ -35,7 +35,7 @@ def held(found: Instance) -> dict[tuple[str, str], list[int]]:
 
 
 def test_a_job_on_a_node_that_is_not_listed_stands_and_is_counted() -> None:
-    """Issue 16, B6: a cloud node that is gone, a pod on a deleted node; told GPUs and untold ones."""
+    """A cloud node that is gone, a pod on a deleted node; told GPUs and untold ones."""
     found = read(
         job("told", ObservedWorker("gone", (5,))), job("silent", ObservedWorker("gone"), ObservedWorker("n1"), gpus=2)
     )
@@ -47,7 +47,7 @@ def test_a_job_on_a_node_that_is_not_listed_stands_and_is_counted() -> None:
 
 
 def test_more_gpus_than_the_node_lists_have_indices_beyond_its_own() -> None:
-    """Issue 16, B6: a pod with 8 GPUs on a node that now allocates 7; here 3 and 2 on a node of 4."""
+    """A pod with 8 GPUs on a node that now allocates 7; here 3 and 2 on a node of 4."""
     found = read(
         job("a", ObservedWorker("n1"), gpus=3),
         job("b", ObservedWorker("n1"), gpus=2),
@@ -58,7 +58,7 @@ def test_more_gpus_than_the_node_lists_have_indices_beyond_its_own() -> None:
 
 
 def test_of_two_jobs_on_one_gpu_the_later_keeps_it_and_both_count() -> None:
-    """Issue 16, B6: the earlier one's GPUs there count as not told: one more is used, on the other node as told."""
+    """The earlier one's GPUs there count as not told: one more is used, on the other node as told."""
     early = job("early", ObservedWorker("n1", (1,)), ObservedWorker("n2", (3,)), started_ms=5)
     found = read(early, job("late", ObservedWorker("n1", (1,)), started_ms=9))
     assert held(found) == {("early", "n1"): [0], ("early", "n2"): [3], ("late", "n1"): [1]}
@@ -68,7 +68,7 @@ def test_of_two_jobs_on_one_gpu_the_later_keeps_it_and_both_count() -> None:
 
 
 def test_a_job_that_cannot_be_read_holds_what_is_left_and_its_nodes_are_drained() -> None:
-    """Issue 16, B7: unknown and running: in doubt the whole node. Jobs that are told come first in either order."""
+    """Unknown and running: in doubt the whole node. Jobs that are told come first in either order."""
     found = read(
         job("odd", ObservedWorker("n1"), ObservedWorker("gone"), unreadable_reason="cannot be read"),
         job("told", ObservedWorker("n1", (2,))),
@@ -85,7 +85,7 @@ def test_a_job_that_cannot_be_read_holds_what_is_left_and_its_nodes_are_drained(
 
 
 def test_the_note_counts_by_reason_and_stays_within_its_length() -> None:
-    """Issue 16, B7: names are the first three, counts are whole, what does not fit is counted, signs are printable."""
+    """Names are the first three, counts are whole, what does not fit is counted, signs are printable."""
     notes = ImportNotes()
     notes.assume("One assumption.")
     for i in range(5):

@@ -58,7 +58,7 @@ def test_what_becomes_of_each_field(tmp_path: Path) -> None:
 
 
 def test_what_was_not_measured_is_counted(tmp_path: Path) -> None:
-    """Issue 16, B7: times of 0 beside others, and across sockets, were no slowdown without a word."""
+    """Times of 0 beside others, and across sockets, are counted in the note."""
     assert "Not measured" not in read_sc17(*files(tmp_path), machines=1).note
     solo = {"bvlc_net": {"4": {"num_gpus": {"2": {"intra-socket": 20.0, "inter-socket": 0}}}}}
     beside = {"bvlc_net": {"4": {"num_gpus": {"2": {"bvlc_net": {"4": {"num_gpus": {"2": 0, "1": 0}}}}}}}}
@@ -120,7 +120,7 @@ def test_a_machine_of_another_form_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_no_time_is_named_with_its_place(tmp_path: Path) -> None:
-    """Issue 16, A6: `prof_from_experiments2.json` has objects where times beside other jobs should be."""
+    """`prof_from_experiments2.json` has objects where times beside other jobs should be."""
     profile = files(tmp_path)[2]
     text = json.loads(profile.read_text())
     text["collocation"] = {

@@ -66,7 +66,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "-" + "9" * 5000, "9" * 41])
 def test_a_value_of_thousands_of_digits_is_refused(tmp_path: Path, digits: str) -> None:
-    """Issue 16, A6: Python itself refuses to convert 5,000 digits, with an error of its own."""
+    """Python itself refuses to convert 5,000 digits, with an error of its own."""
     path = tmp_path / "best.solu"
     path.write_text(f"=best= round {digits}\n")
     with pytest.raises(BadInput, match=r"best\.solu:1: .*, expected '=opt='"):

@@ -1,5 +1,5 @@
 """
-What pods ask for and nodes have beside whole GPUs (issue 16, B5 and B7): nothing becomes a CPU job without a word.
+What pods ask for and nodes have beside whole GPUs: nothing becomes a CPU job without a word.
 
 Each case says by hand what Kubernetes' scheduler and the device plugins make of it.
 """
@@ -54,7 +54,7 @@ def test_what_is_no_accelerator_is_counted_on_the_node(tmp_path: Path, resource:
 
 @pytest.mark.parametrize("resource", [*DEVICES, *SHARES])
 def test_pods_that_wait_for_other_devices_are_left_out_and_counted(tmp_path: Path, resource: str) -> None:
-    """Issue 16, B5: they were CPU jobs."""
+    """A pod that asks for another device is no CPU job."""
     found = read(tmp_path, node(has={resource: "0"}), pod("p", asks={resource: "1"}), pod("q"))
     assert waiting(found) == {"default/q"}
     assert f"{resource}" in found.note
@@ -63,14 +63,14 @@ def test_pods_that_wait_for_other_devices_are_left_out_and_counted(tmp_path: Pat
 
 @pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory"])
 def test_fractions_by_annotation_are_left_out_and_counted(tmp_path: Path, annotation: str) -> None:
-    """Issue 16, B5: KAI and run:ai ask for part of a GPU in an annotation alone."""
+    """KAI and run:ai ask for part of a GPU in an annotation alone."""
     found = read(tmp_path, node(), pod("p", asks={"cpu": "1"}, annotations={annotation: "0.5"}))
     assert not found.jobs
     assert f"annotation {annotation}: 1 (default/p)." in found.note
 
 
 def test_resource_claims_are_left_out_and_counted(tmp_path: Path) -> None:
-    """Issue 16, B5: DRA, by a claim and by a container that names it."""
+    """DRA, by a claim and by a container that names it."""
     claims = {
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "single-gpu"}],
         "containers": [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}],
@@ -98,7 +98,7 @@ def test_devices_of_others_that_run_hold_cpu_and_memory_only(tmp_path: Path) -> 
     ],
 )
 def test_what_may_be_a_part_of_a_gpu_holds_the_whole_node(tmp_path: Path, more: dict[str, Any]) -> None:
-    """Issue 16, B7: unknown and running. It holds all GPUs of its node, and the node takes nothing new."""
+    """Unknown and running. It holds all GPUs of its node, and the node takes nothing new."""
     found = read(tmp_path, node(), node("m"), pod("p", "n", **more))
     assert [(part.node, list(part.gpus)) for part in found.running[0].assignments] == [("n", ["0", "1", "2", "3"])]
     assert drained(found) == ["n"]
@@ -153,7 +153,7 @@ def test_claims_for_devices_that_are_no_gpus_leave_their_node_open(tmp_path: Pat
     ],
 )
 def test_nodes_that_cannot_be_read_are_drained_and_counted(tmp_path: Path, more: dict[str, Any], words: str) -> None:
-    """Issue 16, B7; what runs there stays, and the other nodes are read."""
+    """What runs there stays, and the other nodes are read."""
     found = read(tmp_path, node(**more), node("m"), pod("p", "n"), pod("q"))
     assert drained(found) == ["n"]
     assert {one.job for one in found.running} == {"default/p"}
@@ -183,7 +183,7 @@ def test_1e1_gpus_is_a_quantity(tmp_path: Path) -> None:
     ],
 )
 def test_an_odd_pod_never_stops_the_import(tmp_path: Path, more: dict[str, Any]) -> None:
-    """Issue 16, B7: waiting, it is left out; running, it holds its node; the others are read."""
+    """Waiting, it is left out; running, it holds its node; the others are read."""
     found = read(tmp_path, node(), node("m"), pod("odd", **more), pod("q"))
     assert waiting(found) == {"default/q"}
     assert "Left out, of which" in found.note
@@ -206,7 +206,7 @@ def test_a_pod_without_a_name_is_counted(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("odd", [{}, {"metadata": 3}, {"metadata": {"name": "g"}, "spec": 3, "status": []}])
 def test_other_odd_objects_never_stop_the_import(tmp_path: Path, kind: str, odd: dict[str, Any]) -> None:
-    """Issue 16, B7: what cannot be read counts as not listed."""
+    """What cannot be read counts as not listed."""
     found = read(tmp_path, node(), pod("q"), {"apiVersion": "scheduling.k8s.io/v1alpha1", "kind": kind, **odd})
     assert waiting(found) == {"default/q"}
 
@@ -242,7 +242,7 @@ def test_what_runs_is_counted_to_the_byte(tmp_path: Path) -> None:
 
 
 def test_daemons_that_wait_are_counted(tmp_path: Path) -> None:
-    """Issue 16, B7: they were dropped without a word."""
+    """What is dropped is counted in the note."""
     owner = [{"kind": "DaemonSet", "name": "exporter"}]
     found = read(tmp_path, node(), pod("d", asks={"cpu": "1"}, ownerReferences=owner))
     assert not found.jobs

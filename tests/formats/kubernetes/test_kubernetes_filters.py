@@ -1,5 +1,5 @@
 """
-What each filter of Kubernetes' scheduler looks at (issue 16, B5), one test or more for every line of docs/import.md.
+What each filter of Kubernetes' scheduler looks at, one test or more for every line of docs/import.md.
 
 Filters: NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions,
 VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources (test_kubernetes_devices), and gates.
@@ -228,7 +228,7 @@ def test_pod_topology_spread(tmp_path: Path) -> None:
 
 
 def test_anti_affinity_against_what_runs(tmp_path: Path) -> None:
-    """Issue 16, B5: it was ignored. By host, by zone, in both directions, in other namespaces."""
+    """By host, by zone, in both directions, in other namespaces."""
     nodes = zoned("a1", "a2", "b1")
     web = pod("w", "a1", labels=WEB)
     assert allowed(read(tmp_path, *nodes, web, pod("p", affinity=apart(term(WEB))))) == ("a2", "b1")

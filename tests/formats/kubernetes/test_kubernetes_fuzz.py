@@ -1,4 +1,4 @@
-"""Lists of which a field or two are odd (issue 16, B7): read, or refused as bad input; never anything else."""
+"""Lists of which a field or two are odd: read, or refused as bad input; never anything else."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Gangs (issue 16, B5): by which label, annotation or field, and how many of them must start together."""
+"""Gangs: by which label, annotation or field, and how many of them must start together."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def options(found: Any) -> dict[str, Option]:
 
 @pytest.mark.parametrize("by", BY)
 def test_a_gang_is_one_job(tmp_path: Path, by: str) -> None:
-    """Issue 16, B5: three workers of it start together or not at all, by the word of every controller."""
+    """Three workers of it start together or not at all, by the word of every controller."""
     more: dict[str, Any] = BY[by]
     found = options(read(tmp_path, node(), *(pod(f"p{i}", **more) for i in range(3)), pod("alone")))
     gang = next(option for name, option in found.items() if name != "default/alone")
@@ -113,7 +113,7 @@ def test_workers_that_differ_in_cpu_count_with_the_most(tmp_path: Path) -> None:
     ],
 )
 def test_a_gang_of_pods_that_are_not_alike_is_left_out(tmp_path: Path, other: dict[str, Any]) -> None:
-    """Issue 16, B5: a launcher beside its workers. As two jobs, one could start without the other."""
+    """A launcher beside its workers. As two jobs, one could start without the other."""
     label = {"labels": {"training.kubeflow.org/job-name": "g"}}
     found = read(tmp_path, node(has={"rdma/hca": "4"}), pod("a", **label), pod("b", **label, **other))
     assert not found.jobs
@@ -143,7 +143,7 @@ def test_one_odd_pod_takes_its_gang_with_it(tmp_path: Path) -> None:
     ],
 )
 def test_pod_groups_that_are_not_read(tmp_path: Path, spec: dict[str, Any], words: str) -> None:
-    """Issue 16, B7: their pods are left out while they wait; what runs stays."""
+    """Their pods are left out while they wait; what runs stays."""
     group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
     label: dict[str, Any] = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
     found = read(tmp_path, node(), group, pod("a", **label), pod("b", "n", **label))

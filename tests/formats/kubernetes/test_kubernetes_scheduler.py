@@ -29,7 +29,7 @@ def clusters(tmp_path: Path) -> Iterator[tuple[int, Instance, Scheduler, dict[st
 
 def test_the_scheduler_takes_every_plan(tmp_path: Path) -> None:
     """
-    Issue 16, B5: no plan puts a pod where a filter refuses it.
+    No plan puts a pod where a filter refuses it.
 
     The pods of a plan come in the order in which the scheduler takes them, so that a gang's first pod may be there when
     its others need it; each finds its node open.
@@ -51,7 +51,7 @@ def test_the_scheduler_takes_every_plan(tmp_path: Path) -> None:
 
 
 def test_every_node_is_open_that_the_scheduler_would_take(tmp_path: Path) -> None:
-    """Issue 16, B5: for single pods, the nodes of the round are those of the filters, no more and no less."""
+    """For single pods, the nodes of the round are those of the filters, no more and no less."""
     asked = taken = 0
     for seed, round_, scheduler, pods in clusters(tmp_path):
         for job in round_.jobs:

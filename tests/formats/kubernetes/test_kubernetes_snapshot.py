@@ -172,7 +172,7 @@ def test_what_is_broken_is_named(tmp_path: Path, items: list[dict[str, Any]], wo
 
 
 def test_pods_on_deleted_nodes_and_beyond_their_nodes_gpus_stand(tmp_path: Path) -> None:
-    """Issue 16, B6: both run where they are, and are counted; five pods of a GPU on a node of four."""
+    """Both run where they are, and are counted; five pods of a GPU on a node of four."""
     found = read(tmp_path, node(), pod("p", "m"), *(pod(f"p{i}", "n") for i in range(5)))
     held = {(one.job, part.node): list(part.gpus) for one in found.running for part in one.assignments}
     assert (held["default/p", "m"], held["default/p4", "n"]) == (["0"], ["4"])

@@ -1,4 +1,4 @@
-"""Mutated files of Slurm end in a round or in a typed error, never in another exception (issue 16, A6 and B7)."""
+"""Mutated files of Slurm end in a round or in a typed error, never in another exception."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-A real Slurm 22.05's JSON against what the same Slurm says in text: node by node and job by job (issue 16, section B).
+A real Slurm 22.05's JSON against what the same Slurm says in text: node by node and job by job.
 
 The files are the output of Debian's slurm-wlm 22.05.8 (tests/data/snapshots/README.md). The text was printed
 some seconds before the JSON: between them job 25 started on g7 and job 53 was cancelled.
@@ -61,7 +61,7 @@ def held(found: Instance) -> dict[str, dict[str, tuple[list[int], int, int]]]:
 
 
 def test_every_node_is_read_as_slurm_reports() -> None:
-    """Issue 16, B1: hardware, switch, drained: g4 (MIXED+DRAIN), g8 (IDLE+DRAIN), and s1, where shards are in use."""
+    """Hardware, switch, drained: g4 (MIXED+DRAIN), g8 (IDLE+DRAIN), and s1, where shards are in use."""
     found = read_slurm(NODES, JOBS, TOPOLOGY)
     said = records("nodes.txt.gz", "NodeName")
     machines = {machine.id: machine for machine in found.cluster.machines}
@@ -83,7 +83,7 @@ def test_every_node_is_read_as_slurm_reports() -> None:
 
 
 def test_every_node_has_in_use_what_slurm_reports() -> None:
-    """Issue 16, B6: CPUs and memory as scontrol's text counts them, GPUs by index as the JSON does; none less."""
+    """CPUs and memory as scontrol's text counts them, GPUs by index as the JSON does; none less."""
     found = read_slurm(NODES, JOBS)
     said, by_node = records("nodes.txt.gz", "NodeName"), held(found)
     used = {one["name"]: one["gres_used"] for one in json.loads(gzip.decompress(NODES.read_bytes()))["nodes"]}
@@ -174,7 +174,7 @@ WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as sub
 
 
 def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
-    """Issue 16, B3: --exclusive, --gpus, ranges, het jobs, sockets, shards: exactly what was submitted, or left out."""
+    """--exclusive, --gpus, ranges, het jobs, sockets, shards: exactly what was submitted, or left out."""
     seen, left, notes = read_jobs()
     said = records("jobs.txt.gz", "JobId")
     waiting = {name: one.job for name, one in seen.items() if not one.workers}
@@ -217,7 +217,7 @@ def test_squeue_counts_the_same_jobs() -> None:
 
 
 def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> None:
-    """Issue 16, B6: scontrol said job 53 CONFIGURING on cloud1, which sinfo does not list while it is powered down."""
+    """Job 53 was, as scontrol said, CONFIGURING on cloud1, which sinfo does not list while it is powered down."""
     jobs = json.loads(gzip.decompress(JOBS.read_bytes()))
     cloud = next(job for job in jobs["jobs"] if job["job_id"] == 53)
     cloud |= {"job_state": "CONFIGURING", "gres_detail": ["gpu:a100:8(IDX:0-7)"]}
@@ -232,7 +232,7 @@ def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> 
 
 
 def test_nothing_starts_where_slurm_could_not_start_it() -> None:
-    """Issue 16, B1 and B3: everything pending had no room when the JSON was printed; once the plan said "1 more"."""
+    """Everything pending had no room when the JSON was printed: no plan starts more."""
     found = read_slurm(NODES, JOBS)
     plan = solve(found, time_limit_s=5)
     assert {one.job for one in plan.placements} == {one.job for one in found.running}
@@ -240,20 +240,20 @@ def test_nothing_starts_where_slurm_could_not_start_it() -> None:
 
 
 def test_sinfo_json_is_the_list_of_nodes() -> None:
-    """Issue 16, B4: 22.05 has no scontrol --json; sinfo --json and slurmrestd give the same list."""
+    """22.05 has no scontrol --json; sinfo --json and slurmrestd give the same list."""
     first = read_slurm(DATA / "sinfo.json.gz", JOBS)
     assert first.cluster.nodes == read_slurm(NODES, JOBS).cluster.nodes
     assert read_slurm(DATA / "slurmrestd_nodes.json.gz", DATA / "slurmrestd_jobs.json.gz").running[0].job == "21"
 
 
 def test_the_printed_topology_is_that_of_the_file() -> None:
-    """Issue 16, B4: scontrol show topology repeats all nodes below a switch."""
+    """``scontrol show topology`` repeats all nodes below a switch."""
     printed, written = (read_slurm(NODES, JOBS, DATA / f"topology.{end}").cluster for end in ("txt", "conf"))
     assert printed == written
 
 
 def test_maintenance_drains() -> None:
-    """Issue 16, B1: c2 is idle with MAINTENANCE and RESERVED; later files: nothing else is drained but s1's shard."""
+    """Node c2 is idle with MAINTENANCE and RESERVED; later files: nothing else is drained but s1's shard."""
     found = read_slurm(DATA / "nodes_maintenance.json.gz", DATA / "jobs_later.json.gz")
     assert [node.id for node in found.cluster.nodes if node.drained] == ["c2", "s1"]
     assert "Drained, state MAINTENANCE: 1 (c2)." in found.note
@@ -263,7 +263,7 @@ def test_maintenance_drains() -> None:
 
 
 def test_files_of_different_moments_count_what_no_job_accounts_for() -> None:
-    """Issue 16, B7: by nodes.json g6 is used, by jobs_later.json no job is there: somebody's job is not listed."""
+    """By nodes.json g6 is used, by jobs_later.json no job is there: somebody's job is not listed."""
     found = read_slurm(NODES, DATA / "jobs_later.json.gz")
     line = next(line for line in found.note.splitlines() if "than the listed jobs hold" in line)
     assert "g6" in line
@@ -272,7 +272,7 @@ def test_files_of_different_moments_count_what_no_job_accounts_for() -> None:
 
 @pytest.mark.parametrize("name", ["nodes.txt.gz", "jobs.txt.gz", "squeue.txt"])
 def test_text_is_refused_with_the_expected_command(name: str) -> None:
-    """Issue 16, B4: the commands that exist in 22.05 and later."""
+    """The commands that exist in 22.05 and later."""
     with pytest.raises(Unsupported, match=r"of Slurm before 23\.02 'sinfo --json'"):
         read_slurm(DATA / name, JOBS)
     with pytest.raises(Unsupported, match="'squeue --json'"):

@@ -1,4 +1,4 @@
-"""Slurm: what waits is read exactly as it asked, or left out and counted by reason (issue 16, B3 and B7)."""
+"""Slurm: what waits is read exactly as it asked, or left out and counted by reason."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ REASONS = (
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_reasons_that_room_does_not_end(tmp_path: Path, reason: str) -> None:
-    """Issue 16, B3: limits of accounts, qualities of service and partitions; held; dependent; before its time."""
+    """Limits of accounts, qualities of service and partitions; held; dependent; before its time."""
     found = read(tmp_path, WAITS | {"state_reason": reason})
     assert (found.jobs, left_out(found)) == ((), [f"waiting for {reason}: 1 (2)."])
 
 
 def test_reasons_that_room_ends_and_ones_that_are_not_known(tmp_path: Path) -> None:
-    """Issue 16, B3, B7: Priority, Resources, None start; an unknown word, a hold in any form does not."""
+    """Priority, Resources, None start; an unknown word, a hold in any form does not."""
     jobs = [
         WAITS | {"job_id": 1, "state_reason": "Priority"},
         WAITS | {"job_id": 2, "state_reason": "Resources"},
@@ -101,7 +101,7 @@ def test_reasons_that_room_ends_and_ones_that_are_not_known(tmp_path: Path) -> N
     ],
 )
 def test_waiting_jobs_that_are_left_out(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
-    """Issue 16, B3, B7, A6: what is not read exactly, or not at all, is counted by reason; the import goes on."""
+    """What is not read exactly, or not at all, is counted by reason; the import goes on."""
     found = read(tmp_path, WAITS | fields, WAITS | {"job_id": 9})
     assert [job.id for job in found.jobs] == ["9"]
     assert len(left_out(found)) == 1
@@ -161,7 +161,7 @@ TWO = {"max_nodes": 2, "tres_req_str": "cpu=4,mem=2G,node=2"}
 def test_waiting_jobs_that_are_read(
     tmp_path: Path, fields: dict[str, Any], shapes: list[tuple[int | None, ...]] | None
 ) -> None:
-    """Issue 16, B3: --gpus with --cpus-per-gpu, fixed numbers and ranges of nodes, tasks a node, --exclusive."""
+    """--gpus with --cpus-per-gpu, fixed numbers and ranges of nodes, tasks a node, --exclusive."""
     job = {
         key: value
         for key, value in (WAITS | fields).items()
@@ -185,14 +185,14 @@ def test_waiting_jobs_that_are_read(
 
 
 def test_constraints_of_one_node(tmp_path: Path) -> None:
-    """Issue 16, B3: brackets and counts of one are about the one node; with more nodes the job is left out."""
+    """Brackets and counts of one are about the one node; with more nodes the job is left out."""
     for text, nodes in {"[a100|l40s]": 5, "a100*1": 4, "a100&ib": 3, "a100|l40s": 5}.items():
         found = read(tmp_path, WAITS | {"features": text, "partition": "gpu,vis"})
         assert len(found.jobs[0].nodes_allowed or ()) == nodes, text
 
 
 def test_arrays_and_their_limits(tmp_path: Path) -> None:
-    """Issue 16, B3: of tasks 3-9, two at once, one runs: one more may start; a list that Slurm cut is counted."""
+    """Of tasks 3-9, two at once, one runs: one more may start; a list that Slurm cut is counted."""
     array = {"array_job_id": 2, "array_task_id": None}
     runs = RUNS | {"job_id": 3, "array_job_id": 2, "array_task_id": 1}
     found = read(tmp_path, WAITS | array | {"array_task_string": "3-9%2", "array_max_tasks": 2}, runs)

@@ -1,4 +1,4 @@
-"""Slurm: nodes of every flag and spelling, and what runs: what is not known is kept or drained (issue 16, B)."""
+"""Slurm: nodes of every flag and spelling, and what runs: what is not known is kept or drained."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from placeopt.formats.slurm.fields import Gres, parse_gres
     ],
 )
 def test_flags_of_nodes_in_all_spellings(tmp_path: Path, state: object, flags: object, reasons: list[str]) -> None:
-    """Issue 16, B1: 22.05 has a word and a list of flags, 23.02 one list; an unknown flag drains, and is counted."""
+    """22.05 has a word and a list of flags, 23.02 one list; an unknown flag drains, and is counted."""
     found = read(tmp_path, state=state, state_flags=flags)
     assert found.cluster.nodes[0].drained == bool(reasons)
     lines = [line for line in found.note.splitlines() if "gpu01" in line]
@@ -51,7 +51,7 @@ def test_flags_of_nodes_in_all_spellings(tmp_path: Path, state: object, flags: o
 
 
 def test_generic_resources_in_all_spellings() -> None:
-    """Issue 16, B2: gpu:4 is four of any type; sockets, indices, counts of shards; what is none is refused."""
+    """``gpu:4`` is four of any type; sockets, indices, counts of shards; what is none is refused."""
     for text, items in {
         "gpu:4": [("gpu", None, 4)],
         "gres:gpu:4": [("gpu", None, 4)],
@@ -87,14 +87,14 @@ def test_generic_resources_in_all_spellings() -> None:
     ],
 )
 def test_gpus_of_nodes(tmp_path: Path, gres: str, models: list[str]) -> None:
-    """Issue 16, B2: ``gres=gpu:4`` was one GPU of a model called 4."""
+    """``gres=gpu:4`` is no GPU of a model called 4."""
     found = read(tmp_path, gres=gres)
     machine = next(one for one in found.cluster.machines if one.id == found.cluster.nodes[0].machine)
     assert [gpu.model for gpu in machine.gpus] == models
 
 
 def test_a_node_whose_hardware_cannot_be_read_is_drained(tmp_path: Path) -> None:
-    """Issue 16, B7: its jobs stay, the others' import goes on."""
+    """Its jobs stay, the others' import goes on."""
     found = read(tmp_path, RUNS | {"gres_detail": ["gpu:a100:2(IDX:0-1)"]}, gres="gpu:many:too:few")
     assert found.cluster.nodes[0].drained
     assert "Drained, its hardware cannot be read: 1 (gpu01)." in found.note
@@ -118,7 +118,7 @@ def test_a_node_whose_hardware_cannot_be_read_is_drained(tmp_path: Path) -> None
     ],
 )
 def test_a_running_job_that_cannot_be_read_holds_the_whole_node(tmp_path: Path, fields: dict[str, Any]) -> None:
-    """Issue 16, B7, A6: all GPUs that no other job has, the node drained, counted; the import goes on."""
+    """All GPUs that no other job has, the node drained, counted; the import goes on."""
     node = {"gres": fields.pop("also")} if "also" in fields else {}
     other = RUNS | {"job_id": 7, "gres_detail": ["gpu:a100:1(IDX:3)"]}
     found = read(tmp_path, RUNS | fields, other, **node)
@@ -130,7 +130,7 @@ def test_a_running_job_that_cannot_be_read_holds_the_whole_node(tmp_path: Path, 
 
 
 def test_gpus_without_a_reported_node_hold_all_nodes(tmp_path: Path) -> None:
-    """Issue 16, B7: twelve GPUs, or six, on two nodes may lie 4 and 2; of --gpus-per-node it is known."""
+    """Twelve GPUs, or six, on two nodes may lie 4 and 2; of --gpus-per-node it is known."""
     job = RUNS | {"nodes": "gpu[01-02]", "tres_alloc_str": "cpu=4,mem=4G,node=2,gres/gpu=6"}
     found = read(tmp_path, job)
     assert [node.drained for node in found.cluster.nodes[:3]] == [True, True, False]
@@ -142,13 +142,13 @@ def test_gpus_without_a_reported_node_hold_all_nodes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", ["SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", ["CANCELLED", "COMPLETING"]])
 def test_jobs_that_still_have_their_nodes(tmp_path: Path, state: object) -> None:
-    """Issue 16, B6: a real Slurm's suspended job keeps its GPUs."""
+    """A real Slurm's suspended job keeps its GPUs."""
     found = read(tmp_path, RUNS | {"job_state": state, "gres_detail": ["gpu:a100:2(IDX:1-2)"]})
     assert list(found.running[0].assignments[0].gpus) == ["1", "2"]
 
 
 def test_a_job_in_an_unknown_state_with_nodes_runs(tmp_path: Path) -> None:
-    """Issue 16, B7: it may hold them; one that has ended does not; one that runs on no node is counted."""
+    """It may hold them; one that has ended does not; one that runs on no node is counted."""
     jobs = [
         RUNS | {"job_state": ["WOBBLING"], "gres_detail": ["gpu:a100:1(IDX:0)"]},
         RUNS | {"job_id": 2, "job_state": "COMPLETED"},
@@ -161,7 +161,7 @@ def test_a_job_in_an_unknown_state_with_nodes_runs(tmp_path: Path) -> None:
 
 
 def test_exclusive_jobs_that_run_hold_whole_nodes(tmp_path: Path) -> None:
-    """Issue 16, B6: Slurm gives them all; where the JSON says less, the node is drained."""
+    """Slurm gives them all; where the JSON says less, the node is drained."""
     whole = {"gres_detail": ["gpu:a100:4(IDX:0-3)"], "tres_alloc_str": "cpu=64,mem=8G,node=1", "shared": "none"}
     found = read(tmp_path, RUNS | whole)
     assert not found.cluster.nodes[0].drained
@@ -177,7 +177,7 @@ def test_exclusive_jobs_that_run_hold_whole_nodes(tmp_path: Path) -> None:
 
 
 def test_more_in_use_than_the_listed_jobs_hold_drains(tmp_path: Path) -> None:
-    """Issue 16, B7: with PrivateData=jobs a user's list lacks the others' jobs; the nodes tell that they are there."""
+    """With PrivateData=jobs a user's list lacks the others' jobs; the nodes tell that they are there."""
     runs = RUNS | {"gres_detail": ["gpu:a100:1(IDX:0)"]}
     for used, drained in (
         ({"alloc_cpus": 8, "gres_used": "gpu:a100:1(IDX:0)"}, False),
@@ -191,7 +191,7 @@ def test_more_in_use_than_the_listed_jobs_hold_drains(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["submit_time", "start_time", "end_time", "time_limit"])
 def test_times_of_ten_to_the_twelve_are_left_out(tmp_path: Path, field: str) -> None:
-    """Issue 16, A6: such times raised pydantic's ValidationError; the job stays, its time is not known."""
+    """The model has no such time: the job stays, its time is not known."""
     for value in (10**12, {"set": True, "infinite": False, "number": 10**15}, 2**64 - 2, 0xFFFFFFFE):
         found = read(tmp_path, RUNS | {field: value}, WAITS | {field: value})
         assert {job.id for job in found.jobs} == {"1", "2"}
@@ -201,7 +201,7 @@ def test_times_of_ten_to_the_twelve_are_left_out(tmp_path: Path, field: str) -> 
 
 
 def test_the_list_of_a_newer_sinfo_is_refused_with_the_expected_command(tmp_path: Path) -> None:
-    """Issue 16, B4: from 23.02 on sinfo --json groups nodes; scontrol has the list."""
+    """From 23.02 on sinfo --json groups nodes; scontrol has the list."""
     (tmp_path / "s.json").write_text(json.dumps({"sinfo": [{"node": {"state": ["IDLE"]}, "nodes": {"total": 2}}]}))
     with pytest.raises(Unsupported, match=r"'sinfo'.*give the output of 'scontrol show nodes --json'"):
         read_slurm(tmp_path / "s.json", DATA / "slurm_jobs.json")

@@ -247,7 +247,7 @@ def test_two_networks_are_refused() -> None:
 
 
 def test_the_printed_topology_of_blocks(tmp_path: Path) -> None:
-    """Issue 16, B4: scontrol show topology prints larger blocks as lines of their own, with the nodes inside again."""
+    """Scontrol show topology prints larger blocks as lines of their own, with the nodes inside again."""
     path = tmp_path / "printed.txt"
     path.write_text(
         "BlockName=b0 BlockIndex=0 Nodes=n[0-1] BlockSize=2\n"
@@ -272,7 +272,7 @@ def test_the_printed_topology_of_blocks(tmp_path: Path) -> None:
 
 
 def test_the_printed_topology_of_switches(tmp_path: Path) -> None:
-    """Issue 16, B4: a switch above level 0 names all nodes below it again; they hang on the lowest."""
+    """A switch above level 0 names all nodes below it again; they hang on the lowest."""
     path = tmp_path / "printed.txt"
     path.write_text(
         "SwitchName=leaf Level=0 LinkSpeed=1 Nodes=n[0-1]\n"
