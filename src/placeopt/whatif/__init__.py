@@ -4,10 +4,32 @@ Questions about capacity, each answered on a copy of an instance, with a proof w
 `apply_patch` makes scenarios, `after_plan` the cluster after a plan is carried out. `fit` and `slots` count what still
 fits, `fail` returns the effect of lost nodes or racks, `add` the number of missing nodes. `sweep` and `swap` compare
 whole rounds, `price` returns the value of one more node, rack or GPU of quota. `review` compares a given placement with
-the best one, `defrag` empties nodes by moving running jobs.
+the best one, `defrag` empties nodes by moving running jobs. Answers are records.
 """
 
 from placeopt.whatif.add_nodes import add
+from placeopt.whatif.answers import (
+    Binding,
+    Cheapest,
+    CostComparison,
+    Defrag,
+    EmptiedDomains,
+    Failure,
+    Failures,
+    Fit,
+    LargestGang,
+    NodesNeeded,
+    NodeTrial,
+    Price,
+    Prices,
+    Review,
+    RoundOutcome,
+    SlotCount,
+    Slots,
+    Swap,
+    Sweep,
+    SweepPoint,
+)
 from placeopt.whatif.cheapest_nodes import cheapest
 from placeopt.whatif.defragmentation import defrag
 from placeopt.whatif.failures import fail
@@ -23,10 +45,30 @@ from placeopt.whatif.round_sweep import parse_variation, swap, sweep
 from placeopt.whatif.steps import Patch
 
 __all__ = [
+    "Binding",
+    "Cheapest",
+    "CostComparison",
+    "Defrag",
+    "EmptiedDomains",
+    "Failure",
+    "Failures",
+    "Fit",
+    "LargestGang",
     "Limits",
+    "NodeTrial",
+    "NodesNeeded",
     "Patch",
     "Patched",
     "Placements",
+    "Price",
+    "Prices",
+    "Review",
+    "RoundOutcome",
+    "SlotCount",
+    "Slots",
+    "Swap",
+    "Sweep",
+    "SweepPoint",
     "add",
     "after_plan",
     "apply_patch",

@@ -23,9 +23,7 @@ from placeopt.report.html import (
     read_log,
     simulation_figures,
 )
-from placeopt.report.html.document import STYLE
 from placeopt.simulation import named_policy, simulate
-from placeopt.simulation.journal import log_name
 
 pytest.importorskip("matplotlib")
 
@@ -35,8 +33,9 @@ SERIOUS = {"serious", "critical"}
 @pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
 def test_contrast_of_text(scheme: int) -> None:
     """4.5 to 1 for text, 3 to 1 for lines that carry meaning, in each of the page's styles."""
-    assert len(schemes(STYLE)) == 3
-    colours = schemes(STYLE)[scheme]
+    found = schemes(page("title", "command", [], [], []))
+    assert len(found) == 3
+    colours = found[scheme]
     for name in ("ink", "soft", "link", "good", "bad"):
         assert contrast(colours[name], colours["paper"]) >= 4.5, name
     assert contrast(colours["ink"], colours.get("code", "#FFFFFF")) >= 4.5
@@ -51,7 +50,7 @@ def whole_page(tmp_path: Path) -> str:
     )
     logs = []
     for policy in (named_policy("fcfs"), named_policy("best-fit")):
-        path = tmp_path / log_name(world.name, policy.name, 0)
+        path = tmp_path / f"{world.name}.{policy.name}.s0.jsonl"
         simulate(world, policy, log=path)
         logs.append(read_log(path))
     round_ = instance([node(f"n{i}") for i in range(3)], [job("a"), job("b", gpus=2)])

@@ -13,20 +13,19 @@ from placeopt.build import instance, job, machine, node, running
 from placeopt.formats import FORMATS, Figure, render
 from placeopt.model import Domain, Job
 from placeopt.report.html import (
+    Column,
     Fact,
     ResultTable,
     WhatIfAnswer,
     answer_figures,
     answer_type,
-    cluster_layout,
     gpu_map,
     page,
     read_log,
     simulation_figures,
 )
-from placeopt.report.html.result_table import Column
 from placeopt.simulation.replay import ReplayPoint, ReplaySeries
-from placeopt.whatif.answers import (
+from placeopt.whatif import (
     Binding,
     Cheapest,
     CostComparison,
@@ -103,11 +102,11 @@ class TestMap:
         assert svg.count("<title>n") == 8
         assert figure.csv().splitlines()[1] == "n0,r0,0,running before,1000,old 1000/1000"
 
-    def test_large_clusters_by_node(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_large_clusters_by_node(self) -> None:
         """A square a node, with how much of it is held."""
-        monkeypatch.setattr(cluster_layout, "MOST_GPUS", 4)
         held = job("j", gpus=3)
-        figure = gpu_map(instance(2, [held], machines=[machine(gpus=4)], running=[running(held, [("n0", [0, 1, 2])])]))
+        large = instance(2000, [held], machines=[machine(gpus=4)], running=[running(held, [("n0", [0, 1, 2])])])
+        figure = gpu_map(large)
         assert "a square is a node" in figure.caption
         assert "<title>n0: 75% of 4 GPUs held</title>" in render(figure, "svg").decode()
 
