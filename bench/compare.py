@@ -36,9 +36,10 @@ def sums(pairs: list[Pair]) -> Iterator[str]:
         if known:
             signs = [better * (b - a) for a, b in known]
             yield f"{what} better in {sum(s > 0 for s in signs)}, worse in {sum(s < 0 for s in signs)} of {len(known)}"
-    ratios = [now[key] / was[key] for was, now in good for key in SECONDS if was.get(key) and now.get(key)]
-    if ratios:
-        yield f"time x {statistics.median(ratios):.2f} in the median"
+    for what, keys in (("time", SECONDS), ("CPU time", ("cpu_s",))):
+        ratios = [now[key] / was[key] for was, now in good for key in keys if was.get(key) and now.get(key)]
+        if ratios:
+            yield f"{what} x {statistics.median(ratios):.2f} in the median"
     loads = [statistics.median(row["load"] for row in side) for side in zip(*pairs, strict=True)]
     yield f"load {loads[0]:g} before, {loads[1]:g} after"
 

@@ -5,8 +5,8 @@ Write the files of ``instances/`` again.
 
 DIR holds the CSV files of cluster-trace-gpu-v2023, FILE is ``prof_from_experiments.json`` of SC'17's artifact; without
 them only hand-made and generated instances are written, and ``openb_classes.csv`` of the generators and
-``sc17_times.csv`` of the papers stay as they are. The same input gives the same bytes. ``best.solu`` and the READMEs are
-not touched.
+``sc17_times.csv`` of the papers stay as they are. The same input gives the same bytes. ``best.solu`` and the READMEs
+are not touched.
 """
 
 import argparse
