@@ -49,7 +49,7 @@ SPEC = BenchSpec(
     rounds={
         "sc17-workloads-5": Trace("sc17-workloads-5.json", ("placeopt", *PEERS[:2])),
         "philly-40+1-x44": Trace("philly-40+1-x44-s0.json.gz", ("placeopt", "placeopt-queue", *PEERS)),
-        "openb-x77-load-90": Trace("openb-x77-load-90.json.gz", ("placeopt-queue", *PEERS)),
+        "openb-x77-load-90": Trace("openb-x77-load-90.json.gz", ("placeopt-queue", *PEERS[:2])),
         "sc17-10000x1000": Trace("sc17-10000x1000-s0.json.gz", ("placeopt-queue", *PEERS[:2])),
     },
     run=play,
