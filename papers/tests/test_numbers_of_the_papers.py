@@ -7,11 +7,10 @@ from statistics import fmean
 import pytest
 
 from helpers.scenarios import scenario, timed
-from placeopt.build import option
+from placeopt import solve
+from placeopt.build import instance, job, machine, option
 from placeopt.model import Arrival
-from placeopt.predict.rate import ProfiledRun, lightweight
-from placeopt.predict.resources import best_fit_cores, first_cores
-from placeopt.problem.grants import grants
+from placeopt.predict import ProfiledRun, best_fit_cores, first_cores, lightweight
 from placeopt.simulation import simulate
 from placeopt_papers.policies import VARIED, paper_policy
 from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models, genie_tasks
@@ -109,10 +108,10 @@ def test_dynamoml_inference_leaves_training_its_chief() -> None:
 def test_genie_tasks_and_placements_of_eq_1_to_3() -> None:
     """A placement is nodes and GPUs of each: ``2x4`` has a worker on two nodes, of four GPUs; a task has a type."""
     made = genie_tasks(3, per_hour=2)
-    for job in (arrival.job for arrival in made.arrivals):
-        found = {one.id: (one.workers, one.demand.gpus) for one in job.options}
+    for task in (arrival.job for arrival in made.arrivals):
+        found = {one.id: (one.workers, one.demand.gpus) for one in task.options}
         assert found == {f"{nodes}x{gpus}": (nodes, gpus) for nodes, gpus in SHAPES if f"{nodes}x{gpus}" in found}
-        assert job.user in genie_models()
+        assert task.user in genie_models()
     assert any({one.id for one in arrival.job.options} == {f"{n}x{g}" for n, g in SHAPES} for arrival in made.arrivals)
 
 
@@ -135,9 +134,15 @@ def test_dynamoml_residual_capacity_of_a_gpu() -> None:
     Requests of 0.3 and 0.5 leave 0.2; the limits allow 0.5 and 0.3 more, so 0.125 and 0.075 of it: 0.425 and 0.575.
     Alone each has its limit; with requests of 1 in sum, its request.
     """
-    assert grants({"one": (300, 800), "two": (500, 800)}) == {"one": 425, "two": 575}
-    assert grants({"one": (300, 800)}) == {"one": 800}
-    assert grants({"one": (400, 1000), "two": (600, 1000)}) == {"one": 400, "two": 600}
+
+    def granted(**asked: tuple[int, int]) -> dict[str, int]:
+        jobs = [job(name, gpu_milli=request, gpu_milli_limit=limit) for name, (request, limit) in asked.items()]
+        plan = solve(instance(1, jobs, machines=[machine(gpus=1)]), method="best-fit", isolation="thread")
+        return {held.job: held.assignments[0].gpus["0"] for held in plan.placements}
+
+    assert granted(one=(300, 800), two=(500, 800)) == {"one": 425, "two": 575}
+    assert granted(one=(300, 800)) == {"one": 800}
+    assert granted(one=(400, 1000), two=(600, 1000)) == {"one": 400, "two": 600}
 
 
 def test_genie_errors_of_its_formula() -> None:

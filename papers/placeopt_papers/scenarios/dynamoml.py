@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.generators.shared import equal_nodes
+from placeopt.generators import equal_nodes
 from placeopt.model import (
     Arrival,
     Autoscaler,
@@ -21,7 +21,7 @@ from placeopt.model import (
     Replica,
     Scenario,
 )
-from placeopt.topology.builders import dgx1
+from placeopt.topology import dgx1
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 MINUTE_MS = 60_000

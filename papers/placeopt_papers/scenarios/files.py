@@ -6,8 +6,7 @@ from pathlib import Path
 
 from placeopt import BadInput, read_scenario
 from placeopt.formats.traces import read_philly, read_sia
-from placeopt.generators.philly import philly_scenario
-from placeopt.generators.sia import sia_scenario
+from placeopt.generators import philly_scenario, sia_scenario
 from placeopt.model import Physics, Scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 

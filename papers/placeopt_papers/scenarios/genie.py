@@ -14,11 +14,9 @@ from importlib.resources import files
 from typing import Literal
 
 from placeopt import BadInput
-from placeopt.generators.shared import equal_nodes
+from placeopt.generators import equal_nodes
 from placeopt.model import Arrival, Communication, Demand, Estimate, Gpu, Job, Machine, Option, Part, Physics, Scenario
-from placeopt.predict import RateModel, StepModel, fit_rate, fit_step
-from placeopt.predict.fitted import relative_errors
-from placeopt.predict.rate import ProfiledRun, lightweight
+from placeopt.predict import ProfiledRun, RateModel, StepModel, fit_rate, fit_step, lightweight, relative_errors
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 PAPER = (

@@ -11,7 +11,7 @@ import math
 import random
 
 from placeopt import BadInput
-from placeopt.generators.shared import equal_nodes
+from placeopt.generators import equal_nodes
 from placeopt.model import MAX_JOBS, Arrival, Demand, Gpu, Job, Machine, Option, Physics, Scenario, SlowdownCurve
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 

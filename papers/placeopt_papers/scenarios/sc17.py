@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from placeopt import BadInput
-from placeopt.generators.shared import equal_nodes
+from placeopt.generators import equal_nodes
 from placeopt.model import (
     Arrival,
     Assignment,

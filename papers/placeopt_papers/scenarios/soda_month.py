@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.generators.shared import equal_nodes
+from placeopt.generators import equal_nodes
 from placeopt.model import (
     Arrival,
     Communication,
@@ -36,7 +36,7 @@ from placeopt.model import (
     Replica,
     Scenario,
 )
-from placeopt.predict.resources import best_fit_cores, first_cores
+from placeopt.predict import best_fit_cores, first_cores
 from placeopt.problem import IntArray
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 

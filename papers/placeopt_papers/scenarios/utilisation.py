@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from placeopt.model import Arrival, Estimate, Scenario
-from placeopt.predict.onnx_file import onnx_features
-from placeopt.predict.regressor import Kind, fit_regressor
+from placeopt.predict import fit_regressor, onnx_features
 from placeopt_papers.scenarios.horus import horus_testbed
 from placeopt_papers.scenarios.networks import Graph, networks
 
@@ -39,6 +38,8 @@ FOLDS, NEAREST = 5, 8
 TARGET = "gpu_utilisation_percent"
 
 
+Kind = Literal["linear", "forest", "boosting"]
+"""Of regressors, as `placeopt.predict.REGRESSORS` lists them."""
 Unseen = Literal["configuration", "family"]
 """What the regressor has not seen of what it predicts: that depth, size and batch, or any network of its family."""
 
