@@ -22,7 +22,7 @@ from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import Allocation, Placement, compile_problem, open_state
 from placeopt.solvers import SolveOptions, highs
-from placeopt.terms.objective import cost, weighted_costs
+from placeopt.terms import cost, weighted_costs
 
 
 def prepared(of: Instance) -> tuple[ColumnMaster, ColumnPricing]:

@@ -23,7 +23,7 @@ from placeopt.model import Policy, Weights
 from placeopt.problem import IntArray, Problem, State, compile_problem
 from placeopt.solvers import SolveOptions
 from placeopt.solvers.highs import solve
-from placeopt.terms.objective import weighted_costs
+from placeopt.terms import weighted_costs
 
 
 def cut_at(problem: Problem, rng: np.random.Generator) -> tuple[CapacityCut, IntArray]:

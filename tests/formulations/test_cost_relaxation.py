@@ -16,7 +16,7 @@ from placeopt.model import Changes, Communication, Domain, Instance, Policy, Spl
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.solvers import SolveOptions, dual_bound
 from placeopt.solvers.highs import solve
-from placeopt.terms.objective import value, weighted_costs
+from placeopt.terms import value, weighted_costs
 
 
 def bound_of(round_: Instance, least: int) -> int:

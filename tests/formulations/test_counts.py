@@ -12,9 +12,9 @@ from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Gpu, Instance, Link, Part, Policy, Split
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.terms.costs import COSTS
-from placeopt.terms.objective import value_expression
-from placeopt.terms.protocols import Cost
-from placeopt.terms.variables import Variables
+from placeopt.terms import value_expression
+from placeopt.terms import Cost
+from placeopt.terms import Variables
 
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
 TWO_BY_TWO = [Gpu(model="A", memory_mib=16_384, part=part) for part in ("s0", "s0", "s1", "s1")]

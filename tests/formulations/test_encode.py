@@ -9,7 +9,7 @@ from placeopt.formulations import add_assignment, add_counts, encode
 from placeopt.linear import ModelBuilder
 from placeopt.problem import compile_problem, open_state
 from placeopt.terms.costs import COSTS
-from placeopt.terms.objective import cost_expression, value, value_expression, weighted_costs
+from placeopt.terms import cost_expression, value, value_expression, weighted_costs
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 20))

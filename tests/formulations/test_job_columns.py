@@ -21,7 +21,7 @@ from placeopt.linear import NO_LOWER
 from placeopt.problem import Problem, State, compile_problem
 from placeopt.solvers import SolveOptions, dual_bound
 from placeopt.solvers.highs import solve
-from placeopt.terms.objective import value, weighted_costs
+from placeopt.terms import value, weighted_costs
 
 RELAX = SolveOptions(time_limit_s=30, relax=True)
 

@@ -11,7 +11,7 @@ from placeopt.formulations import decode
 from placeopt.linear import ModelBuilder
 from placeopt.model import Domain, Instance, Policy, Queue, Quota, Split
 from placeopt.problem import compile_problem, open_state
-from placeopt.terms.objective import value_expression
+from placeopt.terms import value_expression
 
 
 def best(round_: Instance, route: Route) -> tuple[int, list[int]]:

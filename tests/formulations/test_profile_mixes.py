@@ -14,7 +14,7 @@ from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, 
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import SolveOptions, dual_bound
 from placeopt.solvers.highs import solve
-from placeopt.terms.objective import weighted_costs
+from placeopt.terms import weighted_costs
 
 ODDS = (0.6, 0.15, 0.15, 0.1)
 ALONE = Policy(weights=Weights(communication=0, interference=1000, fragmentation=0))

@@ -1,4 +1,4 @@
-"""An engine takes one call at a time: overlapping ones are refused with a typed error (issue 16, A8)."""
+"""An engine takes one call at a time: overlapping ones are refused with a typed error."""
 
 import inspect
 import threading
@@ -27,7 +27,7 @@ def public_members() -> list[str]:
 
 def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
     """A call of every public member, by name."""
-    plan = placeopt.solve(instance(1, [job("a")]))
+    plan = placeopt.solve(instance(1, [job("a")]), isolation="thread")
     return {
         "solve": lambda: engine.solve(instance(1, [job("a")])),
         "start": engine.start,
@@ -53,10 +53,10 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("first", ["solve", "place"])
-def test_issue16_a8_every_public_call_is_refused_during_another(first: str) -> None:
-    """Issue 16, A8: also from ``on_progress``, in the thread of the first call, where waiting would never end."""
+def test_every_public_call_is_refused_during_another(first: str) -> None:
+    """Also from ``on_progress``, in the thread of the first call, where waiting would never end."""
     refused: dict[str, EngineInUse] = {}
-    with Engine() as engine:
+    with Engine(isolation="thread") as engine:
         engine.load(instance(2, [job("a"), job("b")]))
         before = engine.snapshot
         others = calls(engine)
@@ -80,8 +80,8 @@ def test_issue16_a8_every_public_call_is_refused_during_another(first: str) -> N
         assert violations(before, plan) == []
 
 
-def test_issue16_a8_four_threads_on_one_engine() -> None:
-    """Issue 16, A8: one thread solves, the others are refused; they got "InternalFault ... always a bug"."""
+def test_four_threads_on_one_engine() -> None:
+    """One thread solves, the others are refused by name, not by a fault."""
     round_ = generate("uniform", jobs=20, nodes=4, gpus=4, seed=0)
     began, go_on = threading.Event(), threading.Event()
     outcomes: list[object] = []
@@ -90,7 +90,7 @@ def test_issue16_a8_four_threads_on_one_engine() -> None:
         began.set()
         go_on.wait(30)
 
-    with Engine() as engine:
+    with Engine(isolation="thread") as engine:
         first = threading.Thread(target=lambda: outcomes.append(engine.solve(round_, on_progress=hold)))
         first.start()
         assert began.wait(30)
@@ -113,8 +113,8 @@ def test_issue16_a8_four_threads_on_one_engine() -> None:
         assert violations(round_, engine.solve(round_)) == []  # and it is free again
 
 
-def test_issue16_a8_cancel_from_another_thread_ends_the_first_call() -> None:
-    """Issue 16, A8: the event is how a second thread reaches a call at work."""
+def test_cancel_from_another_thread_ends_the_first_call() -> None:
+    """The event is how a second thread reaches a call at work."""
     round_ = generate("uniform", jobs=20, nodes=4, gpus=4, seed=0)
     cancel = threading.Event()
 
@@ -123,19 +123,19 @@ def test_issue16_a8_cancel_from_another_thread_ends_the_first_call() -> None:
         other.start()
         other.join()
 
-    with Engine() as engine:
+    with Engine(isolation="thread") as engine:
         plan = engine.solve(round_, cancel=cancel, on_progress=from_outside, time_limit_s=60)
     assert plan.limit in ("user", "none")
 
 
 @pytest.mark.parametrize("error", [BadInput, KeyboardInterrupt, RuntimeError])
-def test_issue16_a8_an_engine_is_free_after_whatever_ended_a_call(error: type[BaseException]) -> None:
-    """Issue 16, A8: errors, Ctrl-C and what ``on_progress`` raises give the engine back."""
+def test_an_engine_is_free_after_whatever_ended_a_call(error: type[BaseException]) -> None:
+    """Errors, Ctrl-C and what ``on_progress`` raises give the engine back."""
 
     def fail(_: object) -> None:
         raise error("stop")
 
-    with Engine() as engine:
+    with Engine(isolation="thread") as engine:
         with pytest.raises((error, KeyboardInterrupt)):
             engine.solve(instance(1, [job("a")]), on_progress=fail)
         assert engine.solve(instance(1, [job("a")])).status == "optimal"
@@ -145,10 +145,10 @@ def test_issue16_a8_an_engine_is_free_after_whatever_ended_a_call(error: type[Ba
         assert engine.revision == 0
 
 
-def test_issue16_a8_engines_do_not_stand_in_each_others_way() -> None:
-    """Issue 16, A8: the refusal is by engine."""
+def test_engines_do_not_stand_in_each_others_way() -> None:
+    """The refusal is by engine."""
     found: list[object] = []
-    with Engine() as one, Engine() as other:
+    with Engine(isolation="thread") as one, Engine(isolation="thread") as other:
         round_ = instance(1, [job("a")])
         one.solve(round_, on_progress=lambda _: found.append(other.solve(round_)) if not found else None)
     assert len(found) == 1

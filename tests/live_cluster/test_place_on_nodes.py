@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers.brute_force import placements
-from helpers.small_rounds import random_round
 from live_cluster.test_ranking import single
-from placeopt import BadInput, Engine, Unsupported, violations
+from placeopt import BadInput, Engine, Instance, Unsupported, build, violations
 from placeopt.problem import State, compile_problem
 from placeopt.terms.rules import fits
+from strategies import rounds
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_single_workers_go_where_brute_force_may_place_them(seed: int) -> None:
+@given(rounds(minima=False), st.integers(0, 2**32))
+def test_single_workers_go_where_brute_force_may_place_them(loaded: Instance, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    instance = single(random_round(rng, minima=False))
+    instance = single(loaded)
     problem = compile_problem(instance)
     state = State(problem)
     with Engine(isolation="thread") as engine:
@@ -31,14 +33,11 @@ def test_single_workers_go_where_brute_force_may_place_them(seed: int) -> None:
             assert bool(plan.placements) == bool(possible)
             assert {part.node for placement in plan.placements for part in placement.assignments} <= set(some)
             assert violations(instance, plan) == []
-        everywhere = engine.place(nodes=None, time_limit_s=1)
-        assert everywhere.asked is None
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_gangs_stay_on_the_nodes(seed: int) -> None:
-    rng = np.random.default_rng(100 + seed)
-    instance = random_round(rng)
+@given(rounds(), st.integers(0, 2**32))
+def test_gangs_stay_on_the_nodes(instance: Instance, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     running = {held.job for held in instance.running}
     waiting = [job.id for job in instance.jobs if job.id not in running]
     some = [node.id for node in instance.cluster.nodes if rng.random() < 0.7]
@@ -53,9 +52,7 @@ def test_gangs_stay_on_the_nodes(seed: int) -> None:
 
 
 def test_wrong_nodes_are_refused() -> None:
-    instance = random_round(np.random.default_rng(1))
-    running = {held.job for held in instance.running}
-    name = next(job.id for job in instance.jobs if job.id not in running)
+    instance, name = build.instance(1, [build.job("a")]), "a"
     with Engine(isolation="thread") as engine:
         engine.load(instance)
         with pytest.raises(BadInput, match="no node 'x'"):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from hypothesis import given
 
 from helpers.brute_force import placements
-from helpers.small_rounds import random_round
 from placeopt import BadInput, Engine, Instance, Unsupported, generate
 from placeopt.model import Communication
 from placeopt.problem import State, compile_problem
 from placeopt.terms.rules import fits
-
-SEEDS = 80
+from strategies import rounds
 
 
 def single(instance: Instance) -> Instance:
@@ -30,10 +28,9 @@ def single(instance: Instance) -> Instance:
     return instance.model_copy(update={"jobs": tuple(jobs)})
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_nodes_are_those_of_brute_force(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    instance = single(random_round(rng, minima=False, named=seed % 2 == 1))
+@given(rounds(minima=False) | rounds(minima=False, resources=True))
+def test_nodes_are_those_of_brute_force(loaded: Instance) -> None:
+    instance = single(loaded)
     problem = compile_problem(instance)
     state = State(problem)
     with Engine(isolation="thread") as engine:

@@ -1,0 +1,118 @@
+"""A cluster that stays decides for single jobs as greedy does on a round compiled from nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placeopt import Engine, Instance, Plan, Policy
+from placeopt.build import instance, job, machine, node
+from placeopt.heuristics import CHOOSERS, greedy
+from placeopt.model import Communication, Interference, Job, Slowdown, Weights
+from placeopt.problem import compile_problem
+from placeopt.topology import dgx1, minsky
+from strategies import rounds
+
+SCORES = {"stranding": "stranding", "best-fit": "best_fit", "prices": "prices", "fgd": "fgd"}
+METHODS = (*SCORES, *CHOOSERS)
+OF_A_MIX = ("prices", "fgd")
+"""They price nodes by the jobs that come, of which a cluster that stays has seen more than its snapshot holds."""
+Place = list[tuple[str, list[int]]]
+
+
+def afresh(cluster: Instance, names: list[str], method: str) -> dict[str, Place]:
+    """Where greedy puts some jobs beside what runs, with nothing known from before: nodes, and their GPUs."""
+    problem = compile_problem(cluster)
+    order = np.array([problem.job_ids.index(name) for name in names])
+    chooser = {"score": SCORES[method]} if method in SCORES else {"chooser": CHOOSERS[method]}
+    found = greedy(problem, order, **chooser).allocation  # type: ignore[arg-type]
+    places: dict[str, Place] = {}
+    for name, j in zip(names, order.tolist(), strict=True):
+        held = found[j]
+        if held is not None:
+            gpus = {
+                n: [g - int(problem.first_gpu[n]) for g in held.gpus if problem.gpu_node[g] == n] for n in held.nodes
+            }
+            places[name] = [(problem.node_ids[n], sorted(gpus[n])) for n in sorted(set(held.nodes))]
+    return places
+
+
+def kept(plan: Plan, names: list[str], cluster: Instance) -> dict[str, Place]:
+    """Where the live cluster puts them."""
+    number = {one.id: i for i, one in enumerate(cluster.cluster.nodes)}
+    return {
+        held.job: [
+            (at.node, sorted(int(gpu) for gpu in at.gpus))
+            for at in sorted(held.assignments, key=lambda a: number[a.node])
+        ]
+        for held in plan.placements
+        if held.job in names
+    }
+
+
+@given(rounds(), st.sampled_from(METHODS))
+def test_any_round(round_: Instance, method: str) -> None:
+    """Each waiting job, one after the other, each committed."""
+    held = {one.job for one in round_.running}
+    with Engine(isolation="thread") as engine:
+        engine.load(round_)
+        for name in [one.id for one in round_.jobs if one.id not in held]:
+            now = engine.snapshot
+            expected = afresh(now, [name], method)
+            plan = engine.place([name], method=method, explain=False)
+            assert kept(plan, [name], now).keys() == expected.keys()
+            if round_.policy.postpone.rule == "none":
+                assert kept(plan, [name], now) == expected
+            engine.commit(plan)
+
+
+def newcomer(name: str, rng: np.random.Generator, *, shares: bool) -> Job:
+    """One or two GPUs, or part of one, or none, with a profile or none: few kinds, so that nodes come to look alike."""
+    gpus = int(rng.choice([0, 1, 1, 2]))
+    return job(
+        name,
+        gpus=gpus,
+        gpu_milli=int(rng.choice([190, 400, 650])) if shares and gpus == 1 else 1000,
+        cpu_millicores=int(rng.integers(0, 4)) * 1000,
+        profile=("quiet", "loud", None)[int(rng.integers(3))],
+        communication=Communication(weight=1),
+        gpu_utilisation_percent=40,
+    )
+
+
+@pytest.mark.parametrize("mode", ["exclusive", "fraction", "curve"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in OF_A_MIX])
+def test_jobs_that_come_and_go(method: str, mode: str) -> None:
+    """Nodes come to look as they did before, or differ in who is beside whom; some are drained, and some added."""
+    rng = np.random.default_rng(7)
+    policy = Policy(
+        share_mode="exclusive" if mode == "exclusive" else "fraction",
+        weights=Weights(communication=334, interference=333, fragmentation=333),
+        interference=Interference(model="curve" if mode == "curve" else "worst"),
+    )
+    slow = tuple(
+        Slowdown(profile=one, beside=other, gpu_thousandths=500, socket_thousandths=300 - 90 * i, node_thousandths=20)
+        for i, (one, other) in enumerate([("quiet", "loud"), ("loud", "quiet"), ("loud", "loud")])
+    )
+    kinds = [minsky(), dgx1(), machine("two", gpus=2, cpu_millicores=12_000)]
+    nodes = [*(node(f"n{i}", "minsky") for i in range(3)), node("n3", "dgx-1")]
+    some = 0
+    with Engine(isolation="thread") as engine:
+        engine.load(instance(nodes, machines=kinds, slowdowns=slow, policy=policy))
+        for step in range(40):
+            name = f"j{step}"
+            engine.update(add_jobs=[newcomer(name, rng, shares=mode != "exclusive")])
+            now = engine.snapshot
+            expected = afresh(now, [name], method)
+            plan = engine.place([name], method=method, explain=False)
+            assert kept(plan, [name], now) == expected, step
+            some += len(expected)
+            engine.commit(plan)
+            for one in engine.snapshot.running:
+                if rng.random() < 0.1:
+                    engine.release(one.job)
+            if step % 15 == 7:
+                engine.update(
+                    nodes={"n0": "drain" if step < 20 else "undrain", f"new{step}": node(f"new{step}", "two")}
+                )
+    assert some > 25
