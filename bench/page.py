@@ -85,7 +85,7 @@ def page(rows: list[Row]) -> str:
     baseline = ", ".join(f"`{name}`" for name in BASELINE)
     sections = (
         COMMANDS,
-        section("Versions", VERSIONS.format(baseline=baseline), COLUMNS, history(rows)),
+        section("Versions", VERSIONS.format(baseline=baseline), rows, COLUMNS, history(rows)),
         rounds_section(results),
         online_section(results.get("online", [])),
         simulation_section(results.get("simulation", [])),
@@ -97,7 +97,7 @@ def page(rows: list[Row]) -> str:
 
 
 def rounds_section(results: Results) -> str:
-    """Return how far plans are from their bounds, by size, beside greedy's, and the sums by version."""
+    """Return how far plans are from their bounds, by size, and beside greedy's."""
     lines = []
     for name, which in (("library", most_jobs(50)), ("library", least_jobs(51)), ("middle", None)):
         lines.append(rounds_line(name, [row for row in results.get(name, []) if which is None or which(row)]))
@@ -105,9 +105,10 @@ def rounds_section(results: Results) -> str:
     for row in (*results.get("large", []), *results.get("openb", [])):
         groups.setdefault((row["round"], row.get("limit_s", 0.0)), []).append(row)
     lines += [rounds_line(name, rows) for (name, _), rows in groups.items()]
+    measured = [row for spec in ("library", "middle", "large", "openb") for row in results.get(spec, [])]
     columns = ("rounds", "number", "jobs", "limit s", "seconds", "value gap %", "worst", "cost gap %", "worst")
     more = ("proven", "value above greedy %", "below greedy", "load")
-    return section("Rounds by size", ROUNDS, (*columns, *more), [line for line in lines if line])
+    return section("Rounds by size", ROUNDS, measured, (*columns, *more), [line for line in lines if line])
 
 
 def most_jobs(jobs: int) -> Callable[[Row], bool]:
@@ -172,7 +173,7 @@ def online_section(rows: list[Row]) -> str:
         if FAILED not in row
     ]
     columns = ("pods", "method", "orders", "% at 100 %", "% at 130 %", "FGD published", "us a decision", "load")
-    return section("One at a time", ONLINE, columns, lines)
+    return section("One at a time", ONLINE, rows, columns, lines)
 
 
 def simulation_section(rows: list[Row]) -> str:
@@ -180,20 +181,17 @@ def simulation_section(rows: list[Row]) -> str:
     keys = ("jobs", "wait_s", "completion_s", "makespan_s", "stops", "slowed", "decision_cpu_ms_a_job", "load")
     lines = [(row["round"], f"`{row['method']}`", *(row[key] for key in keys)) for row in rows if FAILED not in row]
     names = ("jobs", "wait s", "completion s", "makespan s", "stops", "slowed", "CPU ms a job", "load")
-    return section("Simulation and papers", SIMULATION, ("scenario", "policy", *names), lines)
+    return section("Simulation and papers", SIMULATION, rows, ("scenario", "policy", *names), lines)
 
 
 def live_section(results: Results) -> str:
     """Return how long calls take."""
     keys = ("call", "calls", "p50_ms", "p99_ms", "calls_a_second", "load")
-    lines = [
-        (f"{name}, {row['round']}", *(row.get(key) for key in keys))
-        for name, spec in (("`Engine`", "live"), ("`Engine`", "differences"), ("HTTP", "service"))
-        for row in results.get(spec, [])
-        if FAILED not in row
-    ]
+    through = {"live": "`Engine`", "differences": "`Engine`", "service": "HTTP"}
+    rows = [row for spec in through for row in results.get(spec, []) if FAILED not in row]
+    lines = [(f"{through[row['spec']]}, {row['round']}", *(row.get(key) for key in keys)) for row in rows]
     columns = ("through", "call", "calls", "p50 ms", "p99 ms", "calls a second", "load")
-    return section("Live calls", LIVE, columns, lines)
+    return section("Live calls", LIVE, rows, columns, lines)
 
 
 def solvers_section(rows: list[Row]) -> str:
@@ -214,23 +212,20 @@ def solvers_section(rows: list[Row]) -> str:
         figures = (None if mean is None else f"{mean:.3g}", f"{statistics.median(seconds):.2f}" if seconds else None)
         lines.append((name, f"`{method}`", len(able), proven, best, *figures, span([row["load"] for row in some])))
     columns = ("problems", "solver", "cases", "proven", "best known value", "mean gap %", "median s", "load")
-    return section("QAP, GAP, MIP", SOLVERS, columns, lines)
+    return section("QAP, GAP, MIP", SOLVERS, rows, columns, lines)
 
 
 def failures_section(results: Results) -> str:
     """Return every latest row that failed."""
-    lines = [
-        (f"`{name}`", row["round"], row.get("method") or row.get("call"), row[FAILED], row["date"])
-        for name, rows in results.items()
-        for row in rows
-        if FAILED in row
-    ]
-    return section("Failed", FAILURES, ("spec", "round", "what", "why", "date"), lines)
+    rows = [row for some in results.values() for row in some if FAILED in row]
+    lines = [(f"`{row['spec']}`", row["round"], row.get("method"), row[FAILED], row["date"]) for row in rows]
+    return section("Failed", FAILURES, rows, ("spec", "round", "method", "why", "date"), lines)
 
 
-def section(title: str, words: str, columns: Sequence[str], lines: Sequence[Cells]) -> str:
-    """Return a headline with its table; nothing if there are no results."""
-    return f"\n## {title}\n\n{words}\n{table(columns, lines)}" if lines else ""
+def section(title: str, words: str, rows: Iterable[Row], columns: Sequence[str], lines: Sequence[Cells]) -> str:
+    """Return a headline with its table and the commits of its rows; nothing if there are no results."""
+    commits = ", ".join(dict.fromkeys((row["commit"] or "unknown")[:9] for row in rows))
+    return f"\n## {title}\n\n{words}\n{table(columns, lines)}\nMeasured at commit {commits}.\n" if lines else ""
 
 
 def span(values: Iterable[float]) -> str:

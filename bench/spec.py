@@ -124,8 +124,10 @@ def key_of(row: Row) -> tuple[str, ...]:
 
 
 def latest(rows: Iterable[Row]) -> list[Row]:
-    """Return the last row for each answer, in the order in which they were first given."""
+    """Return the last row for each answer, in the order of the first ones; a failure stays until its round succeeds."""
     found: dict[tuple[str, ...], Row] = {}
     for row in rows:
+        if FAILED not in row:
+            found.pop(key_of({key: row[key] for key in ("spec", "round")}), None)
         found[key_of(row)] = row
     return list(found.values())

@@ -9,7 +9,7 @@ from compare import compared
 from history import history
 from page import page
 from run import PAGE, RESULTS, main, stored
-from spec import FAILED, BenchSpec, Row, measure, read_rows
+from spec import FAILED, BenchSpec, Row, latest, measure, read_rows
 from specs import NAMES, read_spec
 
 FREE = frozenset({"p99_ms", "calls_a_second", "cpu_s"})
@@ -100,6 +100,14 @@ def test_every_measured_version_has_a_line() -> None:
     rows = [row(**first), row(spec="library", **first, **done), row(**second)]
     (line,) = history(rows)
     assert line[:8] == ("`aaaaaaaaa`", "2026-01-02", "11.1", None, 1, "11.1", "20", 0)
+
+
+def test_a_failure_is_shown_until_its_round_succeeds() -> None:
+    """Rows before the failure stay, so that a failure hides no answer."""
+    failure = {"spec": "middle", "round": "r", "failed": "MemoryError: "}
+    assert latest([row(), failure]) == [row(), failure]
+    assert latest([failure, row()]) == [row()]
+    assert latest([failure, row(round="q")]) == [failure, row(round="q")]
 
 
 def test_an_unknown_spec_is_named_with_those_there_are(
