@@ -14,7 +14,7 @@ import pytest
 
 from placeopt import generate, solve
 from placeopt.explain import explain, explain_all
-from placeopt.formats.documents import dumps
+from placeopt.formats import dumps
 from placeopt.whatif import Limits, defrag, fail, fit, parse_job
 
 pytest.importorskip("uvicorn")

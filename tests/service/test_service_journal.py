@@ -240,7 +240,7 @@ def test_one_service_a_folder(tmp_path):
 
 
 def test_what_is_no_journal_is_said(tmp_path):
-    (tmp_path / journal.FILE).write_bytes(b"not a database, at all" * 100)
+    (tmp_path / journal.DATABASE).write_bytes(b"not a database, at all" * 100)
     with pytest.raises(BadInput, match="cannot be read as a journal"):
         Service(tmp_path)
     shutil.rmtree(tmp_path)
@@ -265,7 +265,7 @@ def test_old_rows_go(tmp_path, monkeypatch):
             )
         expected = service.call("snapshot")
         assert ask(service, "events")["missed"] is False  # those in memory are all there
-    database = sqlite3.connect(tmp_path / journal.FILE)
+    database = sqlite3.connect(tmp_path / journal.DATABASE)
     for table, most in (("entries", 600), ("replies", 600), ("snapshots", 2)):
         assert 0 < database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] <= most  # noqa: S608
     database.close()
@@ -374,7 +374,7 @@ def test_events_of_many_steps_are_short(tmp_path):
 def test_a_round_that_was_cut_short_is_told(tmp_path):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
-    database = sqlite3.connect(tmp_path / journal.FILE)
+    database = sqlite3.connect(tmp_path / journal.DATABASE)
     database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
     database.commit()
     database.close()

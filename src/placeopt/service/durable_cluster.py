@@ -19,6 +19,7 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
+from placeopt.service.intact import WAY_OUT
 from placeopt.service.journal import FORGET_EVERY, Entry, Journal, Stored
 from placeopt.service.messages import ClusterState, ToldAction
 from placeopt.service.refused import Refused
@@ -264,14 +265,12 @@ class DurableCluster:
                 for step in read_steps(entry.steps):
                     self.carry_out(step)
             except (PlaceoptError, ValueError) as error:
-                raise BadInput(
-                    f"journal: change {entry.number} cannot be done again: {error}; move the folder away to begin anew"
-                ) from None
+                raise BadInput(f"journal: change {entry.number} cannot be done again: {error}; {WAY_OUT}") from None
             if self._engine.revision != entry.revision:
-                raise BadInput(
-                    f"journal: change {entry.number} leads to revision {self._engine.revision}, it was "
-                    f"{entry.revision}; another version wrote it"
-                )
+                is_load = entry.steps == write_steps(())
+                why = "the snapshot after it is missing" if is_load else "this version of placeopt does it otherwise"
+                revisions = f"leads to revision {self._engine.revision}, it was {entry.revision}"
+                raise BadInput(f"journal: change {entry.number} {revisions}: {why}; {WAY_OUT}")
 
     def _restore_or_stop(self) -> None:
         try:

@@ -3,24 +3,23 @@ The journal: every change of the cluster as one row that is on disk before its c
 
 An sqlite database in WAL mode, synchronised at each transaction. A row holds the steps that were carried out, the reply
 under its ``Idempotency-Key`` and the actions that were told, so all of them are there after a crash, or none. A restart
-reads the latest snapshot and carries out the steps after it. Without a folder the database is in memory.
+reads the latest snapshot and carries out the steps after it. Every row has a digest, and that of a change covers the
+digest of the change before, so that a start finds out what is missing or was altered (``service/intact.py``). Without a
+folder the database is in memory.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from placeopt.errors import BadInput
+from placeopt.service.intact import FORMAT, SEALED, Field, check_intact, digest_of, unreadable
+from placeopt.service.state_folder import DATABASE, LastChange, StateFolder
 
-FILE = "journal.sqlite"
-LOCK = "lock"
-FORMAT = 1
 KEPT_ROWS = 10_000
 """Replies under a key, and actions of which nothing more will be said, are kept for as many changes."""
 LEAST_ROWS = 1_000
@@ -29,15 +28,16 @@ FORGET_EVERY = 1_000
 """Changes between two looks for what is no longer kept."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS entries (
-    number INTEGER PRIMARY KEY, revision INTEGER NOT NULL, words TEXT NOT NULL, steps TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, instance BLOB NOT NULL);
+    number INTEGER PRIMARY KEY, revision INTEGER NOT NULL, words TEXT NOT NULL, steps TEXT NOT NULL,
+    before BLOB NOT NULL, digest BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, instance BLOB NOT NULL, digest BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS replies (
-    key TEXT PRIMARY KEY, number INTEGER NOT NULL, request BLOB NOT NULL, reply BLOB NOT NULL);
+    key TEXT PRIMARY KEY, number INTEGER NOT NULL, request BLOB NOT NULL, reply BLOB NOT NULL, digest BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS actions (
     revision INTEGER, place INTEGER, number INTEGER NOT NULL, job TEXT NOT NULL, action TEXT NOT NULL,
-    outcome TEXT NOT NULL DEFAULT 'open', detail TEXT, PRIMARY KEY (revision, place)) WITHOUT ROWID;
+    outcome TEXT NOT NULL, detail TEXT, digest BLOB NOT NULL, PRIMARY KEY (revision, place)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rounds (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, time_limit_s REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS reservations (job TEXT PRIMARY KEY, reservation TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reservations (job TEXT PRIMARY KEY, reservation TEXT NOT NULL, digest BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS open_actions ON actions (outcome, revision, place);
 CREATE INDEX IF NOT EXISTS actions_of_jobs ON actions (job, revision, place);
 """
@@ -86,35 +86,38 @@ class Journal:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._where = "memory" if folder is None else str(folder)
-        self._lock = -1 if folder is None else _locked(folder)
+        self._folder = None if folder is None else StateFolder(folder)
+        self._is_together = self._is_changed = False
         try:
+            if self._folder is not None:
+                check_intact(self._folder)
             self._database = sqlite3.connect(
-                ":memory:" if folder is None else folder / FILE, isolation_level=None, check_same_thread=False
+                ":memory:" if self._folder is None else self._folder.database,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._open()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, BadInput) as error:
             self._unlock()
-            raise BadInput(
-                f"{self._where}: cannot be read as a journal: {error}; move the folder away to begin anew"
-            ) from None
-        except BadInput:
-            self._unlock()
-            raise
-        self._is_together = False
-        self._since_snapshot = self._rows_since()
-        self._snapshot_bytes = self._largest_snapshot()
+            raise unreadable(folder or "memory", error) if isinstance(error, sqlite3.Error) else error from None
 
     def _open(self) -> None:
         run = self._database.execute
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=FULL")
         run("PRAGMA busy_timeout=5000")
-        version = run("PRAGMA user_version").fetchone()[0]
-        if version not in (0, FORMAT):
-            raise BadInput(f"{self._where}: journal of format {version}, expected {FORMAT}; another version wrote it")
-        self._database.executescript(_TABLES)
-        run(f"PRAGMA user_version={FORMAT}")
+        if run("PRAGMA user_version").fetchone()[0] != FORMAT:  # nothing is written to a journal that is there
+            self._database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version={FORMAT}; COMMIT")
+        self._since_snapshot = self._rows_since()
+        self._snapshot_bytes = self._largest_snapshot()
+        self.interrupted = run("SELECT id, revision, time_limit_s FROM rounds").fetchall()
+        """The rounds that began and did not end: id, revision, time limit."""
+        if self.interrupted:
+            run("DELETE FROM rounds")
+        if self._folder is not None:
+            self._folder.note_database()
+            if self._folder.last_change() is None:
+                self._folder.keep(self._last_change())
 
     def close(self) -> None:
         """Close the file, and let others open it."""
@@ -122,9 +125,8 @@ class Journal:
         self._unlock()
 
     def _unlock(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        if self._folder is not None:
+            self._folder.close()
 
     def start(self) -> tuple[bytes | None, Iterator[Entry]]:
         """Return the latest snapshot, None without one, and the changes after it."""
@@ -166,6 +168,7 @@ class Journal:
         try:
             yield
             run("COMMIT")
+            self._keep_last()
         except BaseException:
             if self._database.in_transaction:
                 run("ROLLBACK")
@@ -179,10 +182,14 @@ class Journal:
         run = self._database.execute
         if self._is_together and not self._database.in_transaction:  # sqlite may end it at a fault
             raise sqlite3.OperationalError("a change before it in the same transaction could not be written")
+        if self._folder is not None and not self._folder.has_database():
+            raise sqlite3.OperationalError(f"{DATABASE} was removed or replaced while the service ran")
         run("SAVEPOINT change")
         try:
             yield
             run("RELEASE change")
+            if not self._is_together:
+                self._keep_last()
         except BaseException:
             if self._database.in_transaction:
                 run("ROLLBACK TO change")
@@ -191,17 +198,17 @@ class Journal:
 
     def add(self, revision: int, words: str, steps: str) -> Entry:
         """Write a change, and return it with its number."""
-        done = self._database.execute(
-            "INSERT INTO entries (revision, words, steps) VALUES (?, ?, ?)", (revision, words, steps)
-        )
+        last = self._last_change()
+        self._insert("entries", last.number + 1, revision, words, steps, last.digest)
+        self._is_changed = True
         rows, size = self._since_snapshot
         self._since_snapshot = rows + 1, size + len(words) + len(steps)
-        return Entry(int(done.lastrowid or 0), revision, words, steps)
+        return Entry(last.number + 1, revision, words, steps)
 
     def add_snapshot(self, number: int, instance: bytes) -> None:
         """Write the cluster as it was after change ``number``; the snapshot before it is kept, too."""
         run = self._database.execute
-        run("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", (number, instance))
+        self._insert("snapshots", number, instance)
         run("DELETE FROM snapshots WHERE number NOT IN (SELECT number FROM snapshots ORDER BY number DESC LIMIT 2)")
         self._since_snapshot = self._rows_since()
         self._snapshot_bytes = len(instance)
@@ -227,21 +234,21 @@ class Journal:
 
     def add_reply(self, key: str, number: int, stored: Stored) -> None:
         """Write the reply under a key."""
-        self._database.execute("INSERT INTO replies VALUES (?, ?, ?, ?)", (key, number, *stored))
+        self._insert("replies", key, number, *stored)
 
     def add_actions(self, number: int, rows: Iterable[ActionRow]) -> None:
         """Write actions that are told with change ``number``."""
-        self._database.executemany(
-            "INSERT INTO actions (revision, place, number, job, action) VALUES (?, ?, ?, ?, ?)",
-            [(row.revision, row.place, number, row.job, row.action) for row in rows],
-        )
+        for row in rows:
+            self._insert("actions", row.revision, row.place, number, row.job, row.action, row.outcome, row.detail)
 
     def set_outcomes(self, outcomes: Iterable[tuple[tuple[int, int], str, str | None]]) -> None:
         """Write what came of actions, by revision and place."""
-        self._database.executemany(
-            "UPDATE actions SET outcome = ?, detail = ? WHERE revision = ? AND place = ?",
-            [(outcome, detail, *name) for name, outcome, detail in outcomes],
-        )
+        for name, outcome, detail in outcomes:
+            told = self._database.execute(
+                "SELECT revision, place, number, job, action FROM actions WHERE revision = ? AND place = ?", name
+            ).fetchone()
+            if told is not None:
+                self._insert("actions", *told, outcome, detail)
 
     def action(self, name: tuple[int, int]) -> ActionRow | None:
         """Return an action by revision and place."""
@@ -287,7 +294,7 @@ class Journal:
             if text is None:
                 run("DELETE FROM reservations WHERE job = ?", (job,))
             else:
-                run("INSERT OR REPLACE INTO reservations VALUES (?, ?)", (job, text))
+                self._insert("reservations", job, text)
 
     def begin_round(self, name: str, revision: int, time_limit_s: float) -> None:
         """Write that a round began."""
@@ -297,11 +304,23 @@ class Journal:
         """Forget a round that is over."""
         self._database.execute("DELETE FROM rounds WHERE id = ?", (name,))
 
-    def interrupted_rounds(self) -> list[tuple[str, int, float]]:
-        """Return the rounds that began and did not end, and forget them: id, revision, time limit."""
-        rows = self._database.execute("SELECT id, revision, time_limit_s FROM rounds").fetchall()
-        self._database.execute("DELETE FROM rounds")
-        return rows
+    def _insert(self, table: str, *row: Field) -> None:
+        """Write a row with its digest; one under the same key is replaced, but for changes and replies."""
+        how = "INSERT" if table in ("entries", "replies") else "INSERT OR REPLACE"
+        columns = ", ".join((*SEALED[table], "digest"))
+        marks = ", ".join("?" * (len(row) + 1))
+        self._database.execute(f"{how} INTO {table} ({columns}) VALUES ({marks})", (*row, digest_of(*row)))
+
+    def _last_change(self) -> LastChange:
+        row = self._database.execute("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        return LastChange(0, bytes(32)) if row is None else LastChange(*row)
+
+    def _keep_last(self) -> None:
+        """Note beside the database what its last change is; where that fails, the note is behind, which is no fault."""
+        if self._folder is not None and self._is_changed:
+            self._is_changed = False
+            with suppress(OSError):
+                self._folder.keep(self._last_change())
 
     def _rows_since(self) -> tuple[int, int]:
         last = self._database.execute("SELECT coalesce(max(number), 0) FROM snapshots").fetchone()[0]
@@ -312,20 +331,3 @@ class Journal:
 
     def _largest_snapshot(self) -> int:
         return int(self._database.execute("SELECT coalesce(max(length(instance)), 0) FROM snapshots").fetchone()[0])
-
-
-def _locked(folder: Path) -> int:
-    """Return the descriptor of the lock file, which this process alone holds."""
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder}: is no folder, so it cannot be used for the state; name a folder, which may be new")
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be used for the state: {error.strerror or error}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise BadInput(f"{folder}: another service uses it") from None
-    return lock

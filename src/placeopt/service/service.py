@@ -104,7 +104,7 @@ class Service:
         self._questions = Questions()
         interrupted = [
             RoundStatus(id=name, state="interrupted", revision=revision, time_limit_s=limit)
-            for name, revision, limit in journal.interrupted_rounds()
+            for name, revision, limit in journal.interrupted
         ]
         self._writer = Writer(most_waiting, self._together)
         self._untold: list[Entry] = []
