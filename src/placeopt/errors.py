@@ -67,7 +67,11 @@ class StaleSnapshot(PlaceoptError):
         super().__init__(
             f"the plan is for revision {planned}, the cluster is at {revision}; since then: {changes}; place anew"
         )
-        self.planned, self.revision, self.jobs, self.nodes = planned, revision, jobs, nodes
+        self.planned, self.revision, self.jobs, self.nodes, self._changes = planned, revision, jobs, nodes, changes
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as its arguments, not its message."""
+        return type(self), (self.planned, self.revision, self.jobs, self.nodes, self._changes)
 
 
 class EngineInUse(PlaceoptError):
@@ -86,6 +90,10 @@ class EngineInUse(PlaceoptError):
             "the first one, set its event 'cancel', or use an engine for each thread"
         )
         self.called, self.running = called, running
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as its arguments, not its message."""
+        return type(self), (self.called, self.running)
 
 
 class SolverFault(PlaceoptError):

@@ -6,7 +6,7 @@ import threading
 from hashlib import sha256
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.live_cluster.changes import changes_between
+from placeopt.live_cluster.changes import changes_between, keep_prices
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.solving.bounds import relative_gap
@@ -35,7 +35,7 @@ class LiveEngine:
     def follow(self, now: Instance) -> None:
         """Bring the engine to a reading."""
         if self.before is None or not self._changed(now):
-            self._engine.load(now)
+            self._engine.load(now if self.before is None else keep_prices(self._engine.snapshot, now))
             self.loads += 1
         self.before = now
 

@@ -5,9 +5,9 @@ A cluster that stays between rounds: its records, its compiled parts, and decisi
 what it returns.
 """
 
-from placeopt.live_cluster.changes import FLAGS, ClusterChanges, changes_between
+from placeopt.live_cluster.changes import FLAGS, ClusterChanges, changes_between, keep_prices
 from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.live_cluster.rebase import Committed
 
-__all__ = ["FLAGS", "ClusterChanges", "Committed", "Engine", "LiveCluster", "changes_between"]
+__all__ = ["FLAGS", "ClusterChanges", "Committed", "Engine", "LiveCluster", "changes_between", "keep_prices"]

@@ -82,9 +82,10 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
     ClusterChanges
         A job runs on as it did if its option, and what it holds on each node, are the same. When it started is not
         compared: it stays as ``before`` states. Nodes, jobs and what runs are in the order of ``after``. The policy,
-        revision, name and note are not compared. GPUs that failed before (`placeopt.model.failed_gpu`) remain so,
-        unless a job runs on them.
+        revision, name and note are not compared; prices stay where ``after`` states none (`keep_prices`). GPUs that
+        failed before (`placeopt.model.failed_gpu`) remain so, unless a job runs on them.
     """
+    after = keep_prices(before, after)
     ran, runs = _by(_job, before.running), _by(_job, after.running)
     had, have = _by(_id, before.jobs), _by(_id, after.jobs)
     _keep_failed_gpus(ran, had, after)
@@ -119,6 +120,25 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
         flags=_flags(ran, runs, on) if flags else {},
         now_ms=after.now_ms,
     )
+
+
+def keep_prices(before: Instance, after: Instance) -> Instance:
+    """
+    Return the later reading of a cluster with the prices of the earlier one where it states none.
+
+    A resource manager knows no prices, so a reading never takes them away.
+    """
+    changed = {}
+    for kind in ("machines", "nodes"):
+        prices = {one.id: one.price_milli_per_hour for one in getattr(before.cluster, kind)}
+        if any(price is not None for price in prices.values()):
+            changed[kind] = tuple(
+                one
+                if one.price_milli_per_hour is not None or prices.get(one.id) is None
+                else one.model_copy(update={"price_milli_per_hour": prices[one.id]})
+                for one in getattr(after.cluster, kind)
+            )
+    return after.model_copy(update={"cluster": after.cluster.model_copy(update=changed)}) if changed else after
 
 
 def _keep_failed_gpus(ran: dict[str, Running], had: dict[str, Job], after: Instance) -> None:

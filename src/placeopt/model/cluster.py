@@ -51,10 +51,10 @@ class Node(Record):
     """A job is kept off unless it tolerates all of them."""
     drained: bool = False
     """Takes no new work; what runs there may stay."""
-    price_milli_per_hour: PriceMilli = DEFAULT_PRICE
+    price_milli_per_hour: PriceMilli | None = None
     """
-    Price of the node, in thousandths of a currency unit an hour, which ``whatif add`` minimises; 1000, the default:
-    that of its machine type, where that states one.
+    Price of the node, in thousandths of a currency unit an hour, which ``whatif add`` minimises; null: that of its
+    machine type.
     """
     origin: Origin | None = None
     """The node in the system that it comes from."""
@@ -73,7 +73,7 @@ class Cluster(Record):
     def price_of(self, node: Node) -> int:
         """Return the price of a node, in thousandths an hour: its own, else that of its machine type, else 1000."""
         price = node.price_milli_per_hour
-        return self._price_of_type[node.machine] if price == DEFAULT_PRICE else price
+        return self._price_of_type[node.machine] if price is None else price
 
     @cached_property
     def _price_of_type(self) -> dict[str, int]:
@@ -90,7 +90,7 @@ class Cluster(Record):
             for machine in self.machines
         )
         nodes = tuple(
-            node.model_copy(update={"price_milli_per_hour": DEFAULT_PRICE}) if node.machine in prices else node
+            node.model_copy(update={"price_milli_per_hour": None}) if node.machine in prices else node
             for node in self.nodes
         )
         return self.model_copy(update={"machines": machines, "nodes": nodes})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from placeopt.errors import BadArgument
-from placeopt.formats.job_table.forms import FORMS, TIME_FIELDS
+from placeopt.formats.job_table.forms import FORMS, TIME_FIELDS, is_time_form
 
 FIELDS = (
     *("id", "key", "submit", "start", "end", "duration", "estimate", "state"),
@@ -112,9 +112,10 @@ def _column(field: str, spec: str) -> Column:
         raise _bad(f"{field}={spec}", "COLUMN, COLUMN/NUMBER, COLUMN:FORM or COLUMN[OTHER:VALUE|VALUE]")
     form = (match["form"] or "").strip('"')
     known = FORMS.get(field, ())
-    strptime = field in TIME_FIELDS and "%" in form
+    strptime = field in TIME_FIELDS and is_time_form(form)
     if form and field != "state" and form not in known and not strptime:
-        raise _bad(f"{field}=...:{form}", f"a form of {field}: {', '.join(known) or 'none'}")
+        others = ", or directives of strptime such as %Y-%m-%d" if field in TIME_FIELDS else ""
+        raise _bad(f"{field}=...:{form}", f"a form of {field}: {', '.join(known) or 'none'}{others}")
     factor = Fraction(1)
     if match["factor"]:
         try:

@@ -64,7 +64,10 @@ def moment_ms(text: str, form: str) -> int:
     A time without a zone is taken as UTC.
     """
     if "%" in form:
-        return _datetime_ms(datetime.strptime(text, form))
+        try:
+            return _datetime_ms(datetime.strptime(text, form))
+        except ValueError:
+            raise ValueError(f"is no time of the form {form!r}") from None
     if form or _NUMBER.match(text):
         value = number(text) * _UNITS_MS[form or "s"]
         if abs(value) > 1000 * MOST_S:
@@ -74,6 +77,15 @@ def moment_ms(text: str, form: str) -> int:
         return _datetime_ms(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         raise ValueError("is no time") from None
+
+
+def is_time_form(form: str) -> bool:
+    """Return whether ``strptime`` knows all directives of a form, which has some."""
+    try:
+        datetime.strptime(datetime(2000, 1, 1, tzinfo=UTC).strftime(form), form)
+    except ValueError:
+        return False
+    return "%" in form
 
 
 def _datetime_ms(moment: datetime) -> int:
