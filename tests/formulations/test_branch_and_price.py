@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.branch_and_price_rounds import branch_and_price_round, examine_branch_and_price
-from placeopt import Unsupported, solve
+from placeopt import Engine, Unsupported
 from placeopt.build import instance, job, machine
 from placeopt.formulations.branch_and_price import (
     Column,
@@ -12,7 +12,6 @@ from placeopt.formulations.branch_and_price import (
     ColumnPricing,
     DualPrices,
     columns_of,
-    fold_twins,
     make_bundle_groups,
     make_cross_group_patterns,
     make_gpu_groups,
@@ -21,7 +20,6 @@ from placeopt.formulations.branch_and_price.realise import bundles_of
 from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import Allocation, Placement, compile_problem, open_state
-from placeopt.solvers import SolveOptions, highs
 from placeopt.terms import cost, weighted_costs
 
 
@@ -97,45 +95,12 @@ def test_the_proven_cost_is_that_of_brute_force(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("spec", "seed"), [("cubemesh", 0), ("cubemesh", 1), ("uniform", 0), ("uniform", 5)])
-def test_other_formulations_prove_the_same(spec: str, seed: int) -> None:
+def test_other_formulations_prove_the_same(spec: str, seed: int, engine: Engine) -> None:
     """Rounds too large for brute force, small enough for ``counts``."""
     of = generate(spec, jobs=5, nodes=4, gpus=8, seed=seed)
-    plans = [solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("arrangements", "counts")]
+    plans = [engine.solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("arrangements", "counts")]
     assert [plan.status for plan in plans] == ["optimal", "optimal"]
     assert plans[0].levels == plans[1].levels
-
-
-def test_twin_groups_fold_without_loss() -> None:
-    """The folded model has the same optimum, and solutions that are some of the original model."""
-    twins = 0
-    for seed in range(6):
-        of = generate("uniform", jobs=7, nodes=6, gpus=8, seed=seed)
-        value = solve(of, method="stranding").levels[0].objective
-        plain, pricing = prepared(of)
-        gpu_groups = plain.gpu_groups
-        master = ColumnMaster(gpu_groups, plain.patterns, gpu_groups.bundle_groups.weighted, value)
-        price = np.full(len(gpu_groups.bundle_groups), 20_000_000, dtype=np.int64)
-        nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
-        node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
-        scarce = np.zeros((len(node_groups), len(price)), dtype=np.int64)
-        columns = pricing.run(DualPrices(price, nothing, node_groups, nothing, scarce), 0).columns
-        layout = master.build(columns, {}, penalty=None, deadline=float("inf"))
-        folded = fold_twins(master, columns, layout)
-        twins += len(folded.twins)
-        plain_solution, solution = (
-            highs.solve(model, SolveOptions(time_limit_s=60.0)) for model in (layout.model, folded.model)
-        )
-        assert (plain_solution.status, solution.status) == ("optimal", "optimal")
-        assert solution.objective == plain_solution.objective
-        assert plain_solution.values is not None
-        assert solution.values is not None
-        unfolded = folded.unfold(solution.values, layout.model.num_variables)
-        assert layout.model.is_feasible(unfolded)
-        assert layout.model.objective_value(unfolded) == plain_solution.objective
-        refolded = folded.fold(plain_solution.values)
-        assert folded.model.is_feasible(refolded)
-        assert folded.model.objective_value(refolded) == plain_solution.objective
-    assert twins > 3
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -156,27 +121,7 @@ def test_bounds_without_a_search_hold(seed: int) -> None:
         assert (quick.node_group_excess >= exact.node_group_excess).all()
 
 
-@pytest.mark.parametrize(("between", "bundle_groups"), [(100, 2), (50, 3)])
-def test_profiles_that_cost_the_same_are_one(between: int, bundle_groups: int) -> None:
-    """Jobs of ``x`` and ``y`` slow their own kind by 100, and each other by the same or by less; ``z`` slows nobody."""
-    pairs = [("x", "x", 100), ("x", "y", between), ("y", "x", between), ("y", "y", 100)]
-    of = instance(
-        2,
-        [job(profile, profile=profile, value=1) for profile in ("x", "y", "z")],
-        policy=Policy(interference=Interference(model="pairwise")),
-    ).model_copy(
-        update={
-            "slowdowns": tuple(
-                Slowdown(profile=a, beside=b, gpu_thousandths=n, switch_thousandths=n, socket_thousandths=n)
-                for a, b, n in pairs
-            )
-        }
-    )
-    problem = compile_problem(of)
-    assert len(make_bundle_groups(open_state(problem), weighted_costs(problem))) == bundle_groups
-
-
-def test_two_bad_neighbours_are_kept_apart() -> None:
+def test_two_bad_neighbours_are_kept_apart(engine: Engine) -> None:
     """
     Worked by combination: one node, two sockets of two GPUs; a and b slow each other by 300 each in a socket, c nobody.
 
@@ -197,13 +142,13 @@ def test_two_bad_neighbours_are_kept_apart() -> None:
             )
         }
     )
-    plan = solve(of, method="arrangements")
+    plan = engine.solve(of, method="arrangements")
     assert plan.status == "optimal"
     assert (plan.costs["interference"].raw, plan.costs["fragmentation"].raw) == (0, 2)
     assert [stage.name for stage in plan.stages][-1] == "arrangements"
 
 
-def test_a_round_that_does_not_decompose_is_refused() -> None:
+def test_a_round_that_does_not_decompose_is_refused(engine: Engine) -> None:
     """It is left to the exact stages, which ``auto`` runs afterwards."""
     of = instance(
         1,
@@ -212,22 +157,22 @@ def test_a_round_that_does_not_decompose_is_refused() -> None:
     ).model_copy(update={"slowdowns": (Slowdown(profile="x", beside="x", gpu_thousandths=300),)})
     with pytest.raises(Unsupported, match="pairwise"):
         prepared(of)
-    plan = solve(of)
+    plan = engine.solve(of)
     assert plan.status == "optimal"
     assert any(stage.name == "arrangements" and stage.outcome == "skipped" for stage in plan.stages)
 
 
-def test_deterministic_runs_are_equal() -> None:
+def test_deterministic_runs_are_equal(engine: Engine) -> None:
     """Work, not the clock, ends every solve; ties are broken by position."""
     of = generate("cubemesh", jobs=10, nodes=4, gpus=8, seed=2)
-    plans = [solve(of, method="arrangements", deterministic=True, time_limit_s=60.0) for _ in range(2)]
+    plans = [engine.solve(of, method="arrangements", deterministic=True, time_limit_s=60.0) for _ in range(2)]
     assert plans[0].model_dump_json() == plans[1].model_dump_json()
     assert plans[0].status == "optimal"
 
 
-def test_a_deadline_keeps_the_best_plan() -> None:
+def test_a_deadline_keeps_the_best_plan(engine: Engine) -> None:
     """pricing asks the clock too."""
     of = generate("uniform", jobs=60, nodes=12, gpus=8, seed=1)
-    plan = solve(of, method="arrangements", time_limit_s=0.3)
+    plan = engine.solve(of, method="arrangements", time_limit_s=0.3)
     assert len(plan.placements) + len(plan.unplaced) == len(of.jobs)
     assert plan.levels[1].bound is None or plan.levels[1].bound <= plan.levels[1].objective

@@ -1,7 +1,5 @@
 """The bound on the cost of large rounds: against every plan of small ones, and by hand."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 
@@ -11,12 +9,12 @@ from placeopt import Unsupported
 from placeopt.build import instance, job, machine, node, running
 from placeopt.formulations import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
-from placeopt.formulations.cost_relaxation.node_classes import LeastPaths
 from placeopt.model import Changes, Communication, Domain, Instance, Policy, Split, Weights
 from placeopt.problem import Placement, State, compile_problem
-from placeopt.solvers import SolveOptions, dual_bound
-from placeopt.solvers.highs import solve
+from placeopt.solvers import SolveOptions, dual_bound, load
 from placeopt.terms import value, weighted_costs
+
+solve = load("highs")
 
 
 def bound_of(round_: Instance, least: int) -> int:
@@ -44,7 +42,7 @@ def bound_of(round_: Instance, least: int) -> int:
     return max(*found, dual_bound(whole.model, whole.multipliers))  # any prices prove something that holds
 
 
-@pytest.mark.parametrize("first", range(0, 240, 40))
+@pytest.mark.parametrize("first", range(0, 120, 40))
 def test_no_plan_costs_less(first: int) -> None:
     """Of all plans worth so much or more, at the best value and below it."""
     proven = tight = 0
@@ -136,21 +134,6 @@ def test_free_gpus_of_used_domains() -> None:
     policy = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
     round_ = instance(2, [busy, small], running=[running(busy, [("n0", [0])])], policy=policy)
     assert bound_of(round_, 4) == Enumeration(compile_problem(round_)).best()[1]
-
-
-@pytest.mark.parametrize("size", [4, 13])
-def test_least_paths(size: int) -> None:
-    """Exact for small machines, a bound for large ones."""
-    rng = np.random.default_rng(size)
-    distance = np.triu(rng.integers(1, 9, (size, size)), 1)
-    distance += distance.T
-    usable = rng.random(size) < 0.6
-    least = LeastPaths(distance).of(usable)
-    here = np.flatnonzero(usable)
-    for k in range(min(len(here), 4) + 1):
-        found = min(int(distance[np.ix_(part, part)].sum()) // 2 for part in combinations(here, k))
-        assert least[k] == found if size == 4 else least[k] <= found
-    assert (least[len(here) + 1 :] > 10**9).all()
 
 
 def test_running_jobs_that_may_be_changed_are_refused() -> None:

@@ -1,6 +1,5 @@
 """Kinds, states, pricing and layout of patterns, against all patterns and by hand."""
 
-from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -10,7 +9,6 @@ from placeopt import Unsupported
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.formulations.node_patterns import (
     BundleGroups,
-    CarriedPrices,
     NodeStates,
     PatternMaster,
     PatternPricing,
@@ -19,24 +17,17 @@ from placeopt.formulations.node_patterns import (
     capacity_model,
     capacity_prices,
     job_groups_of,
-    merged_bundles_of,
     node_states_of,
-    patterns_of_plan,
     placement_requests,
     proven_bound,
     state_groups_of,
 )
-from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.generators import generate
-from placeopt.model import Communication, Domain, Instance, Policy
-from placeopt.problem import IntArray, Placement, Problem, State, compile_problem
-from placeopt.solvers import SolveOptions
-from placeopt.solvers.highs import solve
+from placeopt.model import Domain, Policy
+from placeopt.problem import IntArray, Problem, State, compile_problem
+from placeopt.solvers import SolveOptions, load
 
-
-def problem_of(round_: Instance) -> Problem:
-    """Compile."""
-    return compile_problem(round_)
+solve = load("highs")
 
 
 def test_kinds_and_states_by_hand() -> None:
@@ -53,7 +44,7 @@ def test_kinds_and_states_by_hand() -> None:
     ]
     nodes = (node("n0"), node("n1"), node("n2"), node("n3", machine="large"))
     machines = [machine(gpus=2), machine("large", gpus=2, cpu_millicores=64_000)]
-    problem = problem_of(instance(nodes, jobs, machines=machines, running=[running(busy, [("n1", [0])])]))
+    problem = compile_problem(instance(nodes, jobs, machines=machines, running=[running(busy, [("n1", [0])])]))
     bundle_groups = bundle_groups_of(problem)
     assert bundle_groups.sizes == (1000, 500)
     of = bundle_groups.of_option.tolist()
@@ -69,57 +60,9 @@ def test_kinds_and_states_by_hand() -> None:
     assert sorted(job_groups.bundles.tolist()) == [1, 1, 1, 1, 3]
 
 
-def test_merged_bundles_by_hand() -> None:
-    """
-    Four workers of one GPU lie two or four to a node of four; those of two GPUs two, and a single job asks as much.
-
-    Not where the job says one to a node, or CPU is short, or nothing communicates.
-    """
-    jobs = [
-        job("a", workers=4, gpus=1, cpu_millicores=1000, communication=Communication(weight=3)),
-        job("b", workers=2, gpus=2, cpu_millicores=1000, communication=Communication(weight=1)),
-        job("c", workers=2, gpus=2, cpu_millicores=1000, communication=Communication(weight=1), workers_per_node_max=1),
-        job("d", workers=2, gpus=1, cpu_millicores=5000, communication=Communication(weight=1)),
-        job("e", workers=2, gpus=1, cpu_millicores=1000, communication=Communication(weight=0)),
-        job("f", gpus=4, cpu_millicores=2000),
-    ]
-    problem = problem_of(instance(4, jobs, machines=[machine(gpus=4, cpu_millicores=8000)]))
-    merged = merged_bundles_of(State(problem))
-    names = [problem.job_ids[problem.job_class.tolist().index(k)] for k in problem.options.job_class[merged.option]]
-    assert sorted(zip(names, merged.together.tolist(), strict=True)) == [("a", 2), ("a", 4), ("b", 2)]
-    bundle_groups = bundle_groups_of(problem, merged)
-    of = dict(zip(zip(names, merged.together.tolist(), strict=True), bundle_groups.of_merged.tolist(), strict=True))
-    alone = bundle_groups.of_option[np.flatnonzero(problem.options.gpus == 4)]
-    assert of["b", 2] == alone  # the same to a node as the job of four GPUs
-    assert bundle_groups.units[[of["a", 2], of["a", 4]]].tolist() == [2, 4]
-    assert bundle_groups.demand[[of["a", 2], of["a", 4]], 0].tolist() == [2000, 4000]
-    job_groups = job_groups_of(State(problem), bundle_groups)
-    of_a = job_groups.bundle_group == bundle_groups.of_option[0]
-    here = job_groups.job_group == job_groups.job_group[of_a][0]
-    assert sorted(zip(job_groups.together[here].tolist(), job_groups.bundles[here].tolist(), strict=True)) == [
-        (1, 4),
-        (2, 2),
-        (4, 1),
-    ]
-
-
-def test_merged_bundles_are_placed_together() -> None:
-    """Two of them on each node that has their pattern."""
-    problem = problem_of(
-        instance(3, [job("a", workers=4, gpus=1, communication=Communication(weight=3))], machines=[machine(gpus=2)])
-    )
-    state = State(problem)
-    bundle_groups = bundle_groups_of(problem, merged_bundles_of(state))
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    pair = int(bundle_groups.of_merged[0])
-    number = (job_groups.together == 2).astype(float)
-    (request,) = placement_requests(problem, bundle_groups, states, job_groups, [((0, ((pair, 1),)), 2)], number)
-    assert sorted(Counter(request.nodes).values()) == [2, 2]
-
-
 def test_shares_that_do_not_nest_are_refused() -> None:
     """Their patterns are for the relaxation by single GPUs."""
-    problem = problem_of(instance(1, [job("a", gpu_milli=470), job("b", gpu_milli=320)]))
+    problem = compile_problem(instance(1, [job("a", gpu_milli=470), job("b", gpu_milli=320)]))
     with pytest.raises(Unsupported, match="470 and 320"):
         bundle_groups_of(problem)
 
@@ -128,7 +71,7 @@ def test_exclusive_gpus_make_every_share_whole() -> None:
     """A GPU with any job is full; shares need not nest."""
     jobs = [job("a", gpu_milli=470), job("b", gpu_milli=320), here := job("c", gpu_milli=100)]
     policy = Policy(share_mode="exclusive")
-    problem = problem_of(
+    problem = compile_problem(
         instance(1, jobs, machines=[machine(gpus=3)], policy=policy, running=[running(here, [("n0", [1])])])
     )
     bundle_groups = bundle_groups_of(problem)
@@ -153,7 +96,7 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     here = [job(f"r{i}", gpu_milli=int(rng.choice([250, 500, 1000]))) for i in range(2)]
     machines = [machine(gpus=2, cpu_millicores=int(rng.integers(4, 12)), memory_mib=int(rng.integers(4, 12)))]
     runs = [running(one, [(f"n{i}", [i])]) for i, one in enumerate(here)]
-    problem = problem_of(instance(3, [*jobs, *here], machines=machines, running=runs))
+    problem = compile_problem(instance(3, [*jobs, *here], machines=machines, running=runs))
     bundle_groups = bundle_groups_of(problem)
     state = State(problem)
     states = node_states_of(state, bundle_groups)
@@ -185,7 +128,7 @@ def test_tiers_bound_every_state_and_lose_less(seed: int) -> None:
         here.append(job(f"r{n}", cpu_millicores=64_000 - int(left[0]), memory_mib=64_000 - int(left[1])))
         runs.append(running(here[-1], [(f"n{n}", [0])]))
     machines = [machine(gpus=4, cpu_millicores=64_000, memory_mib=64_000)]
-    problem = problem_of(instance(10, [*jobs, *here], machines=machines, running=runs))
+    problem = compile_problem(instance(10, [*jobs, *here], machines=machines, running=runs))
     bundle_groups = bundle_groups_of(problem)
     states = node_states_of(State(problem), bundle_groups)
     pays = rng.integers(1, 100, len(bundle_groups))
@@ -206,26 +149,6 @@ def test_tiers_bound_every_state_and_lose_less(seed: int) -> None:
             assert sum(pays[k] * n for k, n in patterns[choice[s]].items()) == up[s]
     assert above[1] < above[0]
     assert below[1] > below[0]
-
-
-def test_prices_are_carried_by_what_bundles_ask_for() -> None:
-    """Whatever their numbers and the fineness of prices; what is new keeps its price."""
-    before = problem_of(instance(1, [job("a", gpus=2, value=8), job("b", gpu_milli=500, value=3)]))
-    many = [job(f"a{i}", gpus=2, value=10**9) for i in range(5000)]  # worth so much that prices are less fine
-    after = problem_of(instance(1, [job("c", gpus=4, value=5), *many]))
-    carried = CarriedPrices()
-    groups, scales = {}, set()
-    for problem, prices in ((before, {2: 7.5, 1: 2.0}), (after, {})):
-        bundle_groups, state = bundle_groups_of(problem), State(problem)
-        job_groups = job_groups_of(state, bundle_groups)
-        price = np.array([round(prices.get(int(u), 1.0) * job_groups.scale) for u in bundle_groups.units])
-        scales.add(job_groups.scale)
-        known = carried.put_into(bundle_groups, job_groups, price)
-        groups = dict(zip(bundle_groups.units.tolist(), (price / job_groups.scale).tolist(), strict=True))
-        carried.keep(bundle_groups, job_groups, price)
-    assert known == 1
-    assert groups == {2: 7.5, 4: 1.0}
-    assert len(scales) == 2
 
 
 def best_filling(bundle_groups: BundleGroups, states: NodeStates, s: int, pays: IntArray) -> int:
@@ -265,7 +188,7 @@ def test_prices_prove_a_bound_by_hand() -> None:
     That is 9, which is the optimum. At 0 all three are counted, 12; at 100 the two GPUs, 200.
     """
     jobs = [job(f"{value}", value=value) for value in (5, 4, 3)]
-    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
+    problem = compile_problem(instance(1, jobs, machines=[machine(gpus=2)]))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     pricing = PatternPricing(bundle_groups, states, "down", lambda: None)
@@ -278,7 +201,7 @@ def test_prices_prove_a_bound_by_hand() -> None:
 def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     """By hand: two nodes of two GPUs; filled with pairs of single GPUs or one job of two, four jobs are best."""
     jobs = [*(job(f"s{i}", value=3) for i in range(3)), *(job(f"d{i}", gpus=2, value=5) for i in range(2))]
-    problem = problem_of(instance(2, jobs, machines=[machine(gpus=2)]))
+    problem = compile_problem(instance(2, jobs, machines=[machine(gpus=2)]))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     single, double = (
@@ -303,52 +226,12 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     assert not master.take(np.zeros(4))
 
 
-def test_a_copy_gives_patterns_by_itself_and_large_parts_can_wait() -> None:
-    """Three nodes, a pattern on 1.7 of them: one node takes it, or two where a large part counts as whole."""
-    problem = problem_of(instance(3, [job(f"s{i}", value=3) for i in range(9)], machines=[machine(gpus=2)]))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=5)
-    master.add_plan([(0, {0: 2})])
-    mix = np.array([3.4, 1.7])
-    assert master.worth(mix) == 15  # 5 + 3 x 3.4, rounded down
-    for large, used in ((False, 1), (True, 2)):
-        other = master.copy()
-        assert other.take(mix, large=large)
-        assert other.used == {(0, ((0, 2),)): used}
-        assert other.nodes_left == 3 - used
-    assert not master.used
-    assert master.nodes_left == 3
-    assert solve(master.model(), SolveOptions(time_limit_s=10, relax=True)).bound == 5 + 6 * 3
-
-
-def test_gangs_start_whole_or_not_at_all() -> None:
-    """
-    Three nodes of one GPU, two gangs of two: the relaxation runs one and a half. Rounded, rounded down, and free again.
-    """
-    jobs = [job(f"g{i}", workers=2, value=4) for i in range(2)]
-    problem = problem_of(instance(3, jobs, machines=[machine(gpus=1)]))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
-    master.add_plan([(0, {0: 1})])
-    options = SolveOptions(time_limit_s=10, relax=True)
-    assert solve(master.model(), options).bound == 6
-    assert master.fix_gangs(np.array([1.6, 3.0]), down=False)
-    assert solve(master.model(), options).status == "infeasible"  # two gangs must run on three nodes
-    assert master.release_gangs()
-    assert solve(master.model(), options).bound == 6
-    assert master.fix_gangs(np.array([1.6, 3.0]), down=True)
-    assert not master.release_gangs()
-    assert solve(master.model(), options).bound == 4
-
-
 def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
     """Four nodes in two racks with a slot each: the gang of two takes one rack, and of two single jobs the dearer."""
     domains = (Domain(id="r0"), Domain(id="r1"))
     nodes = tuple(node(f"n{i}", domain=f"r{i % 2}") for i in range(4))
     jobs = [job("cheap", value=1), job("dear", value=9), job("gang", workers=2, value=8)]
-    problem = problem_of(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
+    problem = compile_problem(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     unmixed = np.zeros(len(job_groups.job_group))
@@ -356,17 +239,6 @@ def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
     assert [problem.job_ids[wish.job] for wish in found] == ["gang", "dear"]
     rack = problem.topology.node_domain
     assert len({int(rack[node]) for node in found[0].nodes}) == 1
-
-
-def test_slots_that_a_gang_gave_up_are_not_reused() -> None:
-    """A node with three slots: the gang may use one of them and gives up the rest, so nothing is left for the other."""
-    jobs = [job("gang", workers=2, value=8, workers_per_node_max=1), job("single", value=1)]
-    problem = problem_of(instance(2, jobs, machines=[machine(gpus=3)]))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    assert len(bundle_groups) == 1
-    unmixed = np.zeros(len(job_groups.job_group))
-    assert list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 3),)), 1)], unmixed)) == []
 
 
 def test_jobs_run_in_the_options_that_the_mix_gives_them() -> None:
@@ -377,7 +249,7 @@ def test_jobs_run_in_the_options_that_the_mix_gives_them() -> None:
     """
     options = (option("two", gpus=2, value=8), option("one", value=6))
     jobs = [job("both").model_copy(update={"options": options}), job("wide", gpus=2, value=7)]
-    problem = problem_of(instance(1, jobs, machines=[machine(gpus=3)]))
+    problem = compile_problem(instance(1, jobs, machines=[machine(gpus=3)]))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     one, two = np.argsort(bundle_groups.units).tolist()
@@ -389,36 +261,6 @@ def test_jobs_run_in_the_options_that_the_mix_gives_them() -> None:
             (problem.job_ids[wish.job], "one" if problem.options.gpus[wish.option] == 1 else "two") for wish in found
         }
         assert names == expected
-
-
-def test_fillings_of_a_plan() -> None:
-    """Waiting jobs by node and bundle group; the running one is part of the state."""
-    here = job("here")
-    problem = problem_of(instance(2, [job("a"), job("gang", workers=2), here], running=[running(here, [("n1", [3])])]))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states = node_states_of(state, bundle_groups)
-    allocation = (Placement(0, (0,), (0,)), Placement(1, (0, 1), (1, 4)), problem.running[2])
-    state_of = {int(node): s for s, nodes in enumerate(states.nodes) for node in nodes}
-    found = sorted(
-        patterns_of_plan(problem, allocation, bundle_groups, states), key=lambda entry: entry[0] == state_of[1]
-    )
-    assert found == [(state_of[0], {0: 2}), (state_of[1], {0: 1})]
-
-
-def test_a_basis_of_another_model_is_left_aside() -> None:
-    """It costs time, never an answer."""
-    round_ = generate("varied", jobs=30, nodes=4, gpus=4, seed=5)
-    problem = problem_of(round_)
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    master = PatternMaster(bundle_groups, states, np.arange(len(states)), job_groups, held=0)
-    prices = np.full(len(bundle_groups), 10, dtype=np.int64)
-    master.add_best(PatternPricing(bundle_groups, states, "up", lambda: None).price(prices))
-    model = master.model()
-    cold = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
-    assert cold.basis is not None
-    short = type(cold.basis)(cold.basis.columns, cold.basis.rows[:-1])
-    assert solve(model, SolveOptions(time_limit_s=10, relax=True, start=short)).bound == cold.bound
 
 
 def mixed(problem: Problem, groups: int, rounds: int = 40) -> tuple[PatternMaster, IntArray, int]:
@@ -452,7 +294,7 @@ def mixed(problem: Problem, groups: int, rounds: int = 40) -> tuple[PatternMaste
 @pytest.mark.parametrize("seed", range(4))
 def test_groups_of_states_mix_no_more_than_single_states(seed: int) -> None:
     """A column of a group is a mix of those of its states; no mix is worth more than any prices bound."""
-    problem = problem_of(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
+    problem = compile_problem(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
     singles = mixed(problem, 100)[2]
     for groups in (1, 3):
         assert 0.9 * singles <= mixed(problem, groups)[2] <= singles
@@ -462,7 +304,7 @@ def test_groups_of_states_mix_no_more_than_single_states(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_every_node_gets_one_pattern_that_fits(seed: int, groups: int) -> None:
     """Whatever parts the relaxation uses: no state gives more patterns than it has nodes, and each fits."""
-    problem = problem_of(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
+    problem = compile_problem(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
     bundle_groups = bundle_groups_of(problem)
     states = node_states_of(State(problem), bundle_groups)
     master, values, _ = mixed(problem, groups)
@@ -481,71 +323,10 @@ def test_every_node_gets_one_pattern_that_fits(seed: int, groups: int) -> None:
     assert given.any()
 
 
-def test_state_groups_by_hand() -> None:
-    """
-    Three nodes with 1, 2 and 4 free GPUs: alone while there are enough groups, else divided where they differ most.
-    """
-    here = [job("two", gpus=2), job("three", gpus=3)]
-    runs = [running(one, [(f"n{i}", list(range(i + 2)))]) for i, one in enumerate(here)]
-    problem = problem_of(instance(3, [job("a"), *here], machines=[machine(gpus=4)], running=runs))
-    states = node_states_of(State(problem), bundle_groups_of(problem))
-    assert states.room[:, 0].tolist() == [1, 2, 4]
-    assert state_groups_of(states, 3).tolist() == [0, 1, 2]
-    assert state_groups_of(states, 2).tolist() == [0, 0, 1]
-    assert state_groups_of(states, 1).tolist() == [0, 0, 0]
-
-
-def test_a_plan_is_a_column_of_its_group() -> None:
-    """
-    Two states in one group: the nodes as they are filled make one column, worth what the plan is; known ones make none.
-    """
-    here = job("here", gpus=2)
-    jobs = [*(job(f"s{i}", value=3) for i in range(3)), here]
-    problem = problem_of(instance(2, jobs, machines=[machine(gpus=3)], running=[running(here, [("n1", [0, 1])])]))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    single = int(bundle_groups.of_option[problem.options_of(0)[0]])
-    small, large = np.argsort(states.room[:, 0]).tolist()
-    master = PatternMaster(bundle_groups, states, state_groups_of(states, 1), job_groups, held=0)
-    plan = [(small, {single: 1}), (large, {single: 1})]
-    assert (master.add_plan(plan), master.add_plan(plan), len(master)) == (1, 0, 1)
-    solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
-    assert solution.bound == 6
-    assert solution.relaxed_values is not None
-    assert not master.take(solution.relaxed_values)
-    assert master.used == {(small, ((single, 1),)): 1, (large, ((single, 1),)): 1}
-
-
-def test_of_jobs_worth_the_same_the_mix_starts_those_that_are_charged_less() -> None:
-    """Two GPUs for three jobs that are worth the same and one that is worth more, which no charge outweighs."""
-    charged = {"a": 3, "b": 1, "c": 2, "dear": 999}
-    jobs = [
-        job(name, value=5 + (name == "dear"), communication=Communication(weight=charge))
-        for name, charge in charged.items()
-    ]
-    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
-    state, bundle_groups = State(problem), bundle_groups_of(problem)
-    charge = np.zeros(len(problem.options), dtype=np.int64)
-    for j, name in enumerate(charged):
-        charge[problem.options_of(j)[0]] = charged[name]
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups, charge)
-    master = PatternMaster(bundle_groups, states, np.zeros(1, dtype=np.int64), job_groups, held=0)
-    master.add_plan([(0, {0: 2})])
-    solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
-    assert solution.relaxed_values is not None
-    started = {int(job_groups.jobs[g][0]) for g, n in enumerate(solution.relaxed_values[: len(job_groups.jobs)]) if n}
-    assert started == {1, 3}
-    assert solution.bound == 11 * CHARGES - 1000
-    requests = placement_requests(
-        problem, bundle_groups, states, job_groups, [((0, ((0, 2),)), 1)], np.zeros(len(job_groups.job_group))
-    )
-    assert {request.job for request in requests} == {1, 3}
-
-
 def test_capacity_prices_by_hand() -> None:
     """Two GPUs for jobs worth 5, 4 and 3: a GPU is worth 3 to 4, and a bundle of two twice that."""
     jobs = [*(job(f"{value}", value=value) for value in (5, 4, 3)), job("pair", gpus=2, value=1)]
-    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
+    problem = compile_problem(instance(1, jobs, machines=[machine(gpus=2)]))
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
     model = capacity_model(bundle_groups, states, job_groups)

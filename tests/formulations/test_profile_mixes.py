@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
-import placeopt
 from helpers.brute_force import Enumeration
+from placeopt import Engine
 from placeopt.build import instance, job, machine, running
-from placeopt.formulations.cost_relaxation import build_cost_relaxation, profile_mixes, with_whole_jobs
-from placeopt.formulations.cost_relaxation.profile_mixes import distinct_profiles
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
 from placeopt.problem import State, compile_problem
-from placeopt.solvers import SolveOptions, dual_bound
-from placeopt.solvers.highs import solve
+from placeopt.solvers import SolveOptions, dual_bound, load
 from placeopt.terms import weighted_costs
+
+solve = load("highs")
 
 ODDS = (0.6, 0.15, 0.15, 0.1)
 ALONE = Policy(weights=Weights(communication=0, interference=1000, fragmentation=0))
@@ -65,10 +64,8 @@ def random_round(rng: np.random.Generator) -> Instance:
     return instance(nodes, jobs, machines=[kind], running=runs, slowdowns=tuple(slowdowns), policy=ALONE)
 
 
-@pytest.mark.parametrize("most", [8_000, 12])
-def test_no_plan_costs_less(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the best value and below it, with mixes of all profiles, and merged; often more than running jobs cost."""
-    monkeypatch.setattr(profile_mixes, "MOST_MIXES", most)
+def test_no_plan_costs_less() -> None:
+    """At the best value and below it; often more than running jobs cost."""
     above = tight = 0
     for number in range(60):
         round_ = random_round(np.random.default_rng(77_000 + number))
@@ -130,18 +127,14 @@ def test_only_pairs_count() -> None:
     policy = ALONE.model_copy(update={"interference": Interference(model="worst")})
     round_ = instance(1, [*loud, job("d", profile="deaf")], slowdowns=slow, policy=policy)
     assert max(bounds_of(round_, 4)) == 0
-    assert (distinct_profiles(compile_problem(round_)) == -1).all()
-    by_pair = distinct_profiles(compile_problem(round_.model_copy(update={"policy": ALONE})))
-    assert sorted(by_pair.tolist())[:-1] == [-1] * (len(by_pair) - 1)
-    assert by_pair.max() >= 0
 
 
-def test_a_plan_is_proven_by_meetings_where_interference_counts() -> None:
+def test_a_plan_is_proven_by_meetings_where_interference_counts(engine: Engine) -> None:
     """Stage ``flows`` counts them; what is left out is said."""
     loud = [job(f"l{i}", profile="loud") for i in range(5)]
     round_ = instance(2, loud, slowdowns=(beside("loud", "loud", (100, 100, 100, 100)),), policy=ALONE)
     (weighted,) = weighted_costs(compile_problem(round_))
-    plan = placeopt.solve(round_, method="search", time_limit_s=60, isolation="thread")
+    plan = engine.solve(round_, method="search", time_limit_s=60)
     assert plan.levels[1].bound == plan.levels[1].objective == weighted.weight * 4 * 200
     problem = compile_problem(round_)
     for meetings in (False, True):

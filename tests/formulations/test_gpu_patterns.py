@@ -1,22 +1,24 @@
-"""Rows of dual feasible functions: bundles of more than a half of a node are not half on one, half on another."""
+"""The bound by GPU patterns: rows that no plan breaks, by hand and against all ways to fill nodes; and the patterns."""
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placeopt import build
 from placeopt.formulations import build_gpu_patterns
+from placeopt.formulations.gpu_patterns import maximal_gpu_patterns
 from placeopt.model import Instance, Running
 from placeopt.problem import State, compile_problem
-from placeopt.solvers import SolveOptions
-from placeopt.solvers.highs import solve
+from placeopt.solvers import SolveOptions, load
 
 
 def bound(round_: Instance) -> int | None:
     """Bound the value."""
     model = build_gpu_patterns(State(compile_problem(round_))).model
-    return solve(model, SolveOptions(time_limit_s=10, relax=True)).bound
+    return load("highs")(model, SolveOptions(time_limit_s=10, relax=True)).bound
 
 
 def round_of(cores: list[int], nodes: int, *, gpus: int = 2, of_node: int = 16, held: int = 0) -> Instance:
@@ -73,3 +75,50 @@ def test_the_functions_are_dual_feasible(k: int) -> None:
     for parts in combinations_with_replacement(range(25), 5):
         if sum(parts) <= 24:
             assert sum(map(u, parts)) <= 24 * k
+
+
+def pairs_and_singles(pairs: int, singles: int, nodes: int = 2) -> Instance:
+    """Nodes of 2 GPUs and 10 cores: pairs of GPUs with 4 cores each, single GPUs with 8."""
+    jobs = [build.job(f"pair{i}", gpus=2, cpu_millicores=4000, memory_mib=0, value=2000) for i in range(pairs)]
+    jobs += [build.job(f"single{i}", cpu_millicores=8000, memory_mib=0, value=1000) for i in range(singles)]
+    machine = build.machine(gpus=2, cpu_millicores=10_000)
+    return build.instance(nodes, jobs, machines=[machine])
+
+
+def test_a_pair_takes_its_node() -> None:
+    """By sums alone both singles fit beside the pair, 4 + 2 x 8 <= 20; with the rows 1.25 singles do."""
+    assert bound(pairs_and_singles(pairs=1, singles=2)) == 3250
+
+
+def test_nothing_is_cut_off() -> None:
+    """What fits stays: two pairs, two singles, a pair and a single."""
+    assert bound(pairs_and_singles(pairs=2, singles=0)) == 4000
+    assert bound(pairs_and_singles(pairs=0, singles=2)) == 2000
+    assert bound(pairs_and_singles(pairs=1, singles=1)) == 3000
+
+
+@given(
+    unit=st.sampled_from((1, 10, 125)),
+    parts=st.sets(st.integers(1, 9), min_size=1, max_size=4),
+    share=st.integers(0, 12),
+    odd=st.integers(0, 9),
+    most=st.integers(0, 60),
+)
+def test_maximal_patterns_are_those_of_enumeration(unit: int, parts: set[int], share: int, odd: int, most: int) -> None:
+    """The same multisets, those with more of the large sizes first; None exactly where they are too many."""
+    sizes, room = np.array(sorted((unit * part for part in parts), reverse=True)), unit * share + odd % unit
+    choices = product(*(range(room // size, -1, -1) for size in sizes.tolist()))
+    left = ((slots, room - int(np.dot(slots, sizes))) for slots in choices)
+    expected = [slots for slots, rest in left if 0 <= rest < sizes[-1]]
+    found = maximal_gpu_patterns(room, sizes, most)
+    if len(expected) > most:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.dtype == np.int64
+        assert [tuple(slots) for slots in found.tolist()] == expected
+
+
+def test_far_too_many_patterns_are_not_made() -> None:
+    """More than 10^30 multisets: they are counted, not listed, and counts do not overflow."""
+    assert maximal_gpu_patterns(1000, np.arange(500, 0, -1), 20_000) is None
