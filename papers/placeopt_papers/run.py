@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from placeopt import BadInput
+from placeopt import BadInput, Unsupported
 from placeopt.parallel import run_parallel
 from placeopt.simulation import simulate, summarise
 from placeopt_papers.figures import figures, orders
@@ -119,7 +119,7 @@ def run_cell(cell: Cell, *, commit: str = "", instances: Path = INSTANCES) -> Ro
     factors = {cell.constant: cell.factor} if cell.constant else None
     try:
         made = settings()[cell.setting].make(cell.seed, full=cell.full, factors=factors, instances=instances)
-    except BadInput as error:
+    except (BadInput, Unsupported) as error:  # a file or a package that is not there
         return str(error)
     started = time.process_time()
     if isinstance(made, OneAtATime):

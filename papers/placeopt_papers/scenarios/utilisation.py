@@ -14,10 +14,12 @@ import random
 import tempfile
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from placeopt import Unsupported
 from placeopt.model import Arrival, Estimate, Scenario
 from placeopt.predict import fit_regressor, onnx_features
 from placeopt_papers.scenarios.horus import horus_testbed
@@ -121,5 +123,7 @@ def with_regressor(scenario: Scenario, unseen: Unseen = "configuration", kind: K
 
 
 def predicted_testbed(seed: int, workload: str) -> Scenario:
-    """Return Horus's testbed with the utilisation that a regressor predicts."""
+    """Return Horus's testbed with the utilisation that a regressor predicts; needs the extras onnx and predict."""
+    if missing := [name for name in ("onnx", "sklearn") if find_spec(name) is None]:
+        raise Unsupported(f"{', '.join(missing)}: not installed; pip install 'placeopt[onnx,predict]'")
     return with_regressor(horus_testbed(seed, workload))
