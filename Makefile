@@ -14,7 +14,7 @@ QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tes
 	--ignore=tests/check/test_mutated_plans.py --ignore=tests/terms/test_colocated_pairs.py
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test types lint pages quick cover site lock clean
+.PHONY: demo test types lint pages quick cover night site lock clean
 
 demo: $(STAMP)
 	@mkdir -p out
@@ -47,6 +47,10 @@ quick: $(STAMP)
 
 cover: $(STAMP)
 	$(BIN)/pytest -n $(WORKERS) --cov=placeopt --cov-report=term:skip-covered --cov-report=html:out/coverage
+
+# Some hours: each property on new examples, each campaign of kills, signals and storms; results go to bench/results/campaigns.jsonl.
+night: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m campaigns $(or $(NAMES),all) --workers $(WORKERS) $(if $(MINUTES),--minutes $(MINUTES))
 
 # The documentation as a site: open site/index.html, no network needed.
 site: $(STAMP)

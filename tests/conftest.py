@@ -1,5 +1,6 @@
 """What holds for all tests: Hypothesis' profiles, how it prints a round, and one engine whose solvers stay warm."""
 
+import os
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -17,7 +18,14 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=25, suppress_health_check=SLOW, database=None
 )
 settings.register_profile("unshrunk", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
-settings.register_profile("night", deadline=None, max_examples=25_000, suppress_health_check=SLOW, print_blob=True)
+settings.register_profile(
+    "night",
+    deadline=None,
+    max_examples=int(os.environ.get("PLACEOPT_EXAMPLES", "25000")),
+    suppress_health_check=SLOW,
+    print_blob=True,
+    database=None,
+)
 settings.load_profile("ci")
 
 

@@ -1,15 +1,13 @@
 """
 Small files that become large, and large ones of nothing: each must be refused in 2 s and 300 MiB.
 
-Usage: ``python tests/campaigns/bombs.py [--seconds S] [--mib M]``. Every bomb is read in a process of its own, which
-notes its largest resident memory after the imports and again at the end. Files are made by other processes: what a
-process starts inherits the mark of its largest memory. Prints a table; exit code 1 if a bomb is read,
-ends in another error than ``BadInput``, takes longer or needs more. The seconds count the reading alone, on one core.
+Every bomb is read in a process of its own, which notes its largest resident memory after the imports and again at the
+end. Files are made by other processes: what a process starts inherits the mark of its largest memory. A bomb that is
+read, ends in another error than ``BadInput``, takes longer or needs more is a fault; the seconds are of CPU.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import random
@@ -17,15 +15,17 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from platform import python_version
 from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run as a program, too
+
+from campaigns.harness import Campaign, Case
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"
 MIB = 1 << 20
+MOST_CPU_S, MOST_MIB = 2.0, 300.0
 
 
 class Bomb(NamedTuple):
@@ -140,11 +140,6 @@ BOMBS = [
 ]
 
 
-def read(reader: str, path: Path) -> None:
-    """Read a file as one of the formats, what is beside it as small as can be."""
-    readers()[reader](path)
-
-
 def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
     from placeopt import read_instance, read_plan, read_scenario
@@ -176,13 +171,12 @@ def readers() -> dict[str, Callable[[Path], object]]:
 ENDINGS = {"gap": ".gap", "mps": ".mps"}
 
 
-def child(reader: str, path: Path) -> int:
-    """Read one file; print what came of it, seconds, and MiB beyond the imports."""
+def child(reader: str, path: Path) -> None:
+    """Read one file; print what came of it, seconds of CPU, and MiB beyond the imports."""
     from placeopt import PlaceoptError
 
     chosen = readers()[reader]
     before = resource.getrusage(resource.RUSAGE_SELF)
-    began = time.monotonic()
     try:
         chosen(path)
         outcome = "read"
@@ -190,50 +184,35 @@ def child(reader: str, path: Path) -> int:
         outcome = f"{type(error).__name__}: {error}"
     except Exception as error:  # noqa: BLE001 - the finding
         outcome = f"UNTYPED {type(error).__name__}: {error}"
-    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
+    after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(json.dumps([outcome, seconds, cpu, (after.ru_maxrss - before.ru_maxrss) / 1024]))
-    return 0
+    print(json.dumps([outcome, cpu, (after.ru_maxrss - before.ru_maxrss) / 1024]))
 
 
-def main() -> int:
-    """Try all; print a line of a table for each."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=2.0, help="most CPU seconds for one file")
-    parser.add_argument("--mib", type=float, default=300.0, help="most memory for one file, beyond the imports")
-    parser.add_argument("--make", nargs=2, metavar=("NUMBER", "FILE"), help=argparse.SUPPRESS)
-    parser.add_argument("--child", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        return child(arguments.child[0], Path(arguments.child[1]))
-    if arguments.make:
-        Path(arguments.make[1]).write_bytes(BOMBS[int(arguments.make[0])].data())
-        return 0
-    print(f"Python {python_version()}, pydantic {version('pydantic')}, placeopt {version('placeopt')}.\n")
-    print("| file | bytes | read as | refused because | CPU s | MiB |\n|---|---|---|---|---|---|")
-    wrong = 0
+def cases(seed: int) -> Iterator[Case]:
+    """Make and read each bomb, in processes of their own."""
+    del seed
     with tempfile.TemporaryDirectory() as folder:
         for number, bomb in enumerate(BOMBS):
             path = Path(folder) / f"bomb-{number}{ENDINGS.get(bomb.reader, '.json')}"
             subprocess.run([sys.executable, __file__, "--make", str(number), str(path)], check=True)
-            size = path.stat().st_size
             command = [sys.executable, __file__, "--child", bomb.reader, str(path)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             path.unlink()
             if done.returncode:
-                outcome, cpu, mib = f"UNTYPED end by {done.returncode}: {done.stderr[-200:]}", 0.0, 0.0
-            else:
-                outcome, _, cpu, mib = json.loads(done.stdout)
-            fine = outcome.startswith("BadInput: ") and cpu <= arguments.seconds and mib <= arguments.mib
-            wrong += not fine
-            said = outcome.removeprefix("BadInput: ").replace(folder, "").replace(f"/{path.name}: ", "")
-            said = " ".join(said.split()).replace("|", "\\|")
-            said = said if len(said) <= 110 else said[:107] + "..."
-            mark = "" if fine else "**WRONG** "
-            print(f"| {bomb.name} | {size:,} | {bomb.reader} | {mark}{said} | {cpu:.2f} | {mib:.0f} |", flush=True)
-    print(f"\n{len(BOMBS)} files, {wrong} not refused within {arguments.seconds:g} s and {arguments.mib:g} MiB.")
-    return 1 if wrong else 0
+                yield Case("died", [f"{bomb.name}: ended by {done.returncode}: {done.stderr[-200:]}"])
+                continue
+            outcome, cpu_s, mib = json.loads(done.stdout)
+            faults = [] if outcome.startswith("BadInput: ") else [f"{bomb.name}: {outcome[:200]}"]
+            if cpu_s > MOST_CPU_S or mib > MOST_MIB:
+                faults.append(f"{bomb.name}: {cpu_s:.2f} s of CPU, {mib:.0f} MiB")
+            yield Case("refused" if not faults else "wrong", faults, {"cpu_s": cpu_s, "mib": mib})
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign("is each bomb refused in 2 s of CPU and 300 MiB?", cases, len(BOMBS))
+
+if __name__ == "__main__":  # what `cases` starts
+    if sys.argv[1] == "--make":
+        Path(sys.argv[3]).write_bytes(BOMBS[int(sys.argv[2])].data())
+    else:
+        child(sys.argv[2], Path(sys.argv[3]))

@@ -1,63 +1,39 @@
 """
 Kill the solver process at random moments, and see that nothing is lost and nothing is late.
 
-Usage: ``python tests/campaigns/kill_worker.py [--kills N] [--deadline S] [--seed N] [--solver NAME ...]``.
 Every solve gets a SIGKILL at a moment drawn from the whole of its time, starting and sending included. It has to
 return a solution that keeps the model, no worse than the last one that was reported, with a bound on the right side,
-no later than the deadline plus the larger of 10 % and 0.1 s. Exit code 1 if any did not.
+no later than the deadline plus the larger of 10 % and 0.1 s.
 """
 
-import argparse
+from __future__ import annotations
+
 import contextlib
 import os
 import random
 import signal
-import sys
 import threading
 import time
-from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import cycle
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from campaigns.harness import Campaign, Case
 from helpers.solver_models import hard
-from placeopt.solvers.pool import Worker
-from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solvers import Progress, SolveOptions, Worker
+
+DEADLINE_S = 0.6
 
 
-def main() -> int:
-    """Run the campaign and report."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200, help="number of solves, each with one kill")
-    parser.add_argument("--deadline", type=float, default=0.6, help="seconds per solve")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--solver", nargs="+", default=["highs", "cpsat"])
-    arguments = parser.parse_args()
-    rng = random.Random(arguments.seed)
-    late: list[float] = []
-    outcomes: Counter[str] = Counter()
-    faults = 0
+def cases(seed: int) -> Iterator[Case]:
+    """Kill one solve after the other, of either solver."""
+    rng = random.Random(seed)
     with Worker() as worker:
-        for number in range(arguments.kills):
-            solver = arguments.solver[number % len(arguments.solver)]
-            moment = rng.uniform(0, arguments.deadline)
-            solution, overshoot, complaints = solve_with_kill(worker, solver, arguments.deadline, moment)
-            late.append(overshoot)
-            outcomes[f"{solution.status}/{solution.limit}"] += 1
-            for complaint in complaints:
-                faults += 1
-                print(f"solve {number} ({solver}, killed after {moment:.3f} s): {complaint}: {solution.message}")
-    marks = np.percentile(late, [50, 90, 99, 100]) * 1000
-    print(f"{arguments.kills} kills, {faults} faults; {dict(outcomes)}")
-    print(
-        "past the deadline, ms (negative: before): median {:.1f}, 90 % {:.1f}, 99 % {:.1f}, worst {:.1f}".format(*marks)
-    )
-    return 1 if faults else 0
+        for solver in cycle(("highs", "cpsat")):
+            yield solve_with_kill(worker, solver, DEADLINE_S, rng.uniform(0, DEADLINE_S))
 
 
-def solve_with_kill(worker: Worker, solver: str, seconds: float, moment: float) -> tuple[Solution, float, list[str]]:
-    """One solve whose child is killed after ``moment`` seconds: the solution, its lateness, what is wrong with it."""
+def solve_with_kill(worker: Worker, solver: str, seconds: float, moment: float) -> Case:
+    """One solve whose child is killed after ``moment`` seconds."""
     model, reported = hard(), []
 
     def on_progress(progress: Progress) -> None:
@@ -73,26 +49,21 @@ def solve_with_kill(worker: Worker, solver: str, seconds: float, moment: float) 
     killer = threading.Timer(moment, kill)
     killer.start()
     solution = worker.solve(solver, model, SolveOptions(60.0), deadline=deadline, on_progress=on_progress)
-    overshoot = time.monotonic() - deadline
+    late = time.monotonic() - deadline
     killer.join()
-    complaints = []
-    if overshoot > max(0.1 * seconds, 0.1):
-        complaints.append(f"{overshoot:.3f} s late")
-    if solution.values is None and reported:
-        complaints.append("lost its solution")
-    if solution.values is not None:
-        if not model.is_feasible(solution.values):
-            complaints.append("values break the model")
-        if solution.objective != model.objective_value(solution.values):
-            complaints.append("wrong objective")
-        if reported and solution.objective < max(reported):
-            complaints.append("worse than reported")
-        if solution.bound < solution.objective:
-            complaints.append("bound below the objective")
-    if solution.status == "infeasible":
-        complaints.append("a kill is no proof")
-    return solution, overshoot, complaints
+    held = solution.values is not None
+    wrong = {
+        f"{late:.3f} s late": late > max(0.1 * seconds, 0.1),
+        "lost its solution": not held and bool(reported),
+        "values break the model": held and not model.is_feasible(solution.values),
+        "wrong objective": held and solution.objective != model.objective_value(solution.values),
+        "worse than reported": held and bool(reported) and solution.objective < max(reported),
+        "bound below the objective": held and solution.bound < solution.objective,
+        "a kill is no proof": solution.status == "infeasible",
+    }
+    where = f"{solver} killed after {moment:.3f} s: {solution.message}"
+    faults = [f"{where}: {what}" for what, found in wrong.items() if found]
+    return Case(f"{solution.status}/{solution.limit}", faults, {"late_ms": 1000 * late})
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign("is a solve whose process is killed in time and right?", cases, 200, 10)

@@ -1,17 +1,15 @@
 """
 The same list of jobs through ``placeopt slurm run`` and through Slurm's own backfill, each on a real Slurm of its own.
 
-Usage: ``python tests/campaigns/slurm_run.py [--seeds 0-4] [--every 1] [--worth jobs|gpus] [--jobs N] [--out FILE.md]``.
 60 jobs of 12 shapes come within 15 s and run for 3 to 15 s; node g8 is drained from the beginning, and a node is killed
 after 10 s. Jobs are submitted at the same seconds to both; those for placeopt with a hold. Where a job was to run is
 read from its admin comment, where it ran from squeue, both after the end and once no node has to report any more: a
-job that is COMPLETING is listed without the nodes that have (``man squeue``, %N). Exit code 1 if a job ran elsewhere
-than its note says, a start was refused, or a job did not end. Needs root, slurm-wlm and munge.
+job that is COMPLETING is listed without the nodes that have (``man squeue``, %N). Faults: a job ran elsewhere than its
+note says, a start was refused, or a job did not end. Needs root, slurm-wlm and munge.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
@@ -19,20 +17,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from statistics import mean
+from itertools import count
+from statistics import mean, median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import placeopt
+from campaigns.harness import Campaign, Case
 from helpers.slurm_lab import GPU_NODES, SlurmLab, slurm_lab, why_no_lab
 from placeopt.drivers.slurm.note import read_note
-from placeopt.environment import usable_cores
 from placeopt.formats.slurm.fields import expand_hosts
 
 SHAPES: dict[str, tuple[str, ...]] = {
@@ -58,12 +51,10 @@ DRAINED = "g8"
 LONGEST_S = 240.0
 SETTLE_S = 30.0
 """How long nodes have, after the last job, to report that what ran on them has ended."""
-HEADER = (
-    *("seed", "scheduler", "starts", "as planned", "refused", "taken back", "requeued by Slurm"),
-    *("mean wait, s", "longest", "last end, s", "GPU use", "round, median s"),
-)
+EVERY_S = 1.0
+"""Between rounds."""
 STANDSTILL_S = 3.0
-"""A run in which this process stood still for longer is repeated: somebody stopped it, and Slurm went on."""
+"""A run in which this process stood still for longer is not counted: somebody stopped it, and Slurm went on."""
 
 
 @dataclass(frozen=True)
@@ -217,107 +208,19 @@ def ran_on(job: dict[str, Any], planned: set[str]) -> bool:
     return listed <= planned if job["job_state"] == "COMPLETING" else listed == planned
 
 
-def report(results: dict[tuple[int, str], Run], arguments: argparse.Namespace, version: str) -> str:
-    """Return the page."""
-    command = f"python tests/campaigns/slurm_run.py {' '.join(sys.argv[1:])}"
-    lines = [
-        "# A real Slurm: `placeopt slurm run` beside backfill",
-        "",
-        f"`{command}`, {version}, Python {sys.version.split()[0]}, placeopt {placeopt.__version__}, {usable_cores()} "
-        f"cores, rounds every {arguments.every:g} s, {time.strftime('%Y-%m-%d', time.gmtime())}.",
-        "",
-        f"16 nodes on loopback (g8 drained from the beginning, one node killed after {KILL_AFTER_S:g} s), {NUM_JOBS} "
-        f"submissions of {len(SHAPES)} shapes within {ARRIVE_S:g} s, run times {RUN_S[0]:g} to {RUN_S[1]:g} s, "
-        "all with a time limit of 2 min. Starts count tasks of arrays. GPU use: GPU-seconds of the last start of each "
-        "job, of all GPUs that were up at the beginning, until the last end. Backfill: `bf_interval=3`.",
-        "",
-        f"| {' | '.join(HEADER)} |",
-        "|" + "---|" * len(HEADER),
-    ]
-    for (seed, name), run in results.items():
-        rounds = sorted(run.round_s)
-        planned = (run.as_planned, run.refused, run.taken_back) if name == "placeopt" else ("", "", "")
-        cells = (
-            *(seed, name, run.starts, *planned, run.requeued, f"{mean(run.waits_s or [0]):.1f}"),
-            *(f"{max(run.waits_s or [0]):.0f}", f"{run.ended_s:.0f}", f"{100 * run.gpu_use:.1f} %"),
-            f"{rounds[len(rounds) // 2]:.2f}" if rounds else "",
-        )
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    for name in ("backfill", "placeopt"):
-        runs = [run for (_, other), run in results.items() if other == name]
-        if runs:
-            wait, use = mean(mean(run.waits_s or [0]) for run in runs), mean(run.gpu_use for run in runs)
-            end = mean(run.ended_s for run in runs)
-            cells = (
-                "mean",
-                name,
-                sum(run.starts for run in runs),
-                *[""] * 4,
-                f"{wait:.1f}",
-                "",
-                f"{end:.0f}",
-                f"{100 * use:.1f} %",
-                "",
-            )
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    untimed = sum(run.untimed for run in results.values())
-    if untimed:
-        lines += [
-            "",
-            f"Of {untimed} jobs that were requeued Slurm states no start: they count in no wait and no GPU use.",
-        ]
-    faults = [f"- seed {seed}, {name}: {fault}" for (seed, name), run in results.items() for fault in run.faults]
-    lines += ["", *(faults or ["No job ran elsewhere than its note says, was lost, or did not end."]), ""]
-    return "\n".join(lines)
+def cases(seed: int) -> Iterator[Case]:
+    """Run one list after the other, by both."""
+    for number in count(seed):
+        for name, every_s in (("backfill", None), ("placeopt", EVERY_S)):
+            run = run_once(number, every_s, "jobs", LONGEST_S)
+            if run.stood_still_s > STANDSTILL_S:
+                yield Case(f"{name}, stood still")
+                continue
+            figures = {f"{name}_wait_s": mean(run.waits_s or [0]), f"{name}_gpu_use": run.gpu_use}
+            figures |= {f"{name}_end_s": run.ended_s, f"{name}_starts": run.starts}
+            if every_s is not None:
+                figures |= {"as_planned": run.as_planned, "round_s": median(run.round_s or [0])}
+            yield Case(name, [f"seed {number}, {name}: {fault}" for fault in run.faults], figures)
 
 
-def parse_seeds(text: str) -> Sequence[int]:
-    """Return the seeds of ``0-4`` or ``3``."""
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
-
-
-def main() -> int:
-    """Run the campaign and report."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
-    parser.add_argument("--seeds", type=parse_seeds, default=range(5), help="such as 0-4")
-    parser.add_argument("--every", type=float, default=1.0, help="seconds between rounds")
-    parser.add_argument("--worth", choices=("jobs", "gpus"), default="jobs")
-    parser.add_argument("--only", choices=("backfill", "placeopt"))
-    parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds after which a run is given up")
-    parser.add_argument("--repeats", type=int, default=5, help="most runs of a seed, where this process stood still")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at once")
-    parser.add_argument("--out", type=Path, help="write the page here as well")
-    arguments = parser.parse_args()
-    if (reason := why_no_lab()) is not None:
-        print(reason)
-        return 2
-    version = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S607
-    wanted = [
-        (seed, name) for seed in arguments.seeds for name in ("backfill", "placeopt") if arguments.only in (None, name)
-    ]
-
-    def one(key: tuple[int, str]) -> Run:
-        every_s = arguments.every if key[1] == "placeopt" else None
-        for _ in range(arguments.repeats):
-            run = run_once(key[0], every_s, arguments.worth, arguments.longest)
-            if run.stood_still_s <= STANDSTILL_S:
-                break
-            print(f"seed {key[0]} {key[1]}: stood still for {run.stood_still_s:.0f} s, once more", flush=True)
-        print(
-            f"seed {key[0]} {key[1]}: mean wait {mean(run.waits_s or [0]):.1f} s, faults {Counter(run.faults)}",
-            flush=True,
-        )
-        return run
-
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        results = dict(zip(wanted, pool.map(one, wanted), strict=True))
-    text = report(results, arguments, version)
-    print(text)
-    if arguments.out is not None:
-        arguments.out.write_text(text)
-    return 1 if any(run.faults for run in results.values()) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+CAMPAIGN = Campaign("does every job of a real Slurm run where its note says?", cases, 10, 60, missing=why_no_lab)

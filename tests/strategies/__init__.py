@@ -21,7 +21,7 @@ printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.
 """
 
 from strategies.broken_plans import make_any_plan
-from strategies.choice import Choice, strategy
+from strategies.choice import Choice, seeded, strategy
 from strategies.clusters import make_cluster, make_machine, make_tree, make_wired_machine
 from strategies.jobs import make_job
 from strategies.matrices import make_distances, make_graph
@@ -48,6 +48,7 @@ __all__ = [
     "policies",
     "rounds",
     "scenarios",
+    "seeded",
     "strategy",
     "trees",
     "weights",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Concatenate, ParamSpec, TypeVar
+from random import Random
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.control import current_build_context
@@ -21,8 +22,8 @@ class Choice:
     four examples of five on copying one span over another of the same kind, so that 25 examples are five rounds.
     """
 
-    def __init__(self) -> None:
-        self.data = current_build_context().data
+    def __init__(self, data: Any = None) -> None:
+        self.data = current_build_context().data if data is None else data
 
     def of(self, strategy: SearchStrategy[T]) -> T:
         """Return an example of a strategy."""
@@ -52,6 +53,26 @@ class Choice:
     def maybe(self, p: float, low: int, high: int, step: int = 1) -> int | None:
         """Return a number with probability ``p``, else None."""
         return self.number(low, high, step) if self.chance(p) else None
+
+
+class Seeded:
+    """The primitives by a seed, for whoever draws outside of a property."""
+
+    def __init__(self, seed: str) -> None:
+        self.rng = Random(seed)
+
+    def draw_boolean(self, p: float) -> bool:
+        """Return True with probability ``p``."""
+        return self.rng.random() < p
+
+    def draw_integer(self, low: int, high: int) -> int:
+        """Return a number from ``low`` to ``high``."""
+        return self.rng.randint(low, high)
+
+
+def seeded(seed: object) -> Choice:
+    """Return the choices of a seed."""
+    return Choice(Seeded(str(seed)))
 
 
 def strategy(make: Callable[Concatenate[Choice, P], T]) -> Callable[P, SearchStrategy[T]]:

@@ -2,16 +2,9 @@
 
 from itertools import islice
 
-from campaigns.forced_endings import Tally, cases, ended, judged
-from placeopt import Engine
+from campaigns.forced_endings import cases
 
 
 def test_a_plan_after_a_forced_end_is_consistent() -> None:
-    """Never optimal unless it is, never a limit that did not apply; two tries of each kind."""
-    faults = []
-    with Engine() as process, Engine(isolation="thread") as thread:
-        for case in islice(cases(10, 1, {}), 10):
-            plan, seconds, cancelled = ended(process if case.isolation == "process" else thread, case)
-            found = judged(case, plan, seconds, process, [Tally()], cancelled=cancelled)
-            faults += [f"{case}: {what}" for what in found]
-    assert faults == []
+    """Never optimal unless it is, never a limit that did not apply; each kind of ending once or twice."""
+    assert [fault for case in islice(cases(1), 10) for fault in case.faults] == []
