@@ -14,8 +14,7 @@ from placeopt import BadInput, Engine, PlaceoptError, violations
 from placeopt.formats.kubernetes import read_kubernetes
 from placeopt.model import Job, Plan
 from placeopt.service import Refused
-from placeopt.service.extender import Extender
-from placeopt.service.extender.arguments import BindingArgs
+from placeopt.service.extender import BindingArgs, Extender
 
 NODES = ["n0", "n1", "n2", "n3"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import pytest
 pytest.importorskip("uvicorn")
 import httpx
 
+from helpers.full_disk import full_disk
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from helpers.kube_scheduler_run import Run, overfull
 from placeopt import PlaceoptError
@@ -22,7 +22,7 @@ from placeopt.formats import dumps
 from placeopt.formats.kubernetes import read_kubernetes
 from placeopt.model import Instance
 from placeopt.service import Service
-from placeopt.service.extender.arguments import BindingArgs
+from placeopt.service.extender import BindingArgs
 from placeopt.service.http import HttpServer, parse_address
 
 NODES = ["n0", "n1", "n2", "n3"]
@@ -127,7 +127,7 @@ def test_a_reservation_and_its_deadline_outlive_the_process(host: Host) -> None:
     assert host.snapshot().running == ()
     assert "holds no room any more" in host.ask("bind", binding(gang[0], second))["Error"]
     host.restart()
-    assert host.service._cluster.journal.reservations() == {}
+    assert host.snapshot().running == ()
 
 
 def test_a_bound_pod_keeps_the_room_of_its_gang_over_a_restart(host: Host) -> None:
@@ -205,7 +205,6 @@ def test_bindings_are_created_beside_the_writer(host: Host) -> None:
 def test_a_loaded_cluster_ends_all_reservations(host: Host) -> None:
     only_node(host.ask("filter", args(pod("g0", 8, ("g", 4)), NODES)))
     host.load(NODES)
-    assert host.service._cluster.journal.reservations() == {}
     assert host.ask("filter", args(pod("a", 8), NODES))["NodeNames"] == NODES
     host.restart()
 
@@ -227,15 +226,11 @@ def test_errors_have_the_form_of_the_protocol(tmp_path: Path) -> None:
         made.stop()
 
 
-def test_a_journal_that_cannot_be_written_changes_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: object) -> None:
-        raise sqlite3.OperationalError("disk full")
-
+def test_a_journal_that_cannot_be_written_changes_nothing(host: Host) -> None:
     before = host.client.get("/v1/snapshot").content
     one = pod("g0", 8, ("g", 4))
-    with monkeypatch.context() as patched:
-        patched.setattr(host.service._cluster.journal, "set_reservations", full)
-        assert "disk full" in host.ask("filter", args(one, NODES))["Error"]
+    with full_disk():
+        assert "disk" in host.ask("filter", args(one, NODES))["Error"]
     assert host.client.get("/v1/snapshot").content == before
     only_node(host.ask("filter", args(one, NODES)))
     host.restart()

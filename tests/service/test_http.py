@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import json
@@ -16,7 +15,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -32,10 +30,7 @@ pytest.importorskip("uvicorn")
 import httpx
 
 from placeopt.service import CALLS, Service
-from placeopt.service.http import ROLES, HttpServer, Limits, Metrics, app, open_socket, parse_address, read_tokens
-from placeopt.service.http.arguments import read_body
-from placeopt.service.http.live_page import PAGE, PAGE_HEADERS
-from placeopt.service.http.openapi import openapi
+from placeopt.service.http import ROLES, HttpServer, Limits, Metrics, open_socket, parse_address, read_tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -330,28 +325,6 @@ class TestLimits:
             for sock in socks:
                 sock.close()
 
-    def test_a_process_that_was_stopped_answers(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Only seconds in which it ran count as time without a reply: after a stop a bind was refused with 503."""
-        at_work, over, loops = threading.Event(), threading.Event(), []
-
-        async def body(*how: Any) -> bytes:
-            loops.append(asyncio.get_running_loop())
-            return await read_body(*how)
-
-        def stop() -> None:
-            time.sleep(3.5)  # of the event loop, as by SIGSTOP
-            over.set()
-
-        with Service() as service, serve(service, limits=Limits(request_s=3)) as server, client_of(server) as client:
-            service.call("put_cluster", dumps(cluster))
-            monkeypatch.setattr(app, "read_body", body)
-            monkeypatch.setattr(service, "call", lambda *_, **__: at_work.set() or (over.wait() and b"{}"))
-            with ThreadPoolExecutor(1) as pool:
-                reply = pool.submit(client.get, "/v1/snapshot")
-                at_work.wait()
-                loops[0].call_soon_threadsafe(stop)
-                assert reply.result().status_code == 200
-
     def test_a_call_that_takes_too_long(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
         """503, and what was asked may still be done."""
         over = threading.Event()
@@ -479,9 +452,9 @@ class TestMetrics:
 class TestDescription:
     """OpenAPI and the page."""
 
-    def test_openapi_has_every_call(self) -> None:
+    def test_openapi_has_every_call(self, client: httpx.Client) -> None:
         """With its role; references lead somewhere."""
-        found = openapi()
+        found = client.get("/openapi.json").json()
         told = {(path, method.upper()) for path, methods in found["paths"].items() for method in methods}
         assert told == {(call.path, call.method) for call in CALLS.values()}
         for reference in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found))):
@@ -493,11 +466,12 @@ class TestDescription:
         rows = re.findall(r"^\| `(\w+)` \| (GET|PUT|POST|DELETE) \| `([^`]+)` \| (\w+) \|", page, re.MULTILINE)
         assert rows == [(call.name, call.method, call.path, call.role) for call in CALLS.values()]
 
-    def test_the_page_loads_nothing(self) -> None:
+    def test_the_page_loads_nothing(self, client: httpx.Client) -> None:
         """Its policy names the hash of its own script and style, and nothing is from elsewhere."""
-        assert not re.search(r'(src|href)="(?!data:,)', PAGE)
-        assert "innerHTML" not in PAGE
-        policy = PAGE_HEADERS["content-security-policy"]
+        page = client.get("/")
+        assert not re.search(r'(src|href)="(?!data:,)', page.text)
+        assert "innerHTML" not in page.text
+        policy = page.headers["content-security-policy"]
         assert policy.count("sha256-") == 2
         assert "unsafe" not in policy
 

@@ -16,12 +16,13 @@ from placeopt import generate
 from placeopt.formats import dumps
 
 pytest.importorskip("uvicorn")
-from placeopt.report.html.cluster_layout import STATES
+import httpx
+
 from placeopt.service import Service
 from placeopt.service.http import HttpServer, parse_address
-from placeopt.service.http.live_page import NOT_COMMITTED, PAGE, Overviews
 
 SERIOUS = {"serious", "critical"}
+NOT_COMMITTED = "placed by the last round, which is not committed"
 
 
 @pytest.fixture
@@ -37,30 +38,53 @@ def service() -> Iterator[Service]:
         yield made
 
 
+@pytest.fixture
+def client(service: Service) -> Iterator[httpx.Client]:
+    with (
+        HttpServer(service, parse_address("127.0.0.1:0", has_tokens=False)) as server,
+        httpx.Client(base_url=f"http://{server.address}", timeout=60) as made,
+    ):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    with Service() as empty, HttpServer(empty, parse_address("127.0.0.1:0", has_tokens=False)) as server:
+        return httpx.get(f"http://{server.address}/", timeout=60).text
+
+
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_contrast_of_text(scheme: int) -> None:
-    """4.5 to 1 for text; squares that have another colour in the dark are named as the map draws them."""
-    colours = schemes(PAGE)[scheme]
-    assert len(schemes(PAGE)) == 2
+def test_contrast_of_text(page: str, scheme: int) -> None:
+    """4.5 to 1 for text."""
+    colours = schemes(page)[scheme]
+    assert len(schemes(page)) == 2
     for name in ("ink", "soft", "bad"):
         assert contrast(colours[name], colours["paper"]) >= 4.5, name
         assert contrast(colours[name], colours["hover"]) >= 4.5, name
-    assert set(re.findall(r'rect\[fill="([^"]+)"\]', PAGE)) == {STATES["idle"], STATES["drained"]}
 
 
-def test_regions_and_tables_are_named() -> None:
+def test_squares_that_have_another_colour_in_the_dark_are_drawn_so(service: Service, client: httpx.Client) -> None:
+    """Those of idle GPUs and of drained nodes."""
+    service.call("changes", b'{"steps": [{"do": "update", "nodes": {"node-00000": "drain"}}]}')
+    drawn = set(re.findall(r'fill="(#\w+)"', client.get("/v1/overview/map.svg").text))
+    recoloured = set(re.findall(r'rect\[fill="([^"]+)"\]', client.get("/").text))
+    assert len(recoloured) == 2
+    assert recoloured <= drawn
+
+
+def test_regions_and_tables_are_named(page: str) -> None:
     """Boxes that scroll are reached by the keyboard; columns have a scope."""
-    assert PAGE.count('class="scroll"') == len(
-        re.findall(r'class="scroll"[^>]* role="region" tabindex="0" aria-label="', PAGE)
+    assert page.count('class="scroll"') == len(
+        re.findall(r'class="scroll"[^>]* role="region" tabindex="0" aria-label="', page)
     )
-    assert len(re.findall(r'<table id="\w+" aria-label="', PAGE)) == PAGE.count("<table ")
-    assert 'cell.scope = "col"' in PAGE
+    assert len(re.findall(r'<table id="\w+" aria-label="', page)) == page.count("<table ")
+    assert 'cell.scope = "col"' in page
 
 
-def test_what_becomes_of_jobs_that_wait(service: Service) -> None:
+def test_what_becomes_of_jobs_that_wait(client: httpx.Client) -> None:
     """By the last round: placed, which only a commit carries out, or why not."""
-    queue = json.loads(Overviews(service).document())["queue"]
-    placed = [job for job in queue if job["detail"] == NOT_COMMITTED["detail"]]
+    queue = client.get("/v1/overview").json()["queue"]
+    placed = [job for job in queue if job["detail"] == NOT_COMMITTED]
     assert len(queue) == 40
     assert 0 < len(placed) < 40
     assert all(job["reason"] and job["detail"] for job in queue if job not in placed)
@@ -68,15 +92,14 @@ def test_what_becomes_of_jobs_that_wait(service: Service) -> None:
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, False), (1280, True), (400, True)])
-def test_axe_finds_nothing_serious(service: Service, tmp_path: Path, width: int, dark: bool) -> None:
+def test_axe_finds_nothing_serious(client: httpx.Client, tmp_path: Path, width: int, dark: bool) -> None:
     """On the page as a browser has filled it; nor does it scroll sideways, nor is text of the map below 9 px."""
-    with HttpServer(service, parse_address("127.0.0.1:0", has_tokens=False)) as server:
-        command = [
-            *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
-            *("--virtual-time-budget=4000", "--dump-dom", f"http://{server.address}/"),
-        ]
-        page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert NOT_COMMITTED["detail"] in page
+    command = [
+        *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
+        *("--virtual-time-budget=4000", "--dump-dom", str(client.base_url)),
+    ]
+    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert NOT_COMMITTED in page
     found = checked(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL), width=width, dark=dark)
     assert [entry for entry in found["violations"] if entry["impact"] in SERIOUS] == []
     assert (found["dark"], found["scrolls"]) == (dark, False)

@@ -5,22 +5,28 @@ import random
 import shutil
 import sqlite3
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing
 
 import pytest
 
+from helpers.full_disk import full_disk
 from placeopt import BadInput, generate
 from placeopt.formats import dumps, loads
 from placeopt.model import Instance
-from placeopt.service import Refused, Service, durable_cluster, journal, snapshot_files, steps, writer
+from placeopt.service import Refused, Service
 
 ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 
 
 def ask(service, name, body=None, **how):
     return json.loads(service.call(name, b"" if body is None else json.dumps(body).encode(), **how))
+
+
+def rows(file, table):
+    """Number of rows of a table."""
+    with closing(sqlite3.connect(file)) as database:
+        return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
 
 
 def random_calls(service, draw, count):
@@ -76,7 +82,7 @@ def random_calls(service, draw, count):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_calls_lead_to_the_same_bytes_after_a_restart(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr(journal, "LEAST_ROWS", 10)  # several snapshots
+    monkeypatch.setattr("placeopt.service.journal.LEAST_ROWS", 10)  # several snapshots
     draw = random.Random(seed)
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(generate("preempt", jobs=20, nodes=6, gpus=4, seed=seed)))
@@ -99,138 +105,29 @@ def test_a_round_with_stops_is_done_again(tmp_path):
         assert service.call("snapshot") == expected
 
 
-def test_a_journal_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
+def change(service, number):
+    """Add a job under a key; return the status of a refusal."""
+    step = {"do": "update", "add_jobs": [{"id": f"new-{number}", "options": [{}]}]}
+    try:
+        return ask(service, "changes", {"steps": [step]}, key=f"{number}")["revision"]
+    except Refused as refused:
+        return refused.status
+
+
+@pytest.mark.parametrize("count", [1, 6], ids=["alone", "at once"])
+def test_changes_that_cannot_be_written_change_nothing(tmp_path, count):
+    """Those that wait together share a transaction: it is whole, or none of them is answered as done."""
+    with Service(tmp_path) as service, ThreadPoolExecutor(count) as pool:
+        service.call("put_cluster", dumps(ROUND))
+        before = service.call("snapshot"), service.call("events")
+        with full_disk():
+            assert list(pool.map(lambda number: change(service, number), range(count))) == [503] * count
+        assert (service.call("snapshot"), service.call("events")) == before
+        done = pool.map(lambda number: change(service, number), range(count))  # under the keys of before
+        assert sorted(done) == list(range(1, count + 1))
+        after = service.call("snapshot")
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(ROUND))
-        before = service.call("snapshot")
-
-        def full(*_):
-            raise sqlite3.OperationalError("database or disk is full")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(journal.Journal, "add", full)
-            with pytest.raises(Refused, match="disk is full") as caught:
-                ask(service, "decide", {"jobs": ["job-000000"]})
-        assert caught.value.status == 503
-        assert service.call("snapshot") == before
-        assert ask(service, "decide", {"jobs": ["job-000000"]})["revision"] == 1
-
-
-class Database:
-    """A database whose statements can be counted, and fail."""
-
-    def __init__(self, real):
-        self.real, self.statements, self.before = real, [], lambda statement: None
-
-    def execute(self, statement, *arguments):
-        self.statements.append(statement)
-        self.before(statement)
-        return self.real.execute(statement, *arguments)
-
-    def __getattr__(self, name):
-        return getattr(self.real, name)
-
-
-def changes_at_once(service, count):
-    """Send changes that wait together; returns their answers, the status of those that were refused."""
-    gate, at_work = threading.Event(), threading.Event()
-
-    def change(number):
-        try:
-            return ask(service, "changes", {"steps": [{"do": "update", "add_jobs": [job(number)]}]}, key=f"{number}")
-        except Refused as refused:
-            return refused.status
-
-    with ThreadPoolExecutor(count + 1) as pool:
-        blocked = pool.submit(service._writer.do, lambda: (at_work.set(), gate.wait()))
-        at_work.wait()
-        asked = [pool.submit(change, number) for number in range(count)]
-        while service._writer._queue.qsize() < count:
-            time.sleep(0.001)
-        service._cluster.journal._database.statements.clear()
-        gate.set()
-        with suppress(Refused):
-            blocked.result()
-        return [one.result() for one in asked]
-
-
-def job(number):
-    return {"id": f"new-{number}", "options": [{}]}
-
-
-@pytest.fixture
-def counted(tmp_path, monkeypatch):
-    """A service with a cluster, whose statements to the journal are counted."""
-    monkeypatch.setattr(writer, "GATHER_S", 600)
-    with Service(tmp_path / "state") as service:
-        service.call("put_cluster", dumps(ROUND))
-        service._cluster.journal._database = Database(service._cluster.journal._database)
-        yield service
-
-
-def test_changes_that_wait_share_a_transaction(counted, tmp_path):
-    answers = changes_at_once(counted, 6)
-    assert sorted(answer["revision"] for answer in answers) == [1, 2, 3, 4, 5, 6]
-    assert counted._cluster.journal._database.statements.count("COMMIT") == 1
-    shutil.copytree(tmp_path / "state", tmp_path / "copy")  # as a kill leaves it: all that was answered is there
-    with Service(tmp_path / "copy") as other:
-        assert other.call("snapshot") == counted.call("snapshot")
-        assert [ask(other, "events")["events"]] == [ask(counted, "events")["events"]]
-
-
-def test_changes_whose_transaction_fails_are_all_refused(counted, tmp_path):
-    before = counted.call("snapshot"), counted.call("events"), counted.numbers
-    database = counted._cluster.journal._database
-
-    def full(statement):
-        if statement == "COMMIT":
-            raise sqlite3.OperationalError("database or disk is full")
-
-    database.before = full
-    assert changes_at_once(counted, 4) == [503] * 4
-    database.before = lambda statement: None
-    assert (counted.call("snapshot"), counted.call("events"), counted.numbers) == before
-    assert [answer["revision"] for answer in changes_at_once(counted, 1)] == [1]  # under a key of before
-    shutil.copytree(tmp_path / "state", tmp_path / "copy")
-    with Service(tmp_path / "copy") as other:
-        assert other.call("snapshot") == counted.call("snapshot")
-
-
-def test_a_transaction_that_sqlite_ends_refuses_what_came_before_and_after(counted):
-    before = counted.call("snapshot"), counted.call("events")
-    database, inserted = counted._cluster.journal._database, []
-
-    def full(statement):
-        if statement.startswith("INSERT INTO entries"):
-            inserted.append(statement)
-            if len(inserted) == 3:
-                database.real.execute("ROLLBACK")  # as sqlite does where the disk is full
-                raise sqlite3.OperationalError("database or disk is full")
-
-    database.before = full
-    assert changes_at_once(counted, 5) == [503] * 5
-    database.before = lambda statement: None
-    assert (counted.call("snapshot"), counted.call("events")) == before
-    assert len(inserted) == 3
-
-
-def test_a_change_that_fails_among_others_leaves_them(counted, monkeypatch):
-    real, seen = steps.Update.carry_out, []
-
-    def carry_out(self, *arguments):
-        done = real(self, *arguments)
-        if [one.id for one in self.add_jobs] == ["new-1"] and not seen:
-            seen.append(self)
-            raise sqlite3.OperationalError("disk I/O error")  # after the cluster changed: it is read back
-        return done
-
-    monkeypatch.setattr(steps.Update, "carry_out", carry_out)
-    answers = changes_at_once(counted, 4)
-    assert answers[1] == 503
-    assert sorted(answer["revision"] for answer in answers if answer != 503) == [1, 2, 3]
-    ids = {one.id for one in loads(Instance, counted.call("snapshot")).jobs}
-    assert {"new-0", "new-2", "new-3"} <= ids
-    assert "new-1" not in ids
+        assert service.call("snapshot") == after
 
 
 def test_one_service_a_folder(tmp_path):
@@ -240,7 +137,7 @@ def test_one_service_a_folder(tmp_path):
 
 
 def test_what_is_no_journal_is_said(tmp_path):
-    (tmp_path / journal.DATABASE).write_bytes(b"not a database, at all" * 100)
+    (tmp_path / "journal.sqlite").write_bytes(b"not a database, at all" * 100)
     with pytest.raises(BadInput, match="cannot be read as a journal"):
         Service(tmp_path)
     shutil.rmtree(tmp_path)
@@ -250,9 +147,9 @@ def test_what_is_no_journal_is_said(tmp_path):
 
 
 def test_old_rows_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "LEAST_ROWS", 5)
-    monkeypatch.setattr(journal, "KEPT_ROWS", 10)
-    monkeypatch.setattr(durable_cluster, "FORGET_EVERY", 5)
+    monkeypatch.setattr("placeopt.service.journal.LEAST_ROWS", 5)
+    monkeypatch.setattr("placeopt.service.journal.KEPT_ROWS", 10)
+    monkeypatch.setattr("placeopt.service.durable_cluster.FORGET_EVERY", 5)
     instance = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(instance))
@@ -265,10 +162,9 @@ def test_old_rows_go(tmp_path, monkeypatch):
             )
         expected = service.call("snapshot")
         assert ask(service, "events")["missed"] is False  # those in memory are all there
-    database = sqlite3.connect(tmp_path / journal.DATABASE)
+    file = tmp_path / "journal.sqlite"
     for table, most in (("entries", 600), ("replies", 600), ("snapshots", 2)):
-        assert 0 < database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] <= most  # noqa: S608
-    database.close()
+        assert 0 < rows(file, table) <= most
     with Service(tmp_path) as service:
         assert service.call("snapshot") == expected
         assert ask(service, "events", query={"after": "1"})["missed"] is True
@@ -284,7 +180,7 @@ def held_back(monkeypatch):
         free.wait()
         return dumps(record)
 
-    monkeypatch.setattr(snapshot_files, "dumps", slow)
+    monkeypatch.setattr("placeopt.service.snapshot_files.dumps", slow)
     yield begun, free
     free.set()
 
@@ -304,20 +200,18 @@ def test_a_snapshot_that_is_written_delays_no_decision(tmp_path, held_back):
 
 @pytest.mark.parametrize("loaded", [False, True])
 def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypatch, held_back, loaded):
-    monkeypatch.setattr(journal, "LEAST_ROWS", 1)
+    monkeypatch.setattr("placeopt.service.journal.LEAST_ROWS", 1)
     begun, free = held_back
+    jobs = json.loads(dumps(ROUND))["jobs"]
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
-        service._cluster.journal._snapshot_bytes = 0
-        for number in range(5):
-            ask(service, "changes", {"steps": [{"do": "update", "now_ms": ROUND.now_ms + number + 1}]})
-            begun.wait()
+        for number in range(5):  # each as large as the round
+            again = [{**job, "id": f"{number}-{job['id']}"} for job in jobs]
+            ask(service, "changes", {"steps": [{"do": "update", "add_jobs": again}]})
+        assert begun.wait(60)
         if loaded:
             service.call("put_cluster", dumps(ROUND))
         free.set()
-        service._files._at_work.result()
-        kept = service._cluster.journal._database.execute("SELECT number FROM snapshots").fetchall()
-        assert kept == ([(2,), (7,)] if loaded else [(1,), (2,)])  # the two latest
         expected = service.call("snapshot"), service.call("events")
     with Service(tmp_path) as service:
         assert (service.call("snapshot"), service.call("events")) == expected
@@ -325,13 +219,13 @@ def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypat
 
 def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
     """Jobs come, start and end under keys, and no start is ever said to be done: no table grows with them."""
-    monkeypatch.setattr(journal, "LEAST_ROWS", 5)
-    monkeypatch.setattr(journal, "KEPT_ROWS", 20)
-    monkeypatch.setattr(durable_cluster, "FORGET_EVERY", 10)
+    monkeypatch.setattr("placeopt.service.journal.LEAST_ROWS", 5)
+    monkeypatch.setattr("placeopt.service.journal.KEPT_ROWS", 20)
+    monkeypatch.setattr("placeopt.service.durable_cluster.FORGET_EVERY", 10)
     instance = generate("preempt", jobs=10, nodes=8, gpus=4, seed=0)
     waiting = sorted({job.id for job in instance.jobs} - {held.job for held in instance.running})
     job = next(job for job in instance.jobs if job.id == waiting[0])
-    sizes = []
+    sizes, file = [], tmp_path / "journal.sqlite"
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(instance))
         stays = ask(service, "decide", {"jobs": [job.id]})["actions"][0]["id"]
@@ -345,9 +239,8 @@ def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
                 ask(service, "decide", {"jobs": [new["id"]]})
             ask(service, "changes", {"steps": steps}, key=f"end-{number}")
             if number >= 100:
-                run = service._cluster.journal._database.execute
                 tables = ("entries", "replies", "actions", "snapshots", "rounds", "reservations")
-                sizes.append([run(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables])  # noqa: S608
+                sizes.append([rows(file, table) for table in tables])
         assert stays in [action["id"] for action in ask(service, "actions", query={"outcome": "open"})["actions"]]
         assert ask(service, "outcome", {"outcomes": [{"action": stays, "result": "failed"}]})["waiting"] == [job.id]
     early, late = (list(map(max, zip(*part, strict=True))) for part in (sizes[:100], sizes[100:]))
@@ -374,7 +267,7 @@ def test_events_of_many_steps_are_short(tmp_path):
 def test_a_round_that_was_cut_short_is_told(tmp_path):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
-    database = sqlite3.connect(tmp_path / journal.DATABASE)
+    database = sqlite3.connect(tmp_path / "journal.sqlite")
     database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
     database.commit()
     database.close()

@@ -6,6 +6,7 @@ are sent stands in ``pkg/scheduler/extender.go`` of kubernetes/kubernetes: field
 ``NodeNames``; a status other than 200 is an error whose body is not read; a filtered node must be among those sent.
 """
 
+from placeopt.service.extender.arguments import BindingArgs
 from placeopt.service.extender.extender import Extender
 
-__all__ = ["Extender"]
+__all__ = ["BindingArgs", "Extender"]
