@@ -8,10 +8,11 @@ import pytest
 
 from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said
 from placeopt import read_instance, read_plan, write_instance
-from placeopt.build import instance, job, machine
+from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
 from placeopt.formats import dumps
 from placeopt.model import Policy
+from placeopt.model.policy import Changes
 
 
 def test_summary_shows_the_known_answer(cli: Cli) -> None:
@@ -23,6 +24,30 @@ def test_summary_shows_the_known_answer(cli: Cli) -> None:
         assert word in done.out
     lines = {line.split()[0]: line.split()[1:4] for line in done.out.splitlines() if line.strip()}
     assert lines["value"] == ["4,000", "4,000", "0"]
+
+
+def test_summary_of_a_round_in_which_one_job_takes_the_place_of_others(cli: Cli, tmp_path: Path) -> None:
+    """Two jobs ran before and one of them is preempted; what waits is worth as much as a job that is placed."""
+    old = [job(name, gpus=2, value=1) for name in "ab"]
+    runs = [running(one, [("n0", [2 * k, 2 * k + 1])], preemptible=True) for k, one in enumerate(old)]
+    policy = Policy(changes=Changes(preemptions_max=1))
+    new = [job(name, gpus=2, value=5) for name in "cd"]
+    path = tmp_path / "round.json"
+    write_instance(path, instance(1, [*old, *new], running=runs, policy=policy))
+    out = cli("solve", path).out
+    assert "2 jobs placed (1 of them ran before), 2 waiting; 1 preempted" in out
+    assert "others are worth as much or more in its place" in out
+
+
+def test_gap_of_the_gpu_share_is_a_part_of_its_bound(cli: Cli, tmp_path: Path) -> None:
+    """The most valuable plan holds a thousandth of the GPUs that the other job would take."""
+    jobs = [job("dear", gpus=1, gpu_milli=1, gpu_memory_mib=0, cpu_millicores=10_000, value=9)]
+    jobs += [job("large", gpus=4, cpu_millicores=10_000, value=1)]
+    path = tmp_path / "round.json"
+    write_instance(path, instance(1, jobs, policy=Policy(share_mode="fraction")))
+    line = next(line for line in cli("solve", path).out.splitlines() if "GPU-milli" in line)
+    assert line.split()[1] == "1"
+    assert 0 < float(line.split()[3]) <= 100
 
 
 @pytest.mark.parametrize("name", ["plan.json", "plan.json.gz"])

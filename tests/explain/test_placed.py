@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,6 @@ from placeopt.explain import explain
 from placeopt.model import Communication, Domain, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import allocation_of
-from placeopt.solving.sizes import SIZES
 from placeopt.terms.objective import weighted_costs
 
 TALK = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
@@ -107,7 +104,7 @@ def test_its_terms_are_what_the_plan_would_save() -> None:
 
 def test_a_job_too_large_for_an_exact_solve_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is proven then, and its costs are told all the same."""
-    monkeypatch.setattr("placeopt.explain.placed.SIZES", replace(SIZES, exact_columns=1))
+    monkeypatch.setattr("placeopt.explain.placed.MOST_COLUMNS", 1)
     round_ = instance(2, [job("j")], machines=[machine(gpus=4)])
     found = explain(round_, solve(round_), "j", isolation="thread")
     assert not found.proven

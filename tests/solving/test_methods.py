@@ -71,16 +71,16 @@ def test_more_than_greedy_finds_where_resources_bind(engine: Engine) -> None:
 
 @pytest.mark.usefixtures("unhurried")
 def test_gpus_are_filled_where_greedy_leaves_parts(engine: Engine) -> None:
-    """500 + 500 and 400 + 300 + 300 fill two GPUs; greedy puts 400 beside a 500."""
+    """Twice 500 + 500 and 400 + 300 + 300 fill four GPUs; greedy puts 400 beside a 500."""
     shares = [
         job(f"j{i}", gpu_milli=milli, gpu_memory_mib=0, value=milli)
-        for i, milli in enumerate((500, 500, 400, 300, 300))
+        for i, milli in enumerate((500, 500, 400, 300, 300) * 2)
     ]
-    of = instance(1, shares, machines=[machine(gpus=2)], policy=NO_COST)
-    assert engine.solve(of, method="stranding").levels[0].objective == 1700
+    of = instance(1, shares, machines=[machine(gpus=4)], policy=NO_COST)
+    assert engine.solve(of, method="stranding").levels[0].objective < 4000
     for method in ("fillings", "auto", "counts"):
         plan = engine.solve(of, method=method)
-        assert (plan.status, plan.levels[0].objective) == ("optimal", 2000)
+        assert (plan.status, plan.levels[0].objective) == ("optimal", 4000)
 
 
 @pytest.mark.usefixtures("unhurried")

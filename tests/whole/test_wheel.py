@@ -38,7 +38,6 @@ def test_it_holds_all_files_of_the_package_and_no_others(wheel):
         "service/http/page.html",
         "formats/schema.py",  # schemas are made from the records; docs/schema has them as files
         "simulation/scheduling/policies/fcfs.json",
-        "solving/sizes.json",
     ],
 )
 def test_what_is_read_at_run_time_is_there_byte_for_byte(wheel, name):

@@ -14,7 +14,7 @@ from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.problem import Move, Placement, State
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.sizes import SIZES
+from placeopt.solving.sizes import MOST_COLUMNS
 from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted, cost, cost_expression, value_expression
 from placeopt.terms.rules import fits
@@ -149,7 +149,7 @@ def _best(
 def _solved(q: Question, builder: ModelBuilder) -> Solution | None:
     """Solve; None if two solvers agree that there is nothing."""
     model = builder.build()
-    if model.num_variables > SIZES.exact_columns:
+    if model.num_variables > MOST_COLUMNS:
         raise Unsupported(f"{model.num_variables} columns are too many for an exact solve")
     for solver in ("highs", "cpsat"):
         q.deadline.check("the best place was looked for")

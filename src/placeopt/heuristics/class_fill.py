@@ -11,28 +11,15 @@ from placeopt.heuristics.scores.fit import RATED, STRANDING_WEIGHT, UNTOUCHED_WE
 from placeopt.problem import BoolArray, IntArray, Placement, Problem, State
 from placeopt.problem.free_capacity import gpu_milli_left, room_decides, times_by_resources
 
-CLASS_S, CLASS_AND_GPU_S, JOB_S = 8e-5, 1.2e-8, 3e-6
-"""Seconds that a class takes, each GPU of the cluster for each class, and each job; measured at 400 to 6,212 GPUs."""
 FULL = 1 << 20
 """More than is free of any GPU."""
 
 
-def seconds_to_fill(problem: Problem, order: IntArray) -> list[float]:
-    """
-    Return, by position in ``order``, the seconds that `fill_by_class` takes for the rest; empty if it cannot.
-
-    Jobs that several nodes may take together take none: they are not reached.
-    """
-    if not len(order) or not room_decides(problem):
-        return []
-    job_class = problem.job_class[order][::-1]
-    single = ~(may_be_apart(problem)[job_class])
-    _, last = np.unique(job_class, return_index=True)  # of each class, from the end
-    begins = np.zeros(len(order), dtype=bool)
-    begins[last] = True
-    jobs, classes = np.cumsum(single)[::-1], np.cumsum(single & begins)[::-1]
-    seconds: list[float] = (classes * (CLASS_S + CLASS_AND_GPU_S * problem.num_gpus) + jobs * JOB_S).tolist()
-    return seconds
+def reached_by_class(problem: Problem, order: IntArray) -> BoolArray:
+    """Return, by position in ``order``, whether `fill_by_class` reaches most of the jobs from there on."""
+    single = ~may_be_apart(problem)[problem.job_class[order]]
+    left: BoolArray = 2 * np.cumsum(single[::-1])[::-1] >= np.arange(len(order), 0, -1)
+    return left & room_decides(problem)
 
 
 def may_be_apart(problem: Problem) -> BoolArray:
@@ -49,8 +36,8 @@ def fill_by_class(
     """
     Return places for ``jobs`` beside what ``state``, which does not change, holds; and the jobs that were not reached.
 
-    Classes follow one another as their first jobs do. A class takes the same time whatever it brings, so where there is
-    surely time for a ``part`` of them only, `_largest_first` tells which come first. The jobs of a class go to the
+    Classes follow one another as their first jobs do. A class takes the same time whatever it brings, so where there
+    may be time for a ``part`` of them only, `_largest_first` tells which come first. The jobs of a class go to the
     nodes where one of them strands the fewest GPUs (`Stranding`, with a plain maximum), each node taking as many as it
     can, in the most valuable option that has room. Jobs that several nodes may take together are not reached. ``over``
     is polled before every class.

@@ -12,7 +12,7 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.class_fill import fill_by_class, seconds_to_fill
+from placeopt.heuristics.class_fill import fill_by_class, reached_by_class
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
@@ -26,10 +26,10 @@ MANY_OPTIONS = 16
 PACE_AFTER = 32
 """Jobs after which it is known how long a job takes."""
 
-UNSURE, ENOUGH = 2.5, 0.75
+IN_TURN, PART = 0.7, 1 / 3
 """
-Multiples of what placing the rest by class takes when the machine is quick: it surely ends in time with so much left;
-and it begins when no more than so much is, since a third of the classes brings nearly all that all of them do.
+Part of the time in which jobs are placed one after the other where they would not all be by the deadline, and part of
+the classes that come first then: a third of them brings nearly all that all do, whatever time there is.
 """
 
 
@@ -87,6 +87,7 @@ def greedy(
     seed: int = 0,
     chooser: Callable[[State], Chooser] | None = None,
     fill: bool = False,
+    in_turn: float = IN_TURN,
     grace_s: float = 0.0,
 ) -> GreedyResult:
     """
@@ -115,6 +116,8 @@ def greedy(
     fill
         Whether the pass ends early enough for the rest of the queue to be placed by class (`fill_by_class`) by the
         deadline.
+    in_turn
+        Part of the time after which that begins, if at the pace so far the queue would not end by the deadline.
     grace_s
         Seconds after the deadline, or after it begins if that is later, in which that may still go on.
 
@@ -134,13 +137,18 @@ def greedy(
     else:
         chosen = chooser(state)
     failed_classes: set[int] = set()
-    fill_s = seconds_to_fill(problem, order) if fill and deadline < float("inf") else []
     began = time.monotonic()
-    given_s = grace_s if fill_s else None
+    fillable = reached_by_class(problem, order).tolist() if fill and deadline < float("inf") else []
+    given_s, turn_ends = grace_s if fillable else None, began + in_turn * (deadline - began)
     for position, (job, k) in enumerate(zip(order.tolist(), problem.job_class[order].tolist(), strict=True)):
         if k in failed_classes or state.placements[job] is not None:
             continue
-        if over() or (position >= PACE_AFTER and fill_s and _is_slow(began, position, deadline, fill_s)):
+        if over() or (
+            position >= PACE_AFTER
+            and fillable
+            and fillable[position]
+            and _is_slow(began, position, len(order), turn_ends, deadline)
+        ):
             return _cut_short(state, order[position:], given_s, deadline, cancelled)
         try:
             placement = chosen.place(job)
@@ -157,11 +165,10 @@ def greedy(
     return GreedyResult(state.allocation(), ())
 
 
-def _is_slow(began: float, position: int, deadline: float, fill_s: list[float]) -> bool:
-    """Tell whether no more is left than is enough to place the rest by class, and greedy would take longer."""
+def _is_slow(began: float, position: int, num_jobs: int, turn_ends: float, deadline: float) -> bool:
+    """Tell whether the time for placing job by job is over, and at its pace the queue would not end by the deadline."""
     now = time.monotonic()
-    rest_s = (now - began) / position * (len(fill_s) - position)
-    return deadline - now <= ENOUGH * fill_s[position] < rest_s
+    return now > turn_ends and now + (now - began) / position * (num_jobs - position) > deadline
 
 
 def _cut_short(
@@ -171,10 +178,8 @@ def _cut_short(
     waiting = rest[[state.placements[job] is None for job in rest.tolist()]]
     if grace_s is None or not len(waiting):
         return GreedyResult(state.allocation(), tuple(waiting.tolist()))
-    now = time.monotonic()
-    ends = max(deadline, now) + grace_s
-    surely = (ends - now) / max(UNSURE * seconds_to_fill(state.problem, waiting)[0], 1e-9)
-    placed, missed = fill_by_class(state, waiting, stop_at(ends, cancelled), part=surely)
+    ends = max(deadline, time.monotonic()) + grace_s
+    placed, missed = fill_by_class(state, waiting, stop_at(ends, cancelled), part=PART)
     allocation = list(state.placements)
     for job, placement in placed.items():
         allocation[job] = placement

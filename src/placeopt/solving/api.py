@@ -30,7 +30,6 @@ from placeopt.solving.params import SolveOptions, SolveParams, check_call
 from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
-from placeopt.solving.stages.cost_relaxation import end_cost_relaxation
 from placeopt.solving.stages.first_plan import first_reserve_s
 
 __all__ = ["Interrupted", "Solver", "solve"]
@@ -309,7 +308,6 @@ class Solver:
             budget.note_limit("user")
         if context.handover.begun_bound is not None:
             context.handover.begun_bound.beside.drop()
-        end_cost_relaxation(context)
         return RoundRun(context, compile_s, time.monotonic() - solving)
 
 

@@ -38,21 +38,11 @@ class BegunBound:
     patterns: GpuPatterns
     beside: Beside
     rounds: bool = False  # whether the solver also rounds it
-    build_s: float = 0.0  # seconds that building it took
 
     def bound(self, seconds: float) -> Solution | None:
         """Return what proves the bound, or None if it is not there within so many seconds."""
         news = self.beside.wait(seconds, lambda news: news.duals is not None)
         return Solution("optimal", bound=news.bound, duals=news.duals) if isinstance(news, Progress) else news
-
-
-@dataclass(frozen=True)
-class BegunCostRelaxation:
-    """A relaxation of the cost of plans worth ``value`` that a solver works on while the first plan is made."""
-
-    value: int
-    relaxation: CostRelaxation
-    beside: Beside
 
 
 @dataclass(frozen=True)
@@ -101,12 +91,8 @@ class Handover:
     carried_prices: CarriedPrices | None = None  # of fillings, from earlier rounds of a live cluster, and for the next
     is_decided: bool = False  # whether look-ahead leaves nothing to decide
     begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
-    begun_cost_relaxation: BegunCostRelaxation | None = (
-        None  # the relaxation of the cost that is being solved beside the first plan
-    )
     first_pass: Allocation | None = None
     """The best that the heuristics placed, whether or not that became the incumbent."""
-    first_pass_s: float = 0.0  # seconds that greedy took to place the jobs
     gpu_patterns: GpuPatterns | None = None
     """The relaxation of the whole round, for plans made of it; None where stages see only a part of the round."""
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
@@ -121,7 +107,6 @@ class Handover:
     rounded: Allocation | None = None  # of these plans, one of a little less value than the best plan
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
     plan_maker: object | None = None  # what stage ``fillings`` goes on with in the next slice of work
-    is_placed: bool = False  # whether a first plan near its bound is there, so that greedy need not make one
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import CHOOSERS, greedy, swaf, window
-from placeopt.heuristics.greedy_pass import GreedyResult
+from placeopt.heuristics.greedy_pass import IN_TURN, GreedyResult
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.solving.budget import Budget
@@ -18,18 +18,26 @@ MIN_SIZES = 3
 """Different shares of a GPU from which patterns are worth choosing: with fewer, greedy leaves nothing to find."""
 
 
+JOBS_PER_KIND = 2
+"""Jobs of a kind, in the mean, from which they repeat."""
+
+
 def has_many_fractions(problem: Problem) -> bool:
     """
-    Tell whether jobs ask for many fractions of GPUs, and running jobs stay where they are.
+    Tell whether jobs of few kinds ask for many fractions of GPUs, and running jobs stay where they are.
 
-    Fractions that divide one another do not count: patterns of whole nodes handle them.
+    Fractions that divide one another do not count: patterns of whole nodes handle them. Nor do they where most jobs are
+    of a kind of their own: patterns count how many jobs of a kind there are, and say nothing where that is one.
     """
     options = problem.options
+    waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
+    kinds = len(np.unique(problem.job_class[waiting]))
     sizes = np.unique(options.milli[options.gpus > 0])
     return (
         problem.shares_bind
         and problem.jobs_per_gpu != 1
         and len(sizes) >= MIN_SIZES
+        and len(waiting) >= JOBS_PER_KIND * kinds
         and not problem.changeable
         and not shares_nest(problem)
     )
@@ -97,6 +105,7 @@ class GreedyRule:
             seed=seed,
             chooser=None if self.chooser is None else CHOOSERS[self.chooser],
             fill=self.chooser is None and not self.strict,
+            in_turn=_in_turn(budget),
             grace_s=GRACE * budget.reserve_s,
         )
 
@@ -116,10 +125,9 @@ class GreedyRule:
         start: Allocation,
         *,
         grace_s: float,
-        deadline: float | None = None,
     ) -> GreedyResult:
         """
-        Return ``start`` with jobs added by score until ``deadline``, None for that of heuristics, then by class.
+        Return ``start`` with jobs added by score, then by class.
 
         For plans that no other plan stands beside: placing by class may take ``grace_s`` more.
         """
@@ -127,9 +135,15 @@ class GreedyRule:
             problem,
             self.jobs(problem),
             self.score,
-            deadline=budget.heuristic_deadline() if deadline is None else deadline,
+            deadline=budget.heuristic_deadline(),
             cancelled=budget.cancelled,
             start=start,
             fill=True,
+            in_turn=_in_turn(budget),
             grace_s=grace_s,
         )
+
+
+def _in_turn(budget: Budget) -> float:
+    """Return the part of the time that belongs to job by job; in deterministic mode all of it, as work ends it."""
+    return 1.0 if budget.params.deterministic else IN_TURN

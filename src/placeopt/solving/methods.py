@@ -22,7 +22,7 @@ from placeopt.solving.stages.job_columns import JobColumnBound
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.multi_start import MultiStart
-from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
+from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch
 from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.node_refills import RefillNodes
 from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
@@ -84,7 +84,7 @@ class Method:
         for stage in self.stages:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
-            elif not isinstance(stage, DrbPlan | SwafPlan) and stage not in OF_ROSTER:
+            elif not isinstance(stage, DrbPlan | SwafPlan):
                 stages.append(stage)
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))
@@ -115,27 +115,11 @@ def _improves_again(stage: Stage | Block) -> bool:
 
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
 FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
-PATTERNS_FIRST = GpuPatternPlans(first=True)
-OF_ROSTER = (CapacityRelaxationBound(share=0.2, first=True), RoundRelaxations(first=True))
-PORTFOLIO = (LookAhead(), *OF_ROSTER, BeginBound(), PATTERNS_FIRST, Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
-SEARCH = (
-    CapacityRelaxationBound(),
-    CostRelaxationBound(),
-    JobColumnBound(),
-    GangDiving(),
-    RoundRelaxations(),
-    NeighbourhoodSearch(),
-    CostRelaxationBound(after_improvement=True),
-)
-SEARCH_BEFORE_COUNTS = (
-    CapacityRelaxationBound(),
-    CostRelaxationBound(),
-    JobColumnBound(),
-    GangDiving(),
-    RoundRelaxations(),
-    NeighbourhoodSearch(before_exact="counts"),
-    CostRelaxationBound(after_improvement=True),
-)
+PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
+RELAXATIONS = (CapacityRelaxationBound(), CostRelaxationBound(), JobColumnBound(), GangDiving(), RoundRelaxations())
+BOUND_AGAIN = CostRelaxationBound(after_improvement=True)
+SEARCH = (*RELAXATIONS, NeighbourhoodSearch(), BOUND_AGAIN)
+SEARCH_BEFORE_COUNTS = (*RELAXATIONS, NeighbourhoodSearch(before_exact="counts"), BOUND_AGAIN)
 
 
 def greedy_method(
@@ -192,7 +176,9 @@ METHODS: dict[str, Method] = {
             Exact("counts", RACE),
             RankMapping(after_improvement=True),
             GpuPatternPlans(only_near_bound=True),
-            Block("search after exact", SEARCH, after_exact),
+            RefillNodes(),
+            RefillNodes(after_patterns=True),
+            *SEARCH,
         ),
     ),
     "counts": exact_method("counts", "highs"),

@@ -1,36 +1,39 @@
-"""The sizes between which a form is worth its time: one table, chosen by measurements up to commit 9be9233c."""
+"""How large a round is, and up to which size an exact model of it is built. Time is no matter of size."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from placeopt.solving.budget import Budget
     from placeopt.solving.context import SolveContext
 
-FILE = "sizes.json"
+MOST_COLUMNS = 500_000
+"""Columns of an exact model at most: each takes some 500 bytes here, and 1 KB in every solver process of a race."""
+DETERMINISTIC_COLUMNS = 20_000
+"""The same in deterministic mode: building is work that no clock ends, and is done anew in every slice."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Limits of ``auto``, and of every method with an exact stage."""
-
-    exact_columns: int  # columns of a model up to which an exact stage solves it
-    exact_product: dict[str, int]
-    """By formulation: waiting and movable jobs x GPUs up to which its model is built to be counted."""
-    patterns_product: int
-    """The same from which patterns of whole nodes come before exact stages, which prove smaller rounds sooner."""
-    search_product: int  # the same from which large neighbourhoods come before exact stages where costs count
+def most_columns(budget: Budget) -> int:
+    """Return how many columns an exact model may have."""
+    return DETERMINISTIC_COLUMNS if budget.params.deterministic else MOST_COLUMNS
 
 
-def read_sizes() -> Sizes:
-    """Return the table that is stored beside this file."""
-    return Sizes(**json.loads(files("placeopt.solving").joinpath(FILE).read_text(encoding="utf-8")))
+def may_be_built(context: SolveContext, formulation: str) -> bool:
+    """
+    Tell whether an exact model of the round may be small enough for memory.
 
-
-SIZES = read_sizes()
+    Counted are its columns of options on nodes, or of jobs on GPUs: there are more of other kinds, so that building may
+    still find it too large.
+    """
+    if formulation == "assignment":
+        return product(context) <= most_columns(context.budget)
+    problem = context.problem
+    (of_waiting,) = np.nonzero(np.isin(problem.options.job_class, problem.job_class[context.greedy.jobs(problem)]))
+    nodes = np.bincount(problem.node_class, minlength=problem.options.node_class_ok.shape[1])
+    return int((problem.options.node_class_ok[of_waiting] @ nodes).sum()) <= most_columns(context.budget)
 
 
 def product(context: SolveContext) -> int:
@@ -41,8 +44,3 @@ def product(context: SolveContext) -> int:
 def waiting(context: SolveContext) -> int:
     """Return the number of jobs whose place is to be chosen."""
     return sum(placement is None for placement in context.base.placements) + len(context.problem.may_move)
-
-
-def is_built(context: SolveContext, formulation: str) -> bool:
-    """Tell whether the round is small enough for the exact model of a formulation to be built."""
-    return product(context) <= SIZES.exact_product[formulation]

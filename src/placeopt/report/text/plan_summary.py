@@ -38,7 +38,7 @@ def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[Renderable
 
 
 def _jobs(plan: Plan) -> Text:
-    running = plan.facts.get("jobs_running", 0)
+    running = plan.facts.get("jobs_running", 0) - len(plan.preempted)
     text = Text(f"{plural(len(plan.placements), 'job')} placed", style="bold")
     if running:
         text.append(f" ({number(running)} of them ran before)", style="not bold")
@@ -132,7 +132,11 @@ def _level(level: Level) -> list[str]:
 
 
 def _gpu_milli(plan: Plan) -> list[str] | None:
-    """Return the line about GPU share, for plans that state it."""
+    """
+    Return the line about GPU share, for plans that state it.
+
+    Its gap is the part of the bound that is not placed: the most valuable plan may hold next to none of the GPUs.
+    """
     facts = plan.facts
     if "gpu_milli_placed" not in facts or "gpu_milli_bound" not in facts:
         return None
@@ -141,7 +145,7 @@ def _gpu_milli(plan: Plan) -> list[str] | None:
     of = [] if asked is None else [f"{number(asked)} demanded"]
     if capacity is not None:
         of.append(f"the cluster has {gpus(capacity)} {'GPU' if capacity == 1000 else 'GPUs'}")
-    return ["GPU-milli", number(placed), number(bound), percent(abs(bound - placed) / max(1, placed)), ", ".join(of)]
+    return ["GPU-milli", number(placed), number(bound), percent((bound - placed) / max(1, bound)), ", ".join(of)]
 
 
 STANDING_SHOWN = 10
@@ -151,7 +155,7 @@ DETAILS = 3
 
 MEANING = {
     "conflict": "does not fit, even alone",
-    "outvoted": "fits, but others are worth more in its place",
+    "outvoted": "fits, but others are worth as much or more in its place",
     "postponed": "better later than now",
     "policy": "its queue or the policy keeps it back",
     "not_reached": "time ended before it was tried",

@@ -25,12 +25,8 @@ SIMPLEX_WORK = 60.0
 """Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
 BESIDE_PRODUCT = 1_000_000
 """Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
-BESIDE_RESERVES, BUILD_RESERVES, BUILD_SHARES = 1.5, 0.75, (0.1, 0.25)
-"""
-Multiples of the time reserved for the end. So much must be left to begin the relaxation before greedy, which takes as
-long and may not be cut short for a bound; so much may go into building it, which takes less than half, or such a part
-of the time left, the second where the first plan is made of it. Otherwise it comes later.
-"""
+BUILD_SHARE = 0.1
+"""Part of the time left in which the relaxation has to be built before greedy; otherwise it comes later."""
 NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
 
@@ -45,7 +41,7 @@ class BeginBound:
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only for a large round, on several threads, with time enough, by a solver in a process of its own."""
+        """Only for a large round, on several threads, by a solver in a process of its own."""
         budget = context.budget
         if _is_proven(context):
             return ALREADY_PROVEN
@@ -53,27 +49,23 @@ class BeginBound:
             return "no thread is free for it"
         if sizes.product(context) < BESIDE_PRODUCT:
             return "the round is small"
-        if context.handover.start is not None:  # placements of parts need no greedy, and building is the shorter part
-            return budget.stop_reason()
-        return "too little time is left" if budget.left_s < BESIDE_RESERVES * budget.reserve_s else None
+        return budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Build the relaxation and hand the solve on; the plan does not state that."""
-        budget, began = context.budget, time.monotonic()
+        budget = context.budget
         rounds = context.problem is context.whole and has_many_fractions(context.problem)
-        seconds = max(BUILD_RESERVES * budget.reserve_s, BUILD_SHARES[rounds] * budget.left_s)
         try:
             with gc_paused():
-                patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + seconds)
+                patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + BUILD_SHARE * budget.left_s)
         except PlaceoptError:
             return
-        built_s = time.monotonic() - began
         # it goes on until the plan is due, which is later than other stages may take
         options = replace(_options(context, budget.left_s), time_limit_s=budget.params.time_limit_s)
         if rounds:
             options = replace(options, rounding=first_rounding(context.problem, patterns))
         begun = context.solvers.begin("highs", patterns.model, options)
-        context.handover.begun_bound = BegunBound(patterns, begun, rounds, built_s)
+        context.handover.begun_bound = BegunBound(patterns, begun, rounds)
         yield from ()
 
 

@@ -11,13 +11,12 @@ import numpy as np
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
 from placeopt.problem import IntArray
-from placeopt.problem.free_capacity import only_shares_bind
-from placeopt.solving import sizes
 from placeopt.solving.context import CapacityPlan, SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.terms.costs.communication import Communication
-from placeopt.terms.objective import value, weight_of
+from placeopt.terms.objective import value
 
+SHARE, WORK = 0.05, 2.0
+"""Part of the time left that it may take, but for `LEAST_S`, and deterministic work."""
 LEAST_S = 0.05
 """Seconds that the capacity relaxation gets in any case: without jobs from it no plan is made of the relaxations."""
 
@@ -28,18 +27,10 @@ class CapacityRelaxationBound:
 
     name: ClassVar[str] = "roster"
     uses_solver: ClassVar[bool] = True
-    share: float = 0.05
-    """Part of the time left that it may take, but for `LEAST_S`."""
-    work: float = 2.0
-    """Deterministic work."""
-    first: bool = False
-    """Whether it comes before greedy, for the first plan: only where that is a plan made of it."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while anything is open, where GPU shares bind and running jobs stay as they are."""
         if reason := context.budget.stop_reason():
-            return reason
-        if self.first and (reason := greedy_comes_first(context)):
             return reason
         if context.is_closed:
             return "the round is proven, or within the gap"
@@ -53,7 +44,7 @@ class CapacityRelaxationBound:
         relaxation = build_capacity_relaxation(context.relaxed)
         try:
             model = relaxation.model(deadline=budget.deadline)
-            options = budget.options(self.work, max(self.share * budget.left_s, LEAST_S))
+            options = budget.options(WORK, max(SHARE * budget.left_s, LEAST_S))
             solution = context.solvers.solve(budget.integer_solver, model, options)
         except PlaceoptError as error:
             budget.stopped()
@@ -68,36 +59,6 @@ class CapacityRelaxationBound:
             return
         context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
         yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")
-
-
-FIRST_PRODUCT = 20_000
-"""Waiting jobs x GPUs from which the first plan may be made of the roster; smaller rounds are proven from greedy's."""
-FIRST_PER_S = 30_000
-"""Waiting jobs for each second of the whole call left up to which it is: 10,000 take 0.3 s, 100,000 take 4."""
-ONE_THREAD = 3
-"""How much longer it is expected to take on one thread: parts of a round share cores with each other."""
-BUNDLES = 3
-"""Every further bundle of a job counts as so many jobs: gangs on 1,000 nodes take 40 to 100 microseconds a bundle."""
-
-
-def greedy_comes_first(context: SolveContext) -> str | None:
-    """Return why the first plan is greedy's, None if it is one made of the jobs that fit by capacity."""
-    waiting, budget = sizes.waiting(context), context.budget
-    if weight_of(context.weighted, Communication) == 0 or not only_shares_bind(context.open):
-        return "the first plan is greedy's where paths cost nothing, or more than GPU shares binds"
-    if waiting * context.problem.num_gpus < FIRST_PRODUCT:
-        return "the round is small"
-    work = waiting + BUNDLES * further_bundles(context)
-    seconds = (ONE_THREAD if budget.threads == 1 else 1) * work / FIRST_PER_S
-    in_time = budget.steps(FIRST_PER_S) >= work and not budget.is_past(budget.ends - seconds)
-    return None if in_time else "too little time is left to choose jobs first"
-
-
-def further_bundles(context: SolveContext) -> int:
-    """Return the bundles of waiting jobs beyond one a job, in the option with most of them."""
-    problem = context.problem
-    jobs = context.greedy.jobs(problem)
-    return int((problem.most_of_class(problem.options.bundles)[problem.job_class[jobs]] - 1).sum())
 
 
 CHOICE_SHARE, CHOICE_WORK = 0.1, 2.0

@@ -23,10 +23,8 @@ from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving import sizes
-from placeopt.solving.context import BegunCostRelaxation, CostGuide, CostPrices, SolveContext
+from placeopt.solving.context import CostGuide, CostPrices, SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.capacity_relaxation import further_bundles
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value
 
@@ -46,15 +44,9 @@ class CostRelaxationBound:
     """Whether it runs only where the stage before found a better plan."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """
-        Only where costs count and are open, and it was not solved at the value of the best plan.
-
-        A solve that has begun is waited for even where time is over.
-        """
+        """Only where costs count and are open, and it was not solved at the value of the best plan."""
         if context.has_cost_bound:
             return "the bound is at the value of the best plan"
-        if context.handover.begun_cost_relaxation is not None:
-            return None
         if self.after_improvement:
             if not context.handover.improved:
                 return "there is no better plan"
@@ -68,12 +60,8 @@ class CostRelaxationBound:
         """Solve the relaxation, and sharpen its prices."""
         began, handover, value = time.monotonic(), context.handover, context.incumbent.value
         handover.cost_guide = None
-        begun = _taken_cost_relaxation(context)
-        if begun is None and context.budget.stopped():
-            yield StageReport("no time left for the relaxation", "skipped", level="cost")
-            return
         try:
-            relaxation, solution = begun or solve_cost_relaxation(context, value)
+            relaxation, solution = solve_cost_relaxation(context, value)
         except PlaceoptError as error:
             context.budget.stopped()
             handover.cost_bound_s = time.monotonic() - began
@@ -95,61 +83,6 @@ class CostRelaxationBound:
         handover.cost_prices = priced
         handover.cost_guide = CostGuide(value, guide_of(context, priced.relaxation, priced.whole))
         yield StageReport(detail, "proved", level="cost")
-
-
-BESIDE_PER_S, BESIDE_BUNDLES, BESIDE_SHARE = 100_000, 10, 0.35
-"""
-Waiting jobs for each second of the call left up to which the relaxation is built before the first plan, as so many of
-which every further bundle of a job counts; and the part of the time left after which building it is given up.
-"""
-
-
-def begin_cost_relaxation(context: SolveContext, value: int) -> None:
-    """
-    Let a solver work on the relaxation of the cost of plans worth ``value`` while the first plan is made.
-
-    Only with a thread and time for it. ``value`` is what the first plan will be worth if all goes well; otherwise the
-    solve is dropped.
-    """
-    budget, work = context.budget, sizes.waiting(context) + BESIDE_BUNDLES * further_bundles(context)
-    in_time = budget.steps(BESIDE_PER_S) >= work and not budget.is_past(budget.ends - work / BESIDE_PER_S)
-    if not (in_time and context.weighted and context.solvers.is_apart and budget.threads > 1):
-        return
-    deadline = time.monotonic() + BESIDE_SHARE * budget.left_s
-    try:
-        relaxation = build_cost_relaxation(context.relaxed, context.weighted, value, deadline, meetings=False)
-    except PlaceoptError:
-        return
-    options = replace(relaxation_options(context), time_limit_s=budget.left_s)
-    beside = context.solvers.begin("highs", relaxation.model, options)
-    context.handover.begun_cost_relaxation = BegunCostRelaxation(value, relaxation, beside)
-
-
-def _taken_cost_relaxation(context: SolveContext) -> tuple[CostRelaxation, Solution] | None:
-    """Return the relaxation that was begun, solved; None where the best plan needs another, or it is not solved."""
-    handover = context.handover
-    begun, handover.begun_cost_relaxation = handover.begun_cost_relaxation, None
-    if begun is None:
-        return None
-    sharper = handover.capacity_cut is not None or handover.most_busy is not None or _meetings_matter(context)
-    solution = None
-    if begun.value == context.incumbent.value and not sharper:
-        solution = begun.beside.wait(context.budget.left_s)
-    if not isinstance(solution, Solution) or solution.failed:
-        begun.beside.drop()
-        return None
-    return begun.relaxation, solution
-
-
-def end_cost_relaxation(context: SolveContext) -> None:
-    """Take what a solve beside the first plan has proved, where the round ended before its stage, or drop it."""
-    begun, context.handover.begun_cost_relaxation = context.handover.begun_cost_relaxation, None
-    if begun is None:
-        return
-    solution = begun.beside.latest  # not waited for: a solve that failed must not cost the plan
-    if isinstance(solution, Solution) and solution.bound is not None and begun.value == context.incumbent.value:
-        context.bounds.prove_cost(max(solution.bound, 0), begun.relaxation.relaxes)
-    begun.beside.drop()
 
 
 def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]) -> CostPrices | None:

@@ -34,6 +34,10 @@ WORK_PER_SECOND = 0.1
 """Deterministic work per second of the time limit, so that work, not the clock, ends the stage."""
 
 
+BUILD_SHARE = 0.5
+"""Part of the time left that building a model may take: solving one that takes longer takes longer still."""
+
+
 @dataclass(frozen=True)
 class LoadRace:
     """Begins to load the second solver of a race over ``formulation``, where a search or one more level comes first."""
@@ -44,7 +48,7 @@ class LoadRace:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where two solvers race over a model that is built, and anything is open."""
-        if context.budget.solver_for(RACE) != RACE or not sizes.is_built(context, self.formulation):
+        if context.budget.solver_for(RACE) != RACE or not sizes.may_be_built(context, self.formulation):
             return "no solvers race"
         return "both levels are proven" if context.proven else context.budget.stop_reason()
 
@@ -83,12 +87,12 @@ class Exact:
     def _run_level(self, context: SolveContext, level: LevelName) -> Iterator[StageReport]:
         """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
         budget, name = context.budget, f"{self.formulation}-{level}"
-        if not sizes.is_built(context, self.formulation):
+        if not sizes.may_be_built(context, self.formulation):
             budget.note_limit("size")
             size = f"{sizes.waiting(context)} jobs on {context.problem.num_gpus} GPUs"
             yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
             return
-        builder = ModelBuilder(budget.deadline, sizes.SIZES.exact_columns)
+        builder = ModelBuilder(budget.solver_deadline(BUILD_SHARE), sizes.most_columns(budget))
         try:
             variables = build_level(context, builder, self.formulation, level)
         except PlaceoptError as error:

@@ -24,8 +24,8 @@ from placeopt.solvers.diving import WHOLE, rounded_down
 from placeopt.solvers.result import Progress, Solution
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
-from placeopt.solving.greedy_rule import GRACE, has_many_fractions
-from placeopt.solving.incumbent import Accepted, Refused
+from placeopt.solving.greedy_rule import has_many_fractions
+from placeopt.solving.incumbent import Refused
 from placeopt.solving.pattern_rounding import quotas, rounding_of
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.greedy import LEAST_S
@@ -46,14 +46,6 @@ RESERVES = 1.5
 """Time from a solution to a checked plan before it is measured, in multiples of the time reserved for the end."""
 MOST_FRUITLESS = 20
 """Attempts in a row that may find nothing, because a solver failed or no plan is better."""
-DIVE = 1.0
-"""Seconds that a dive takes, in those that its relaxation took; on openb 0.6 to 0.9."""
-FIRST_BUILDS, FIRST_SHARE = 12.0, 0.5
-"""
-Time left for a first plan from the relaxation, in times that building it took: solving takes 2, placing 3, the plan's
-check and the end 3; a plan whose placing is cut short is worse than greedy's. And the share of the time left for which
-the relaxation is waited for: with the rest, greedy comes.
-"""
 FIRST_PLANS = 2
 """Plans made in any case in deterministic mode."""
 FEW_PLANS = 3
@@ -68,8 +60,6 @@ class GpuPatternPlans:
     uses_solver: ClassVar[bool] = True
     before_exact: str | None = None
     """Formulation of an exact stage that follows; where its model is built, a few plans are enough."""
-    first: bool = False
-    """Whether it makes the first plan, from a relaxation that was begun before; greedy runs where that takes longer."""
     only_near_bound: bool = False
     """Whether it runs only where the value is near the bound; elsewhere what patterns count does not bind."""
 
@@ -77,14 +67,6 @@ class GpuPatternPlans:
         """Only with a relaxation, in rounds of many fractions, while the value is open."""
         if reason := context.budget.stop_reason():
             return reason
-        begun = context.handover.begun_bound
-        if self.first:
-            if begun is None or not begun.rounds:
-                return "no relaxation was begun"
-            if context.handover.start is not None:
-                return "jobs have places from parts of the round"
-            left_s = context.budget.ends - time.monotonic()
-            return "greedy takes less time" if left_s < FIRST_BUILDS * begun.build_s else None
         if context.handover.gpu_patterns is None or not has_many_fractions(context.problem):
             return "the round has no relaxation over many fractions"
         if not len(context.handover.gpu_patterns.gpu_pattern):
@@ -95,9 +77,6 @@ class GpuPatternPlans:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Make one plan after the other."""
-        if self.first:
-            yield from self._run_first(context)
-            return
         patterns, offer = context.handover.gpu_patterns, None
         assert patterns is not None  # noqa: S101 - see `skip_reason`
         maker = context.handover.plan_maker
@@ -109,9 +88,7 @@ class GpuPatternPlans:
                 allocation = maker.make()
             maker.made += 1
             made, fruitless = made + 1, fruitless + 1
-            if allocation is not None and (
-                not context.incumbent.number or context.budget.has_left(context.budget.offer_s)
-            ):
+            if allocation is not None and context.budget.has_left(context.budget.offer_s):
                 latest = context.incumbent.offer(allocation)
                 offer = latest if isinstance(latest, Refused) else offer
                 maker.note_time()
@@ -122,24 +99,8 @@ class GpuPatternPlans:
             context.budget.note_limit("time")
         yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} fillings", offer=offer)
 
-    def _run_first(self, context: SolveContext) -> Iterator[StageReport]:
-        """Offer the first plan, if the relaxation is rounded within a share of the time left."""
-        handover, budget, began = context.handover, context.budget, time.monotonic()
-        assert handover.begun_bound is not None  # noqa: S101 - see `skip_reason`
-        maker = handover.plan_maker = _PlanMaker(context, handover.begun_bound.patterns)
-        with gc_paused():
-            allocation = maker.make_first(FIRST_SHARE * budget.left_s)
-            if allocation is None:
-                return
-            taken_s = time.monotonic() - began
-            offer = context.incumbent.offer(allocation)
-        maker.note_time()
-        if isinstance(offer, Accepted) and not context.is_far:
-            handover.first_pass, handover.first_pass_s, handover.is_placed = allocation, taken_s, True
-        yield StageReport("a plan from the relaxation, before greedy", offer=offer)
-
     def _most_plans(self, context: SolveContext, made: int) -> int:
-        if self.before_exact is not None and sizes.is_built(context, self.before_exact):
+        if self.before_exact is not None and sizes.may_be_built(context, self.before_exact):
             return max(FEW_PLANS - made, 0)
         return (0 if context.budget.slice else FIRST_PLANS) + context.budget.steps(PLANS_PER_SECOND)
 
@@ -165,22 +126,6 @@ class _PlanMaker:
         """Solve, round, place; None if time ended it, or the result cannot be better."""
         relaxed, values = self._rounded()
         return self._placed(relaxed, values) if relaxed is not None and self.in_time() else None
-
-    def make_first(self, seconds: float) -> Allocation | None:
-        """Wait so long for the relaxation that was begun with the bound, and place; None if there is nothing then."""
-        begun = self._context.handover.begun_bound
-        assert begun is not None  # noqa: S101 - see `GpuPatternPlans.skip_reason`
-        began = time.monotonic()
-        self._context.incumbent.prepare()
-        news = begun.beside.wait(seconds, lambda news: news.relaxed_values is not None)
-        if isinstance(news, Progress) and self.in_time(DIVE * (time.monotonic() - began)):
-            news = begun.beside.wait(began + seconds - time.monotonic()) or news
-        if isinstance(news, Progress):
-            begun.beside.drop()
-        if news is None or news.relaxed_values is None or news.bound is None:
-            return None
-        self._context.bounds.prove_value(news.bound, self._patterns.relaxes, of_whole=True)
-        return self._placed(*self._taken(news))
 
     def _placed(self, relaxed: np.ndarray, values: IntArray | None) -> Allocation | None:
         """
@@ -217,12 +162,7 @@ class _PlanMaker:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
         deadline = max(context.budget.heuristic_deadline(), time.monotonic() + LEAST_S)
-        full = {c for c, _ in short}
-        if context.incumbent.number:
-            return context.greedy.fill_up(problem, context.budget, start, deadline), full
-        grace_s = GRACE * context.budget.reserve_s
-        done = context.greedy.complete(problem, context.budget, start, deadline=deadline, grace_s=grace_s)
-        return done.allocation, full
+        return context.greedy.fill_up(problem, context.budget, start, deadline), {c for c, _ in short}
 
     def _rounded(self) -> tuple[np.ndarray | None, IntArray | None]:
         """

@@ -31,8 +31,6 @@ class Greedy:
         """Only where a plan is there, and its value is the greatest or time is over: a plan comes first in any case."""
         if self.only_if_far and not context.is_far:
             return "the plan is close to the bound"
-        if context.handover.is_placed:
-            return "there is a first plan near its bound"
         if context.incumbent.number and context.value_proven:
             return "the value is proven"
         return context.budget.stop_reason() if self.only_if_far or context.incumbent.number else None
@@ -44,7 +42,6 @@ class Greedy:
         deadline = max(budget.heuristic_deadline(), began + LEAST_S)
         with gc_paused():
             result = rule.place(context.problem, budget, deadline)
-            handover.first_pass_s = time.monotonic() - began
             offer = context.incumbent.offer(result.allocation)
         if rule.strict:
             handover.blocks = "the queue is strict and an earlier job does not fit"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -27,14 +26,13 @@ class JoinedPlan:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Fill up, and offer."""
-        began, handover = time.monotonic(), context.handover
+        handover = context.handover
         given = handover.start
         assert given is not None  # noqa: S101 - `Method.from_start` is for rounds with one
         with gc_paused():
             kept = _kept(context, given)
             result = context.greedy.complete(context.problem, context.budget, kept, grace_s=context.budget.reserve_s)
             handover.first_pass = result.allocation
-            handover.first_pass_s = time.monotonic() - began
             offer = context.incumbent.offer(handover.first_pass)
         running = len(context.problem.running)
         placed, left, filled = (_placed(plan) - running for plan in (given, kept, handover.first_pass))

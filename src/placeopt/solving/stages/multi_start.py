@@ -18,6 +18,7 @@ from placeopt.problem.free_capacity import room_decides
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.neighbourhood_search import SMALL_PRODUCT
 from placeopt.terms.objective import value
 
 SCORES = ("stranding", "best_fit", "first_fit")
@@ -60,7 +61,7 @@ class MultiStart:
         if room_decides(context.problem) and not shares_nest(context.problem):
             return "nodes are refilled instead"
         product = sizes.product(context)
-        if product <= sizes.SIZES.search_product:
+        if product <= SMALL_PRODUCT:
             return "the round is small enough for an exact stage"
         return "the round is large" if product > MOST_PRODUCT else None
 

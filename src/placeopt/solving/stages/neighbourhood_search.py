@@ -11,6 +11,7 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
 from placeopt.problem import Allocation
 from placeopt.solving import sizes
+from placeopt.solving.budget import UNLIMITED_STEPS
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer, Refused
@@ -19,8 +20,10 @@ from placeopt.solving.stages.cost_relaxation import guide_of_best_value
 
 STEPS_PER_SECOND = 10
 """Steps in deterministic mode, per second of the time limit: so few that work, not the clock, ends the stage."""
+SMALL_PRODUCT = 2_000
+"""Waiting jobs x GPUs up to which an exact stage comes before the search: it proves such rounds sooner."""
 STALL = 400
-"""Steps in a row without a better plan before the search ends."""
+"""Steps in a row without a better plan before a search gives way to the stages after it."""
 OFFER_EVERY, OFFER_SHARE = 25, 0.1
 """Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
 RESERVES = 2.0
@@ -44,25 +47,18 @@ class BeforeExact:
         """Return why exact stages come first, None if the search does."""
         if reason := context.budget.stop_reason():
             return reason
-        if not sizes.is_built(context, self.formulation):
+        if not sizes.may_be_built(context, self.formulation):
             return None
-        if sizes.product(context) <= sizes.SIZES.search_product:
+        if sizes.product(context) <= SMALL_PRODUCT:
             return "the round is small enough for an exact stage"
         costs_bind = bool(context.weighted) and not has_many_fractions(context.problem)
         return None if costs_bind or context.is_far else "the best plan is near the bound"
 
 
-def after_exact(context: SolveContext) -> str | None:
-    """Return why no search follows an exact stage, None if one does: it needs time to load a solver again."""
-    if reason := context.budget.stop_reason():
-        return reason
-    return None if context.budget.can_try_again() else "too little time is left"
-
-
 @dataclass(frozen=True)
 class NeighbourhoodSearch:
     """
-    Improves the best plan until the deadline, a stall, or a proof.
+    Improves the best plan until the deadline or a proof; before an exact stage, and in deterministic mode, or a stall.
 
     The search begins with the best plan, or with one that stage ``rounding`` left because it is worth a little less:
     that catches up, or gives way to the best plan after half of the time.
@@ -82,8 +78,9 @@ class NeighbourhoodSearch:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Take the prices of the best value that there may be, and search."""
         guide = guide_of_best_value(context)
-        few = self.before_exact is not None and sizes.is_built(context, self.before_exact)
-        search = _Run(context, guide, SHARE_BEFORE_EXACT if few else 1.0)
+        few = self.before_exact is not None and sizes.may_be_built(context, self.before_exact)
+        stall = STALL if self.before_exact is not None or context.budget.params.deterministic else UNLIMITED_STEPS
+        search = _Run(context, guide, SHARE_BEFORE_EXACT if few else 1.0, stall)
         offer = search.run()
         yield StageReport(search.detail, level="cost" if context.value_proven else "value", offer=offer)
 
@@ -91,14 +88,14 @@ class NeighbourhoodSearch:
 class _Run:
     """The steps of one search, and what of them is offered."""
 
-    def __init__(self, context: SolveContext, guide: Guide | None, share: float) -> None:
-        """``share`` is the part of the time left that may be used; deterministic rounds go by steps."""
+    def __init__(self, context: SolveContext, guide: Guide | None, share: float, stall: int) -> None:
+        """``share`` is the part of the time left that may be used; ``stall`` the steps in vain that end it."""
         budget = context.budget
         self._context, self._budget = context, budget
         self._guide = guide
         self._steps = self._better = 0
         self._seed = context.draw_seed()
-        self._most = budget.steps(STEPS_PER_SECOND)
+        self._stall, self._most = stall, budget.steps(STEPS_PER_SECOND)
         self._started = time.monotonic()
         self._ends = budget.deadline - (1 - share) * budget.left_s
 
@@ -114,7 +111,7 @@ class _Run:
         offer: Offer | None = None
         last = offered = 0
         since = time.monotonic()
-        while not self._is_over(offer) and self._steps - last < STALL:
+        while not self._is_over(offer) and self._steps - last < self._stall:
             if self._lags(search):
                 search = self._begin(None)
             better = search.step()

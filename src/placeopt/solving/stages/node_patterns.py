@@ -19,6 +19,8 @@ from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import weight_of
 
+SMALL_PRODUCT = 20_000
+"""Waiting jobs x GPUs below which an exact stage comes first: it proves such rounds sooner."""
 COST_BOUND = 2.0
 """Time left for the relaxation of the cost, in the same multiples: it takes 0.7 to 1.5 of a check at 10,000 jobs."""
 GATHER_SHARE = 0.3
@@ -40,7 +42,7 @@ class NodePatterns:
         """Only while the value is open, and where running jobs stay as they are."""
         if reason := context.budget.stop_reason():
             return reason
-        if self.before_exact and sizes.product(context) < sizes.SIZES.patterns_product:
+        if self.before_exact and sizes.product(context) < SMALL_PRODUCT:
             return "the round is small enough for an exact stage"
         if context.value_proven:
             return StatedReason("the value is proven already")

@@ -11,13 +11,17 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics.node_refills import NodeRefills
 from placeopt.problem.free_capacity import room_decides
+from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
+from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.stage import StageReport
 
 FIRST_STEPS, STEPS_PER_SECOND = 30, 30
 """Steps in deterministic mode, of 1 to 5 ms each: at first, and per second of the time limit."""
 STALL, STALL_PER_NODE = 50, 10
 """Steps in a row without more value before the stage ends."""
+SHARE_BEFORE_EXACT = 0.5
+"""Part of the time left that it may take where an exact model may be built; where not, nothing finds more."""
 RESERVES = 2.0
 """Time reserved for the offer at the end, in multiples of what the last one took."""
 
@@ -33,10 +37,8 @@ class RefillNodes:
 
     name: ClassVar[str] = "refills"
     uses_solver: ClassVar[bool] = False
-    share: float = 0.5
-    """Part of the time left that it may take."""
     after_patterns: bool = False
-    """Whether it runs in the rounds of which patterns of nodes know the shares, after them; else in the others."""
+    """Whether it runs in the rounds that patterns suit, of nodes or of GPUs, after them; else in the others."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where the plan is far from the bound, and any job may overtake others."""
@@ -46,8 +48,8 @@ class RefillNodes:
             return "the round is proven, or within the gap"
         if not context.is_far:
             return "the plan is close to the bound"
-        if shares_nest(context.problem) != self.after_patterns:
-            return "patterns of nodes come first" if not self.after_patterns else "it ran before"
+        if (shares_nest(context.problem) or has_many_fractions(context.problem)) != self.after_patterns:
+            return "patterns come first" if not self.after_patterns else "it ran before"
         if context.greedy.shape != "value" or context.greedy.strict:
             return "the method does not choose jobs and options by their value"
         return None if room_decides(context.problem) else "more than shares and resources decides what a node takes"
@@ -55,7 +57,8 @@ class RefillNodes:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Refill nodes until time or work ends it, or nothing is gained."""
         budget, incumbent = context.budget, context.incumbent
-        ends = budget.heuristic_deadline(self.share, reserve_s=RESERVES * budget.offer_s)
+        share = SHARE_BEFORE_EXACT if sizes.may_be_built(context, "counts") else 1.0
+        ends = budget.heuristic_deadline(share, reserve_s=RESERVES * budget.offer_s)
         most = (0 if budget.slice else FIRST_STEPS) + budget.steps(STEPS_PER_SECOND)
         with gc_paused():
             search = NodeRefills(

@@ -38,13 +38,10 @@ class Alternative(ABC):
     """
     Offers the allocation of one more heuristic, filled up by greedy.
 
-    It gets ``share`` of the time left, and is dropped if it does not reach all jobs by then. Greedy's own time tells
-    beforehand whether that share may be enough.
+    It gets ``share`` of the time left, and is dropped if it does not reach all jobs by then.
     """
 
     uses_solver: ClassVar[bool] = False
-    times_greedy: ClassVar[float]
-    """How many times as long as greedy it takes, measured on rounds of 50 to 10,000 jobs."""
     share: float = 0.1
 
     @property
@@ -61,7 +58,7 @@ class Alternative(ABC):
         """Place the waiting jobs beside what runs."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only after a whole pass of greedy that left enough time, in large rounds where a better plan may be found."""
+        """Only after a whole pass of greedy, in large rounds where a better plan may be found."""
         budget, handover = context.budget, context.handover
         if self.name in handover.tried:
             return "it has run"
@@ -76,8 +73,6 @@ class Alternative(ABC):
             return "the round is small"
         if budget.params.deterministic and waiting > JOBS_PER_S * budget.work_s:
             return "too many jobs for its work"
-        if not budget.has_left(self.times_greedy * handover.first_pass_s / self.share):
-            return "its share of the time is too short"
         return budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
@@ -101,7 +96,6 @@ class DrbPlan(Alternative):
     """Places jobs that communicate by dual recursive bi-partitioning, all others by greedy's score."""
 
     name: ClassVar[str] = "drb"
-    times_greedy: ClassVar[float] = 10
 
     def _useless(self, context: SolveContext) -> str | None:
         if all(weighted.cost.name != Communication.name for weighted in context.weighted):
@@ -126,7 +120,6 @@ class SwafPlan(Alternative):
     """Places every job in the shape that SWAF chooses, in greedy's order; what is left over goes to any shape."""
 
     name: ClassVar[str] = "swaf"
-    times_greedy: ClassVar[float] = 3
 
     def _useless(self, context: SolveContext) -> str | None:
         if context.value_proven:

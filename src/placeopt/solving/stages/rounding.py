@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.formats.gc_pause import gc_paused
-from placeopt.heuristics.class_fill import may_be_apart
-from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.heuristics.search import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
-from placeopt.solving.greedy_rule import GRACE
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import LevelName, StageReport
-from placeopt.solving.stages.capacity_relaxation import choose_jobs, greedy_comes_first
-from placeopt.solving.stages.cost_relaxation import begin_cost_relaxation, guide_of_best_value
+from placeopt.solving.stages.capacity_relaxation import choose_jobs
+from placeopt.solving.stages.cost_relaxation import guide_of_best_value
 from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import value
 
@@ -25,11 +22,6 @@ LAG = 0.003
 """Part of the value that a plan made anew may lag behind the best one and still be where the search begins."""
 CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
-FIRST_SHARE = 0.7
-"""
-Part of the time left after which no more jobs of the first plan are placed by cost: greedy, which is quicker, places
-the rest, by class where that takes too long as well.
-"""
 NEXT = 4.0
 """Time left, in multiples of what the last ranking took, from which on another one is tried: it takes up to three."""
 JOBS_PER_S = 1000
@@ -45,15 +37,10 @@ class RoundRelaxations:
     gangs, are compared by the prices of the cost relaxation. Nodes for single bundles are ranked by fit, by cost, and
     by cost as if opened domains fill up: a plan for each, in reverse where all jobs fit. A plan of a little less value
     than the best one is left to the search; where one lags by more, the others are not made.
-
-    Where it comes first, before greedy and prices, it ranks by fit alone, and jobs of equal worth by what they cost
-    alone.
     """
 
     name: ClassVar[str] = "rounding"
     uses_solver: ClassVar[bool] = True
-    first: bool = False
-    """Whether it makes the first plan of the round, of a roster that was made for that."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while anything is open, where running jobs stay as they are, by each ranking once."""
@@ -63,10 +50,6 @@ class RoundRelaxations:
             return "the round is proven, or within the gap"
         if context.problem.changeable:
             return "running jobs may be changed"
-        if self.first and context.incumbent.number:
-            return "there is a plan"
-        if self.first:
-            return greedy_comes_first(context) if context.handover.capacity_plan else "there is no roster"
         return "all plans are made" if context.handover.rankings == [] else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
@@ -75,38 +58,26 @@ class RoundRelaxations:
         guide, roster = guide_of_best_value(context), handover.capacity_plan
         surplus = cost_alone(context.problem, context.weighted) if guide is None else guide.surplus
         chosen = None if roster is None else choose_jobs(context, roster, surplus)
-        if self.first and roster is not None:
-            begin_cost_relaxation(context, best.value + roster.value)
-        left = list(RANKINGS[:1])
-        if not self.first:
-            if handover.rankings is None:
-                scarce = any(placement is None for placement in best.allocation)
-                handover.rankings = list(RANKINGS if scarce else RANKINGS[::-1])
-            left = handover.rankings
+        if handover.rankings is None:
+            scarce = any(placement is None for placement in best.allocation)
+            handover.rankings = list(RANKINGS if scarce else RANKINGS[::-1])
+        left = handover.rankings
         offer, took_s = None, 0.0
-        made, cut = list[str](), ""
+        made = list[str]()
         while left:
             if made and not (budget.steps(JOBS_PER_S) >= context.problem.num_jobs and budget.has_left(NEXT * took_s)):
                 break
             ranking, began = left.pop(0), time.monotonic()
             with gc_paused():
-                ends = budget.heuristic_deadline(reserve_s=CHECKS * budget.offer_s)
-                deadline = min(ends, budget.heuristic_deadline(FIRST_SHARE)) if self.first else ends
                 result = construct(
                     context.problem,
                     context.weighted,
                     ranking=ranking,
                     guide=guide,
                     chosen=chosen,
-                    deadline=deadline,
+                    deadline=budget.heuristic_deadline(reserve_s=CHECKS * budget.offer_s),
                     cancelled=budget.cancelled,
                 )
-                if self.first and result.not_reached:  # there is no other plan
-                    budget.note_limit("time")
-                    reached = sum(placement is not None for placement in result.allocation)
-                    result = _completed(context, result, ends)
-                    placed = sum(placement is not None for placement in result.allocation)
-                    cut = f", {placed - reached} jobs by greedy, {result.by_class} of them by class"
             took_s = time.monotonic() - began
             made.append(ranking)
             offer, lags = _offer(context, result.allocation)
@@ -115,21 +86,7 @@ class RoundRelaxations:
             if budget.stopped():
                 break
         level: LevelName = "cost" if context.value_proven else "value"
-        yield StageReport(f"nodes by {', '.join(made)}{cut}", level=level, offer=offer)
-
-
-def _completed(context: SolveContext, cut: GreedyResult, ends: float) -> GreedyResult:
-    """
-    Return a plan that was cut short with the rest of its jobs, by ``ends``.
-
-    They are placed by class at once, which leaves time for later stages; where most are gangs, which are not placed by
-    class, by greedy as long as there is time.
-    """
-    problem, budget = context.problem, context.budget
-    gangs = may_be_apart(problem)[problem.job_class[list(cut.not_reached)]]
-    deadline = ends if 2 * gangs.sum() > len(gangs) else min(ends, time.monotonic())
-    grace_s = ends - deadline + GRACE * budget.reserve_s
-    return context.greedy.complete(problem, budget, cut.allocation, deadline=deadline, grace_s=grace_s)
+        yield StageReport(f"nodes by {', '.join(made)}", level=level, offer=offer)
 
 
 def _offer(context: SolveContext, allocation: Allocation) -> tuple[Offer | None, bool]:

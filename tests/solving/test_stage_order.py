@@ -1,0 +1,113 @@
+"""The order of the stages of ``auto``: greedy first, relaxations where they help, none early with an open gap."""
+
+import threading
+from functools import cache
+
+import pytest
+
+from placeopt import Instance, generate, solve, violations
+from placeopt.build import instance, job
+from placeopt.model import Plan
+from placeopt.solving import sizes
+from placeopt.solving.stages import neighbourhood_search
+
+ROUNDS = {
+    "gangs": generate("gangs", jobs=25, nodes=12, gpus=8, seed=2),
+    "fractions": generate("fractions", jobs=60, nodes=8, gpus=4, seed=0),
+    "planted": generate("planted", jobs=80, nodes=6, gpus=8, seed=1),
+    "resources": generate("resources", jobs=60, nodes=8, gpus=8, seed=1),
+}
+"""Communication alone; many shares of few kinds of jobs; each job of a kind of its own, without and with options."""
+
+
+@cache
+def solved(name: str) -> Plan:
+    """Solve until what comes after greedy and its bound has found something; the clock ends nothing."""
+    cancel = threading.Event()
+    ends = ("refills", "fillings", "arrangements", "rounding")
+    return solve(
+        ROUNDS[name],
+        time_limit_s=60,
+        isolation="thread",
+        cancel=cancel,
+        on_progress=lambda news: cancel.set() if news.stage in ends else None,
+    )
+
+
+def names(plan: Plan) -> list[str]:
+    return [stage.name for stage in plan.stages]
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_greedy_makes_the_first_plan(name: str) -> None:
+    """One that is worth what greedy finds by itself, whatever relaxations follow."""
+    plan = solved(name)
+    alone = solve(ROUNDS[name], method="stranding", time_limit_s=120)
+    assert names(plan)[0] == "heuristic"
+    assert plan.stages[0].objective >= alone.levels[0].objective
+    assert violations(ROUNDS[name], plan) == []
+
+
+@pytest.mark.parametrize(("name", "suits"), [("fractions", True), ("planted", False), ("resources", False)])
+def test_patterns_of_gpus_are_for_fractions_of_jobs_that_repeat(name: str, suits: bool) -> None:
+    """Where each job is of a kind of its own, nodes are refilled instead."""
+    found = names(solved(name))
+    assert ("fillings" if suits else "refills") in found
+    assert suits or "fillings" not in found
+
+
+def test_auto_is_worth_no_less_than_greedy_and_refills() -> None:
+    """Greedy's plan, filled anew node by node, is where the other stages begin."""
+    for name in ("planted", "resources"):
+        stages = solved(name).stages
+        first, refilled, *_ = (stage.objective for stage in stages if stage.name in ("heuristic", "refills"))
+        assert first < refilled <= solved(name).levels[0].objective
+
+
+def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
+    """A cost model of 20,380 columns is solved, from its first bound on with the news that this is so."""
+    round_, cancel = generate("gangs", jobs=80, nodes=16, gpus=8, seed=11), threading.Event()
+    plan = solve(
+        round_,
+        method="counts",
+        time_limit_s=60,
+        cancel=cancel,
+        on_progress=lambda news: cancel.set() if news.stage == "counts-cost" else None,
+    )
+    (exact,) = (stage for stage in plan.stages if stage.name == "counts-cost")
+    assert exact.outcome != "skipped"
+    assert "20380 columns" in exact.detail
+
+
+def open_round() -> Instance:
+    """A round whose cost stays open: its relaxation is below every plan."""
+    return generate("gangs", jobs=25, nodes=12, gpus=8, seed=2)
+
+
+def test_a_round_with_an_open_gap_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where no exact model may be built, and the search has found nothing for as long as it goes on otherwise."""
+    monkeypatch.setattr(neighbourhood_search, "STALL", 1)
+    monkeypatch.setattr(sizes, "MOST_COLUMNS", 0)
+    plan = solve(open_round(), time_limit_s=2)
+    assert (plan.status, plan.limit) == ("feasible", "time")
+
+
+def test_exact_stages_come_before_or_after_the_search_by_the_size_of_the_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A small round is proven without one."""
+
+    def order() -> list[str]:
+        plan = solve(open_round(), time_limit_s=5, deterministic=True)
+        return [stage.name for stage in plan.stages if stage.name.startswith(("search", "counts"))]
+
+    monkeypatch.setattr(sizes, "DETERMINISTIC_COLUMNS", 0)
+    assert order()[:3] == ["search", "counts-cost", "search"]
+    monkeypatch.setattr(neighbourhood_search, "SMALL_PRODUCT", 10**9)
+    monkeypatch.setattr(sizes, "DETERMINISTIC_COLUMNS", 20_000)
+    assert order()[:1] == ["counts-cost"]
+
+
+def test_a_proven_round_ends_at_once() -> None:
+    plan = solve(instance(1, [job("a", gpus=4)]), time_limit_s=60)
+    assert (plan.status, plan.limit) == ("optimal", "none")
