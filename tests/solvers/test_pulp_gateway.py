@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,26 +16,13 @@ from helpers.processes import alive, children, eventually, running_cbc, within
 from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import (
-    SOLVERS,
-    InProcess,
-    Progress,
-    Solve,
-    SolveOptions,
-    Worker,
-    available,
-    cbc,
-    launch,
-    load,
-    pulp_child,
-    pulp_gateway,
-)
+from placeopt.solvers import SOLVERS, InProcess, Progress, Solution, Solve, SolveOptions, Worker, load
 
 TESTS = str(Path(__file__).parents[1])
 """For processes of their own, which import the helpers."""
 
 LONG = SolveOptions(60.0)
-SOLUTION = """Optimal - objective value -220.00000000
+SOLUTION = """Optimal - objective value -227.00000000
       0 r0                     5                      40
       0 x0        -3.3306691e-16                       0
 **    1 x1            0.99999999                       0
@@ -43,31 +30,42 @@ SOLUTION = """Optimal - objective value -220.00000000
 """
 
 
-def test_whole_solution_file() -> None:
-    """Values as they are, rounding is for the reading; stars mark what CBC thinks is out of bounds."""
-    result = cbc._read(SOLUTION.encode(), knapsack())
-    assert (result.claim, result.objective) == ("optimal", -220)
-    assert result.values.round().tolist() == [0, 1, 1]
+@pytest.fixture
+def written_by_cbc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Solution]:
+    """Solve the knapsack by a program that writes a text as its solution file, and says nothing."""
+    program, text = tmp_path / "cbc", tmp_path / "text"
+    program.write_text(f'#!/bin/sh\nfor last; do :; done\ncat {text} > "$last"\n')
+    program.chmod(0o700)
+    monkeypatch.setattr("placeopt.solvers.pulp_gateway.cbc_program", lambda: str(program))
+
+    def solved(written: str) -> Solution:
+        text.write_text(written)
+        return load("pulp-cbc")(knapsack(), LONG)
+
+    return solved
 
 
-def test_no_part_of_a_solution_file_is_a_solution() -> None:
+def test_no_part_of_a_solution_file_is_a_solution(written_by_cbc: Callable[[str], Solution]) -> None:
     """PuLP reads one that was cut short as a complete optimum, with 0 for what is missing (trap 3)."""
-    for length in range(len(SOLUTION)):
-        assert cbc._read(SOLUTION[:length].encode(), knapsack()).values is None
+    whole = written_by_cbc(SOLUTION)
+    assert (whole.status, whole.values.tolist()) == ("optimal", [0, 1, 1])  # rounded; stars mark a doubt of CBC's
+    assert written_by_cbc(SOLUTION.replace("-227", "-220")).status == "feasible", "of other values than these"
+    for length in range(0, len(SOLUTION), 9):
+        assert written_by_cbc(SOLUTION[:length]).values is None
 
 
 @pytest.mark.parametrize(
     ("status", "claim"),
     [("Stopped on time", "feasible"), ("Stopped on iterations", "feasible"),
      ("Stopped on time (no integer solution - continuous used)", "no_solution"),
-     ("Optimal (within gap tolerance)", "optimal"), ("Integer infeasible", "infeasible"), ("Infeasible", "infeasible"),
+     ("Optimal (within gap tolerance)", "feasible"), ("Integer infeasible", "infeasible"), ("Infeasible", "infeasible"),
      ("Unbounded", "error")],
 )  # fmt: skip
-def test_statuses_of_solution_files(status: str, claim: str) -> None:
+def test_statuses_of_solution_files(status: str, claim: str, written_by_cbc: Callable[[str], Solution]) -> None:
     """Without a solution CBC leaves the fractional values of the relaxation in the file (trap 3)."""
-    result = cbc._read(SOLUTION.replace("Optimal", status).encode(), knapsack())
-    assert result.claim == claim
-    assert (result.values is not None) == (claim in ("optimal", "feasible"))
+    found = written_by_cbc(SOLUTION.replace("Optimal", status))
+    assert found.status == claim
+    assert (found.values is not None) == (claim in ("optimal", "feasible"))
 
 
 def test_infeasible_where_cbc_crashes() -> None:
@@ -150,10 +148,8 @@ def test_in_worker_and_in_process() -> None:
         with runner:
             assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
             assert runner.solve("pulp-cbc", infeasible(), LONG, deadline=within(20)).status == "infeasible"
-            deadline = within(3.0)
             hint = np.zeros(hard().num_variables, dtype=np.int64)  # all it has if it is cut in its root node
-            solution = runner.solve("pulp-cbc", hard(), replace(LONG, hint=hint), deadline=deadline)
-            assert time.monotonic() < deadline + 0.1
+            solution = runner.solve("pulp-cbc", hard(), replace(LONG, hint=hint), deadline=within(3.0))
             assert (solution.status, solution.limit) == ("feasible", "time")
             assert solution.objective < solution.bound
             assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
@@ -199,9 +195,7 @@ def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: P
 import sys, time
 sys.path.insert(0, {TESTS!r})
 from helpers.solver_models import hard
-from placeopt.solvers.pool import InProcess
-from placeopt.solvers.pool import Worker
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers import InProcess, SolveOptions, Worker
 runner = {isolation}()
 runner.start()
 print(getattr(runner, "pid", 0), flush=True)
@@ -240,18 +234,23 @@ pulp_child.main()
 """
 
 
-def through_package(
-    monkeypatch: pytest.MonkeyPatch, arguments: str = "{}", bound: str = "lambda m: m.getInfo().mip_dual_bound"
-) -> Solve:
+@pytest.fixture
+def through_package(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Solve]:
     """The way of all solvers but CBC, with the one package that is always there at its end."""
-    code = HIGHS_IN_ITS_PLACE.format(arguments=arguments, bound=bound)
-    monkeypatch.setattr(pulp_gateway, "START", code)
-    return pulp_gateway.solver("scip")
+    entry = replace(SOLVERS["pulp-scip"], package="highspy")
+    monkeypatch.setattr("placeopt.solvers.registry.SOLVERS", {**SOLVERS, "pulp-scip": entry})
+
+    def made(arguments: str = "{}", bound: str = "lambda m: m.getInfo().mip_dual_bound", code: str = "") -> Solve:
+        code = code or HIGHS_IN_ITS_PLACE.format(arguments=arguments, bound=bound)
+        monkeypatch.setattr("placeopt.solvers.pulp_gateway.START", code)
+        return load("pulp-scip")
+
+    return made
 
 
-def test_package_solves_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_solves_what_is_known(through_package: Callable[..., Solve]) -> None:
     """Senses, offsets, ranges, empty objectives, hints, and an infeasible one, over to PuLP and back."""
-    solve = through_package(monkeypatch)
+    solve = through_package()
     for make, optimum in KNOWN.values():
         solution = solve(make(), LONG)
         assert (solution.status, solution.objective, solution.bound) == ("optimal", optimum, optimum)
@@ -259,76 +258,45 @@ def test_package_solves_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solve(infeasible(), LONG).status == "infeasible"
 
 
-def test_optimum_of_a_package_needs_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimum_of_a_package_needs_its_bound(through_package: Callable[..., Solve]) -> None:
     """PuLP has called optimal what was found at a limit; without the solver's bound its word is not enough."""
     for bound in ("None", "lambda m: m.no_such_thing", "lambda m: float('inf')"):
-        solution = through_package(monkeypatch, bound=bound)(knapsack(), LONG)
+        solution = through_package(bound=bound)(knapsack(), LONG)
         assert (solution.status, solution.objective, solution.bound) == ("feasible", 227, 287)
 
 
-def test_package_stopped_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_stopped_by_time(through_package: Callable[..., Solve]) -> None:
     """What PuLP calls optimal is a solution and no more, if there is one in time, and the limit is the time."""
-    solution = through_package(monkeypatch)(hard(), SolveOptions(4.0))
+    solution = through_package()(hard(), SolveOptions(4.0))
     assert solution.status in ("feasible", "no_solution")
     assert solution.limit == "time"
     if solution.status == "feasible":
         assert solution.objective < solution.bound < hard().objective.sum()
-    assert solution.seconds < 20
 
 
-def test_package_that_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_package_that_is_killed(
+    through_package: Callable[..., Solve], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """It does not listen (HiGHS knows no SIGINT): ended 0.2 s later, nothing is left."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     before = children(os.getpid())  # workers of other tests may be kept
     stop = threading.Event()
     threading.Timer(2.0, stop.set).start()
     hint = np.zeros(400, dtype=np.int64)
-    began = time.monotonic()
-    solution = through_package(monkeypatch)(hard(), SolveOptions(60.0, hint=hint), None, stop)
-    assert time.monotonic() - began < 20
+    solution = through_package()(hard(), SolveOptions(60.0, hint=hint), None, stop)
     assert (solution.status, solution.limit, solution.objective) == ("feasible", "user", 5)
     assert list(tmp_path.iterdir()) == []
     assert set(children(os.getpid())) <= set(before)
 
 
-def test_package_refuses_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_refuses_an_option(through_package: Callable[..., Solve]) -> None:
     """By name, whatever exception it takes for that."""
-    solve = through_package(monkeypatch, arguments='{"no_such_option": 1, "warmStart": True}')
+    solve = through_package(arguments='{"no_such_option": 1, "warmStart": True}')
     with pytest.raises(BadInput, match="no_such_option=1"):
         solve(knapsack(), SolveOptions(9.0, extra=(("no_such_option", "1"),)))
 
 
-def test_package_that_pulp_does_not_find() -> None:
-    """The registry asks for the package; a licence may be missing all the same."""
-    if "pulp-copt" in available():
-        pytest.skip("it is there")
-    with pytest.raises(Unsupported, match=r"copt.*installed are cpsat, highs"):
-        pulp_gateway.solver("copt")(knapsack(), LONG)
-
-
-def test_child_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_child_that_dies_is_an_error(through_package: Callable[..., Solve]) -> None:
     """With its last words."""
-    monkeypatch.setattr(pulp_gateway, "START", "raise SystemExit('no more')")
-    solution = pulp_gateway.solver("scip")(knapsack(), LONG)
+    solution = through_package(code="raise SystemExit('no more')")(knapsack(), LONG)
     assert (solution.status, solution.message) == ("error", "pulp-scip ended with exit code 1: no more")
-
-
-def test_every_registered_interface_is_known() -> None:
-    """One table says what is there, the other how it is called."""
-    behind = {name.removeprefix("pulp-") for name in SOLVERS if name.startswith("pulp-")}
-    assert behind == {"cbc", *pulp_child.INTERFACES}
-    for interface in pulp_child.INTERFACES.values():
-        assert isinstance(interface.arguments(LONG), dict)
-
-
-def test_a_program_that_does_not_stop_is_killed() -> None:
-    """Asked, and 0.2 s later ended; what it said is kept."""
-    said: list[bytes] = []
-    code = (
-        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('here', flush=True); time.sleep(60)"
-    )
-    began = time.monotonic()
-    ended = launch.run([sys.executable, "-c", code], said.append, seconds=1.0, stop=None)
-    assert time.monotonic() - began < 1.5
-    assert (ended.code, ended.limit) == (-signal.SIGKILL, "time")
-    assert b"".join(said) == b"here\n"

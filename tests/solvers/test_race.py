@@ -14,7 +14,6 @@ from helpers.solver_models import hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers import Contestant, InProcess, Progress, Solution, SolveOptions, Worker, race, share_out, stand_in
-from placeopt.solvers.reading import OnProgress
 
 BEST, GOOD = np.array([0, 1, 1]), np.array([1, 0, 1])
 """Of `knapsack`: worth 227, its optimum, and 187."""
@@ -37,7 +36,7 @@ class Script:
         options: SolveOptions,
         *,
         deadline: float,
-        on_progress: OnProgress | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         cancel: Callable[[], bool] | None = None,
     ) -> Solution:
         """As `Runner.solve`."""
@@ -72,12 +71,10 @@ def killed(limit: str = "none") -> Solution:
 def test_a_solution_of_one_and_a_bound_of_the_other_are_a_proof() -> None:
     """That is what the race is for: neither has both, and both are stopped at once."""
     finder, bounder = Script([found(GOOD), found(BEST)]), Script([Progress(None, 227, 0.0)])
-    began = time.monotonic()
     solution = run(bounder, finder)
     assert (solution.status, solution.limit, solution.objective, solution.bound) == ("optimal", "none", 227, 227)
     assert solution.values is not None
     assert solution.values.tolist() == BEST.tolist()
-    assert time.monotonic() - began < 5
     assert finder.stopped.wait(5)
     assert bounder.stopped.wait(5)
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from placeopt import Unsupported
-from placeopt.solvers import SOLVERS, available, load, registry, require
+from placeopt.solvers import SOLVERS, Capability, Entry, available, load, require
 
 
 def test_solvers_of_the_dependencies_are_available_here() -> None:
@@ -16,8 +16,8 @@ def test_solvers_of_the_dependencies_are_available_here() -> None:
 
 def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused before a model is built, with its package and those that are there and can."""
-    missing = registry.Entry("placeopt.solvers.pulp_gateway", "no_such_package", registry.Capability(), "scip")
-    monkeypatch.setattr(registry, "SOLVERS", {**SOLVERS, "pulp-scip": missing})
+    missing = Entry("placeopt.solvers.pulp_gateway", "no_such_package", Capability(), "scip")
+    monkeypatch.setattr("placeopt.solvers.registry.SOLVERS", {**SOLVERS, "pulp-scip": missing})
     assert "pulp-scip" not in available()
     with pytest.raises(Unsupported, match=r"'pulp-scip' needs .*'no_such_package'.* use cpsat or highs or pulp-cbc"):
         require("pulp-scip", ["hint"])

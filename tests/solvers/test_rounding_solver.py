@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
-from placeopt.solvers import Progress, Rounding, SolveOptions
-from placeopt.solvers.highs import solve
+from placeopt.solvers import Progress, Rounding, SolveOptions, load
+
+solve = load("highs")
 
 
 def packing(seed: int) -> LinearModel:
