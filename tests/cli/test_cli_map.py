@@ -10,8 +10,9 @@ import time
 import numpy as np
 import pytest
 
+from placeopt import build
 from placeopt.formats import dumps
-from placeopt.model import Cluster, Communication, Demand, Domain, Edge, Instance, Job, Node, Option
+from placeopt.model import Cluster, Communication, Domain, Edge, Instance, Node
 from placeopt.topology import ClusterTopology, minsky, pcie_box
 
 MINSKY = minsky()
@@ -68,7 +69,7 @@ def test_the_optimum_of_a_matrix_on_an_instance_with_spare_gpus_is_proven(cli, t
 @pytest.mark.parametrize("edges", [((0, 3, 5), (1, 2, 7), (0, 1, 1)), ()])
 def test_a_job_is_mapped_onto_a_machine_at_its_communication_cost(cli, tmp_path, box, edges):
     communication = Communication(weight=2, edges=tuple(Edge(ranks=(a, b), weight=w) for a, b, w in edges))
-    job = Job(id="j", options=(Option(workers=4),), communication=communication)
+    job = build.job("j", workers=4, communication=communication)
     file = tmp_path / "job.json"
     file.write_bytes(dumps(job))
     weights = np.zeros((4, 4), dtype=np.int64)
@@ -84,11 +85,8 @@ def test_a_job_is_mapped_onto_a_machine_at_its_communication_cost(cli, tmp_path,
 
 
 def test_workers_of_two_gpus_stay_on_one_node(cli, tmp_path, two):
-    job = Job(
-        id="j",
-        options=(Option(workers=4, demand=Demand(gpus=2)),),
-        communication=Communication(weight=1, edges=(Edge(ranks=(0, 2), weight=3), Edge(ranks=(1, 3), weight=3))),
-    )
+    edges = (Edge(ranks=(0, 2), weight=3), Edge(ranks=(1, 3), weight=3))
+    job = build.job("j", workers=4, gpus=2, communication=Communication(weight=1, edges=edges))
     file = tmp_path / "job.json"
     file.write_bytes(dumps(job))
     rows = json.loads(cli("map", file, two, "--json").out)["ranks"]

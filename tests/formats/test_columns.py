@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placeopt import BadInput, cluster_from_columns, instance_from_columns
+from placeopt import BadInput, build, cluster_from_columns, instance_from_columns
 from placeopt.model import (
     Assignment,
     Cluster,
     Communication,
-    Demand,
     Domain,
     Gpu,
     Instance,
     Machine,
-    Option,
     Policy,
     Running,
     Slowdown,
@@ -133,7 +131,7 @@ def test_rows_alike_share_their_options_and_communication() -> None:
 
 
 def test_jobs_of_several_options_take_option_objects() -> None:
-    options = (Option(id="fast", demand=Demand(gpus=2), value=9), Option(id="slow", value=3))
+    options = (build.option("fast", gpus=2, value=9), build.option("slow", value=3))
     talk = Communication(weight=2)
     instance = instance_from_columns(CLUSTER, {"id": ["a", "b"], "options": [options] * 2, "communication": talk})
     assert instance.jobs[0].options is instance.jobs[1].options
@@ -161,7 +159,7 @@ def test_no_jobs() -> None:
         ({"kind": "batch"}, "column 'kind', row 0: 'batch'"),
         ({"communication_weight": [0, -4, 0]}, "column 'communication_weight', row 1: -4"),
         ({"communication_weight": 1, "communication": Communication()}, "expected either it or 'communication'"),
-        ({"options": [(Option(),)] * 3, "value": 3}, "column 'value': goes into the Option objects"),
+        ({"options": [(build.option(),)] * 3, "value": 3}, "column 'value': goes into the Option objects"),
         ({"arrival_ms": [0, 0, float("nan")]}, "column 'arrival_ms', row 2: nan"),
         ({"arrival_ms": [0, 0, -1]}, "column 'arrival_ms', row 2: -1"),
         ({"user": ["a", "b\n", "c"]}, "column 'user', row 1"),

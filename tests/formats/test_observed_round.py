@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from placeopt import BadInput
+from placeopt import BadInput, build
 from placeopt.formats import ImportNotes, ObservedJob, ObservedWorker, dumps, observed_instance
-from placeopt.model import Cluster, Demand, Gpu, Instance, Job, Machine, Node, Option, Policy
+from placeopt.model import Instance, Policy
 
-CLUSTER = Cluster(
-    machines=(Machine(id="four", cpu_millicores=64_000, memory_mib=1024, gpus=(Gpu(model="a100"),) * 4),),
-    nodes=(Node(id="n1", machine="four"), Node(id="n2", machine="four")),
-)
+CLUSTER = build.cluster(build.nodes(2, first=1), machines=[build.machine(cpu_millicores=64_000)])
 
 
 def job(
     name: str, *workers: ObservedWorker, gpus: int = 1, started_ms: int = 0, unreadable_reason: str | None = None
 ) -> ObservedJob:
     """A job that runs, one CPU a worker."""
-    option = Option(workers=len(workers), demand=Demand(gpus=gpus, cpu_millicores=1000))
-    return ObservedJob(
-        Job(id=name, options=(option,)), workers, started_ms=started_ms, where=name, unreadable_reason=unreadable_reason
-    )
+    one = build.job(name, workers=len(workers), gpus=gpus, cpu_millicores=1000)
+    return ObservedJob(one, workers, started_ms=started_ms, where=name, unreadable_reason=unreadable_reason)
 
 
 def read(*seen: ObservedJob, notes: ImportNotes | None = None) -> Instance:

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from helpers import kubernetes_objects as objects
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_updates import Refusal
 
@@ -21,26 +22,19 @@ OWNER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "owner", "uid": "owne
 
 
 def node(name: str, gpus: int = 8, **labels: str) -> Object:
-    return {
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
-        "spec": {},
-        "status": {
-            "allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110", GPU: str(gpus)},
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
+    """Return a node of 64 cores and 512 GiB that is ready."""
+    has = {"cpu": "64", "memory": "512Gi", "pods": "110"}
+    made = objects.node(name, str(gpus), labels={objects.HOSTNAME: name, **labels}, has=has)
+    made["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    return made
 
 
 def pod(name: str, gpus: int = 1, *, gated: bool = True, owned: bool = True, **more: Any) -> Object:
     """Return a pod that waits; ``more``: labels, annotations and fields of its spec."""
-    metadata = {"name": name, **{key: more.pop(key) for key in ("labels", "annotations") if key in more}}
-    if owned:
-        metadata["ownerReferences"] = copy.deepcopy(OWNER)
-    amounts = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
-    spec = {"containers": [{"name": "main", "image": "work", "resources": {"limits": amounts, "requests": amounts}}]}
-    if gated:
-        spec["schedulingGates"] = [{"name": GATE}]
-    return {"metadata": metadata, "spec": {**spec, **more}, "status": {"phase": "Pending"}}
+    asks = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
+    owner = {"ownerReferences": copy.deepcopy(OWNER)} if owned else {}
+    gates = {"schedulingGates": [{"name": GATE}]} if gated else {}
+    return objects.pod(name, asks=asks, **owner, **gates, **more)
 
 
 def gang(name: str, pods: int, gpus: int = 1, **more: Any) -> list[Object]:

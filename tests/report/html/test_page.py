@@ -9,9 +9,9 @@ import pytest
 
 from helpers.plans import plan_for
 from placeopt import BadInput
-from placeopt.build import instance, job, machine, node, running
+from placeopt.build import instance, job, machine, node, option, running, scenario
 from placeopt.formats import FORMATS, Figure, render
-from placeopt.model import Domain, Job
+from placeopt.model import Domain
 from placeopt.report.html import (
     Column,
     Fact,
@@ -191,17 +191,9 @@ class TestSimulations:
 
         So 7 / 3.5 and 4 / 2; a job that is not of the scenario, such as a replica, is not drawn.
         """
-        from placeopt.model import Arrival, Option, Scenario
-
-        short, long = Option(id="a", run_time_ms=1000), Option(id="b", run_time_ms=3500)
-        jobs = [("a", 1000, 2000, (short,)), ("b", 2000, None, (short, long))]
-        scenario = Scenario(
-            cluster=instance(1, [], machines=[machine(gpus=4)]).cluster,
-            arrivals=tuple(
-                Arrival(job=Job(id=name, arrival_ms=at, options=options), actual_run_time_ms=actual)
-                for name, at, actual, options in jobs
-            ),
-        )
+        short, long = option("a", run_time_ms=1000), option("b", run_time_ms=3500)
+        jobs = [job("a", arrival_ms=1000, options=(short,)), job("b", arrival_ms=2000, options=(short, long))]
+        world = scenario(1, jobs, run_time_ms={"a": 2000})
         path = tmp_path / "log.jsonl"
         start = {"assignments": [{"node": "n0", "gpus": {"0": 1000}}]}
         lines = [
@@ -212,7 +204,7 @@ class TestSimulations:
             {"t": 9000, "e": "end", "job": "b"},
         ]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        drawn = {figure.name: figure for figure in simulation_figures([read_log(path)], scenario)}
+        drawn = {figure.name: figure for figure in simulation_figures([read_log(path)], world)}
         assert points(drawn["slowdowns"]) == [(0.0, 2.0), (1.0, 2.0)]
 
     def test_a_name_with_a_separator_of_lines(self, log: Path) -> None:
