@@ -44,7 +44,9 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(words)
     try:
         return COMMANDS[asked.command](asked)
-    except PlaceoptError as error:
+    except KeyboardInterrupt:  # rows so far are in the file; the same command goes on from there
+        return 130
+    except (OSError, PlaceoptError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 3
 

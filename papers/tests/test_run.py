@@ -151,6 +151,8 @@ def test_what_has_a_row_is_not_simulated_again(tmp_path: Path, capsys: pytest.Ca
     path.write_bytes(before + b'{"setting":3}\n')
     assert main(["tables", "--all", "--results", str(path)]) == 3
     assert "rows.jsonl:2: no row" in capsys.readouterr().err
+    assert main(["run", PAIR, "--results", str(tmp_path / "nowhere" / "rows")]) == 3
+    assert "nowhere" in capsys.readouterr().err
     assert main(["run", "nothing"]) == 3
     assert "'nothing' is neither a paper (sc17" in capsys.readouterr().err
 

@@ -27,7 +27,7 @@ def test_it_holds_all_files_of_the_package_and_no_others(wheel):
     files = (path for path in SOURCE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert there == {path.relative_to(SOURCE).as_posix() for path in files}
     assert {name.split("/")[0] for name in there} == {"placeopt"}
-    assert {name.split("/")[1] for name in there}.isdisjoint({"tests", "bench", "instances", "docs"})
+    assert {name.split("/")[1] for name in there}.isdisjoint({"tests", "bench", "instances", "docs", "papers"})
 
 
 @pytest.mark.parametrize(
