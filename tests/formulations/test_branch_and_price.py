@@ -82,7 +82,7 @@ def test_every_column_costs_what_the_terms_compute(spec: str, jobs: int, nodes: 
     assert patterns > 5
 
 
-@pytest.mark.parametrize("seed", range(1000, 1120, 20))
+@pytest.mark.parametrize("seed", range(1000, 1060, 20))
 def test_the_proven_cost_is_that_of_brute_force(seed: int) -> None:
     """From the dearest plan of the best value; a round that is not refused must be proven."""
     outcomes = [

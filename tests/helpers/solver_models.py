@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
+from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 
 
 def knapsack() -> LinearModel:
@@ -102,6 +102,15 @@ def hard(seed: int = 1, columns: int = 400, rows: int = 60) -> LinearModel:
     builder.add_rows(row, column, matrix[row, column], NO_LOWER, matrix.sum(axis=1) // 3)
     builder.set_objective(x, rng.integers(1, 100, columns), "max", offset=5)
     return builder.build()
+
+
+def filled(model: LinearModel) -> IntArray:
+    """Values of a `hard` model: each column at 1 in turn, where every row still has room."""
+    values = np.zeros(model.num_variables, dtype=np.int64)
+    for column in range(model.num_variables):
+        values[column] = 1
+        values[column] = model.is_feasible(values)
+    return values
 
 
 KNOWN = {

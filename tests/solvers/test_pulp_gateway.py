@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers.processes import alive, children, eventually, running_cbc, within
-from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack
+from helpers.solver_models import KNOWN, cbc_trap, filled, hard, infeasible, knapsack
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import SOLVERS, InProcess, Progress, Solution, Solve, SolveOptions, Worker, load
@@ -137,9 +137,9 @@ def test_bounds_stream_while_cbc_runs() -> None:
 def test_hint_reaches_cbc() -> None:
     """At once the best that is known, not only at the end."""
     model = hard()
-    found = load("cpsat")(model, SolveOptions(1.0))
-    solution = load("pulp-cbc")(model, SolveOptions(1.5, hint=found.values))
-    assert solution.objective >= found.objective
+    hint = filled(model)
+    solution = load("pulp-cbc")(model, SolveOptions(1.5, hint=hint))
+    assert solution.objective >= model.objective_value(hint)
 
 
 def test_in_worker_and_in_process() -> None:
@@ -153,16 +153,6 @@ def test_in_worker_and_in_process() -> None:
             assert (solution.status, solution.limit) == ("feasible", "time")
             assert solution.objective < solution.bound
             assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
-
-
-def test_interrupt_ends_cbc_with_what_it_has() -> None:
-    """SIGINT to the program is what a stop is; it writes its solution if it gets the time."""
-    stop = threading.Event()
-    timer = threading.Timer(10.0, stop.set)
-    timer.start()
-    solution = load("pulp-cbc")(hard(columns=60, rows=10), SolveOptions(30.0), stop=stop)
-    timer.cancel()
-    assert solution.status in ("optimal", "feasible")
 
 
 @pytest.mark.parametrize("how", ["worker", "group", "deadline", "close"])
@@ -221,7 +211,7 @@ def test_memory_limit() -> None:
     x = builder.add_variables(0, 1, count=n)
     builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
     builder.set_objective(x, np.arange(n) % 17, "max")
-    solution = load("pulp-cbc")(builder.build(), SolveOptions(30.0, memory_limit_mib=1))
+    solution = load("pulp-cbc")(builder.build(), SolveOptions(600.0, memory_limit_mib=1))
     assert (solution.status, solution.limit) == ("error", "memory"), solution
 
 
