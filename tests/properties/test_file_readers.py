@@ -1,8 +1,5 @@
 """A file with something changed is read, or refused in words that can be printed; nothing else, and soon."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -10,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.cpu_limit import cpu_limit
 from helpers.mutated_files import Format, formats, mutated
 from placeopt import PlaceoptError
 
@@ -22,22 +20,6 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Format]]
     """Return a folder, and all formats with the files that are made there."""
     folder = tmp_path_factory.mktemp("files")
     return folder, formats(folder)
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """End what takes more CPU time."""
-
-    def end(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds:g} s of CPU time")
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def test_every_format_is_among_them(known: tuple[Path, list[Format]]) -> None:
@@ -55,7 +37,7 @@ def test_no_reader_raises_anything_else(known: tuple[Path, list[Format]], draw: 
     path = folder / f"changed{source.suffix}"
     path.write_bytes(mutated(source.read_bytes(), source.suffix == ".json", draw))
     try:
-        with within(SECONDS):
+        with cpu_limit(SECONDS):
             one.read(path)
     except PlaceoptError as error:
         message = str(error)

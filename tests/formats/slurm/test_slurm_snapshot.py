@@ -1,11 +1,11 @@
 """Slurm's nodes and jobs as a round; the expected round is worked out by hand from the two small files."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.slurm_files import read
 from placeopt import BadInput, Unsupported
 from placeopt.formats import read_slurm
 from placeopt.formats.slurm import parse_tres
@@ -19,21 +19,11 @@ from placeopt.formats.slurm.fields import (
     parse_memory,
     parse_tasks,
 )
-from placeopt.model import Instance
 
 DATA = Path(__file__).resolve().parents[3] / "examples"
 NODES, JOBS, TOPOLOGY = DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf"
 RUNNING = {"job_id": 1, "job_state": ["RUNNING"], "partition": "gpu", "nodes": "gpu01"}
 PENDING = {"job_id": 2, "job_state": "PENDING", "partition": "gpu", "state_reason": "Priority"}
-
-
-def read(tmp_path: Path, *jobs: dict[str, Any], **node: Any) -> Instance:
-    """Read the small cluster, its first node changed, with these jobs."""
-    nodes = json.loads(NODES.read_text())
-    nodes["nodes"][0].update(node)
-    (tmp_path / "n.json").write_text(json.dumps(nodes))
-    (tmp_path / "j.json").write_text(json.dumps({"jobs": jobs}))
-    return read_slurm(tmp_path / "n.json", tmp_path / "j.json")
 
 
 def test_the_small_cluster() -> None:
