@@ -1,4 +1,4 @@
-"""Kinds, states, pricing and layout of patterns, against all patterns and by hand."""
+"""Pricing of node patterns against all patterns, the bound that prices prove, and the master program, by hand."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placeopt import Unsupported
-from placeopt.build import instance, job, machine, node, option, running
+from placeopt.build import instance, job, machine, running
 from placeopt.formulations.node_patterns import (
     BundleGroups,
     NodeStates,
@@ -18,46 +18,14 @@ from placeopt.formulations.node_patterns import (
     capacity_prices,
     job_groups_of,
     node_states_of,
-    placement_requests,
     proven_bound,
     state_groups_of,
 )
 from placeopt.generators import generate
-from placeopt.model import Domain, Policy
 from placeopt.problem import IntArray, Problem, State, compile_problem
 from placeopt.solvers import SolveOptions, load
 
 solve = load("highs")
-
-
-def test_kinds_and_states_by_hand() -> None:
-    """
-    Value, profile and the number of workers make no bundle group; a busy GPU makes a state, surplus CPU makes none.
-    """
-    jobs = [
-        job("a", gpus=2, cpu_millicores=1000),
-        job("b", gpus=2, cpu_millicores=1000, value=7, profile="loud"),
-        job("c", workers=3, gpus=2, cpu_millicores=1000),
-        job("d", gpu_milli=500, cpu_millicores=1000),
-        job("e", gpus=0, cpu_millicores=1000),
-        busy := job("busy", gpus=1),
-    ]
-    nodes = (node("n0"), node("n1"), node("n2"), node("n3", machine="large"))
-    machines = [machine(gpus=2), machine("large", gpus=2, cpu_millicores=64_000)]
-    problem = compile_problem(instance(nodes, jobs, machines=machines, running=[running(busy, [("n1", [0])])]))
-    bundle_groups = bundle_groups_of(problem)
-    assert bundle_groups.sizes == (1000, 500)
-    of = bundle_groups.of_option.tolist()
-    assert of[0] == of[1] == of[2]
-    assert len({of[0], of[3], of[4]}) == 3
-    assert bundle_groups.level[[of[0], of[3], of[4]]].tolist() == [0, 1, -1]
-    assert bundle_groups.units[[of[0], of[3], of[4]]].tolist() == [2, 1, 0]
-    states = node_states_of(State(problem), bundle_groups)
-    assert sorted(nodes.tolist() for nodes in states.nodes) == [[0, 2, 3], [1]]  # all CPU asked for fits on any node
-    assert sorted(states.room.tolist()) == [[1, 2], [2, 4]]
-    job_groups = job_groups_of(State(problem), bundle_groups)
-    assert sorted(len(jobs) for jobs in job_groups.jobs) == [1, 1, 1, 1, 1]
-    assert sorted(job_groups.bundles.tolist()) == [1, 1, 1, 1, 3]
 
 
 def test_shares_that_do_not_nest_are_refused() -> None:
@@ -65,18 +33,6 @@ def test_shares_that_do_not_nest_are_refused() -> None:
     problem = compile_problem(instance(1, [job("a", gpu_milli=470), job("b", gpu_milli=320)]))
     with pytest.raises(Unsupported, match="470 and 320"):
         bundle_groups_of(problem)
-
-
-def test_exclusive_gpus_make_every_share_whole() -> None:
-    """A GPU with any job is full; shares need not nest."""
-    jobs = [job("a", gpu_milli=470), job("b", gpu_milli=320), here := job("c", gpu_milli=100)]
-    policy = Policy(share_mode="exclusive")
-    problem = compile_problem(
-        instance(1, jobs, machines=[machine(gpus=3)], policy=policy, running=[running(here, [("n0", [1])])])
-    )
-    bundle_groups = bundle_groups_of(problem)
-    assert bundle_groups.sizes == (1000,)
-    assert node_states_of(State(problem), bundle_groups).room.tolist() == [[2]]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -226,43 +182,6 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     assert not master.take(np.zeros(4))
 
 
-def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
-    """Four nodes in two racks with a slot each: the gang of two takes one rack, and of two single jobs the dearer."""
-    domains = (Domain(id="r0"), Domain(id="r1"))
-    nodes = tuple(node(f"n{i}", domain=f"r{i % 2}") for i in range(4))
-    jobs = [job("cheap", value=1), job("dear", value=9), job("gang", workers=2, value=8)]
-    problem = compile_problem(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    unmixed = np.zeros(len(job_groups.job_group))
-    found = list(placement_requests(problem, bundle_groups, states, job_groups, [((0, ((0, 1),)), 3)], unmixed))
-    assert [problem.job_ids[wish.job] for wish in found] == ["gang", "dear"]
-    rack = problem.topology.node_domain
-    assert len({int(rack[node]) for node in found[0].nodes}) == 1
-
-
-def test_jobs_run_in_the_options_that_the_mix_gives_them() -> None:
-    """
-    Slots of two GPUs and of one: worth most by itself is "both" on two (8), but the mix has it on one, "wide" on two.
-
-    That is 6 + 7. What the mix leaves open goes to the most valuable job, so without a mix "both" takes two.
-    """
-    options = (option("two", gpus=2, value=8), option("one", value=6))
-    jobs = [job("both").model_copy(update={"options": options}), job("wide", gpus=2, value=7)]
-    problem = compile_problem(instance(1, jobs, machines=[machine(gpus=3)]))
-    bundle_groups, state = bundle_groups_of(problem), State(problem)
-    states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)
-    one, two = np.argsort(bundle_groups.units).tolist()
-    used = [((0, tuple(sorted({one: 1, two: 1}.items()))), 1)]
-    mixed = np.where(job_groups.value == 8, 0.0, 1.0)
-    for number, expected in ((mixed, {("wide", "two"), ("both", "one")}), (0 * mixed, {("both", "two")})):
-        found = placement_requests(problem, bundle_groups, states, job_groups, used, number)
-        names = {
-            (problem.job_ids[wish.job], "one" if problem.options.gpus[wish.option] == 1 else "two") for wish in found
-        }
-        assert names == expected
-
-
 def mixed(problem: Problem, groups: int, rounds: int = 40) -> tuple[PatternMaster, IntArray, int]:
     """Generate columns for groups of states until none is new; returns the master, the last values and the bound."""
     bundle_groups, state = bundle_groups_of(problem), State(problem)
@@ -298,29 +217,6 @@ def test_groups_of_states_mix_no_more_than_single_states(seed: int) -> None:
     singles = mixed(problem, 100)[2]
     for groups in (1, 3):
         assert 0.9 * singles <= mixed(problem, groups)[2] <= singles
-
-
-@pytest.mark.parametrize("groups", [1, 3, 100])
-@pytest.mark.parametrize("seed", range(3))
-def test_every_node_gets_one_pattern_that_fits(seed: int, groups: int) -> None:
-    """Whatever parts the relaxation uses: no state gives more patterns than it has nodes, and each fits."""
-    problem = compile_problem(generate("varied", jobs=40, nodes=8, gpus=2, seed=seed))
-    bundle_groups = bundle_groups_of(problem)
-    states = node_states_of(State(problem), bundle_groups)
-    master, values, _ = mixed(problem, groups)
-    while master.take(values):
-        solution = solve(master.model(), SolveOptions(time_limit_s=10, relax=True))
-        assert solution.relaxed_values is not None
-        values = solution.relaxed_values
-    given = np.zeros(len(states), dtype=np.int64)
-    for (s, pattern), times in master.used.items():
-        given[s] += times
-        count = np.zeros(len(bundle_groups), dtype=np.int64)
-        for k, bundles in pattern:
-            count[k] = bundles
-        assert (count @ bundle_groups.demand <= states.free[s]).all()
-    assert (given <= states.count).all()
-    assert given.any()
 
 
 def test_capacity_prices_by_hand() -> None:
