@@ -50,6 +50,7 @@ cover: $(STAMP)
 
 # Some hours: each property on new examples, each campaign of kills, signals and storms; results go to bench/results/campaigns.jsonl.
 night: $(STAMP)
+	$(if $(NAMES),,$(BIN)/pytest -n $(WORKERS) -m night)
 	PYTHONPATH=tests $(BIN)/python -m campaigns $(or $(NAMES),all) --workers $(WORKERS) $(if $(MINUTES),--minutes $(MINUTES))
 
 # The documentation as a site: open site/index.html, no network needed.
