@@ -1,7 +1,6 @@
 """Prices of nodes: stated by node or by machine type, and kept while a resource manager's readings come in."""
 
 from placeopt import Engine, build
-from placeopt.drivers.live_engine import LiveEngine
 from placeopt.live_cluster import changes_between, keep_prices
 
 TYPES = [build.machine(price_milli_per_hour=5000)]
@@ -43,11 +42,10 @@ def test_a_reading_that_is_loaded_whole_keeps_prices_too() -> None:
     more = [build.node("n0"), build.node("n1"), build.node("big", "b")]
     reading = build.instance(more, machines=[build.machine(), build.machine("b", gpus=8)])
     with Engine(isolation="thread") as engine:
-        live = LiveEngine(engine)
-        live.follow(priced)
-        live.follow(reading)
-        assert live.loads == 2
-        cluster = live.snapshot.cluster
+        engine.load(priced)
+        assert changes_between(engine.snapshot, reading).reload
+        engine.load(keep_prices(engine.snapshot, reading))
+        cluster = engine.snapshot.cluster
         assert [cluster.price_of(node) for node in cluster.nodes] == [1000, 5000, 1000]
     stated = build.instance([build.node("n0", price_milli_per_hour=3), build.node("n1")])
     assert [one.price_milli_per_hour for one in keep_prices(priced, stated).cluster.nodes] == [3, None]

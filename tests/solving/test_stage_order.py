@@ -5,11 +5,9 @@ from functools import cache
 
 import pytest
 
-from placeopt import Instance, generate, solve, violations
+from placeopt import generate, solve, violations
 from placeopt.build import instance, job
 from placeopt.model import Plan
-from placeopt.solving import sizes
-from placeopt.solving.stages import neighbourhood_search
 
 ROUNDS = {
     "gangs": generate("gangs", jobs=25, nodes=12, gpus=8, seed=2),
@@ -79,33 +77,12 @@ def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
     assert "20380 columns" in exact.detail
 
 
-def open_round() -> Instance:
-    """A round whose cost stays open: its relaxation is below every plan."""
-    return generate("gangs", jobs=25, nodes=12, gpus=8, seed=2)
-
-
 def test_a_round_with_an_open_gap_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where no exact model may be built, and the search has found nothing for as long as it goes on otherwise."""
-    monkeypatch.setattr(neighbourhood_search, "STALL", 1)
-    monkeypatch.setattr(sizes, "MOST_COLUMNS", 0)
-    plan = solve(open_round(), time_limit_s=2)
+    monkeypatch.setattr("placeopt.solving.stages.neighbourhood_search.STALL", 1)
+    monkeypatch.setattr("placeopt.solving.sizes.MOST_COLUMNS", 0)
+    plan = solve(ROUNDS["gangs"], time_limit_s=2)
     assert (plan.status, plan.limit) == ("feasible", "time")
-
-
-def test_exact_stages_come_before_or_after_the_search_by_the_size_of_the_round(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A small round is proven without one."""
-
-    def order() -> list[str]:
-        plan = solve(open_round(), time_limit_s=5, deterministic=True)
-        return [stage.name for stage in plan.stages if stage.name.startswith(("search", "counts"))]
-
-    monkeypatch.setattr(sizes, "DETERMINISTIC_COLUMNS", 0)
-    assert order()[:3] == ["search", "counts-cost", "search"]
-    monkeypatch.setattr(neighbourhood_search, "SMALL_PRODUCT", 10**9)
-    monkeypatch.setattr(sizes, "DETERMINISTIC_COLUMNS", 20_000)
-    assert order()[:1] == ["counts-cost"]
 
 
 def test_a_proven_round_ends_at_once() -> None:
