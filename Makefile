@@ -48,7 +48,8 @@ quick: $(STAMP)
 cover: $(STAMP)
 	$(BIN)/pytest -n $(WORKERS) --cov=placeopt --cov-report=term:skip-covered --cov-report=html:out/coverage
 
-# Some hours: each property on new examples, each campaign of kills, signals and storms; results go to bench/results/campaigns.jsonl.
+# Some hours: tests marked night, each property on new examples, each campaign of kills, signals and storms, whose results go to
+# bench/results/campaigns.jsonl. NAMES="referee bombs" runs these alone, MINUTES=5 is the most for each.
 night: $(STAMP)
 	$(if $(NAMES),,$(BIN)/pytest -n $(WORKERS) -m night)
 	PYTHONPATH=tests $(BIN)/python -m campaigns $(or $(NAMES),all) --workers $(WORKERS) $(if $(MINUTES),--minutes $(MINUTES))
@@ -66,9 +67,10 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
-# Needs pip-tools. No index, no host: whoever installs uses the registry that their pip is configured for.
+# Needs pip-tools. What is locked stays as it is; UPGRADE=--upgrade takes the newest of all. No index, no host: whoever installs uses the registry that their pip is configured for.
 lock:
-	pip-compile --quiet --generate-hashes --strip-extras --extra cli --extra dev --extra docs --all-build-deps --allow-unsafe \
+	cp requirements.lock $(VENV)/requirements.new
+	pip-compile --quiet $(UPGRADE) --generate-hashes --strip-extras --extra cli --extra dev --extra docs --all-build-deps --allow-unsafe \
 		--no-annotate --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
 		--output-file $(VENV)/requirements.new pyproject.toml
 	{ sed -n '/^#/!q;p' requirements.lock; grep -v '^#' $(VENV)/requirements.new; } > $(VENV)/requirements.lock

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
+
 import pytest
 
 from helpers.explanation_oracle import faults
 from helpers.plans import plan_for
-from helpers.small_rounds import random_round
-from placeopt import Instance, Plan, Policy, solve
+from placeopt import Instance, Plan, Policy, read_instance, solve
 from placeopt.build import instance, job, machine, node, option
 from placeopt.explain import explain
 from placeopt.model import Communication, Domain, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import weighted_costs
+
+ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"
 
 TALK = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
 
@@ -113,10 +115,10 @@ def test_a_job_too_large_for_an_exact_solve_is_reported(monkeypatch: pytest.Monk
     assert found.spot is not None
 
 
-@pytest.mark.parametrize("seed", [700001, 700005, 700049])
-def test_a_running_job_may_stay_below_its_minimal_utility(seed: int) -> None:
+@pytest.mark.parametrize("number", range(3))
+def test_a_running_job_may_stay_below_its_minimal_utility(number: int) -> None:
     """Rounds that a campaign found: the job falls short of its minimal utility everywhere, also where it runs."""
-    round_ = random_round(np.random.default_rng(seed), changes=seed % 4 == 1)
+    round_ = read_instance(ROUNDS / f"runs-below-its-minimal-utility-{number}.json")
     plan = solve(round_, method="stranding", isolation="thread")
     name = plan.placements[0].job
     assert name in {held.job for held in round_.running}

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from helpers.instance_edits import beside, fits_somewhere
 from helpers.plans import plan_for
-from helpers.small_rounds import random_round
 from placeopt import Instance, Plan, solve
 from placeopt.build import instance, job, machine, node
 from placeopt.explain import explain, explain_all
 from placeopt.explain.changes import single_changes
 from placeopt.explain.queue import EXAMPLES
 from placeopt.model import Policy, Queue, Quota
+from strategies import make_round, seeded
 
 
 def planned(seed: int, *, named: bool) -> tuple[Instance, Plan]:
     """A round with a plan that need not be good, so that jobs wait."""
-    round_ = random_round(np.random.default_rng(seed), changes=seed % 4 == 0, minima=False, named=named)
+    round_ = make_round(seeded(seed), changes=seed % 4 == 0 or None, minima=False, resources=named)
     return round_, solve(round_, method="stranding", deterministic=True, time_limit_s=20.0)
 
 
