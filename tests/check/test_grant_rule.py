@@ -7,6 +7,7 @@ import pytest
 from helpers.grant_cases import CASES, Asked
 from helpers.plans import plan_for
 from helpers.referee_messages import findings
+from placeopt import solve, violations
 from placeopt.build import instance, job, placement, running
 from placeopt.model import Assignment, Instance, Plan, Policy
 
@@ -59,9 +60,14 @@ def test_beyond_request_and_limit_is_another_rule(milli: int) -> None:
 @pytest.mark.parametrize(
     "policy", [Policy(share_mode="exclusive"), Policy(share_mode="overcommit", jobs_per_gpu_max=2)]
 )
-def test_where_shares_are_no_fractions_nothing_is_due(policy: Policy) -> None:
+def test_where_shares_are_no_fractions_the_request_is_due(policy: Policy) -> None:
+    """The referee accepted any share between request and limit there; a job that runs keeps what it holds."""
     round_ = round_of({"a": (300, 500, 300)}, policy=policy)
-    assert findings(round_, granted(round_, {"a": 300})) == findings(round_, granted(round_, {"a": 400})) == []
+    assert findings(round_, granted(round_, {"a": 300})) == []
+    assert [rule for rule, *_ in findings(round_, granted(round_, {"a": 400}))] == ["gpu_grant"]
+    a = job("a", gpu_milli=300, gpu_milli_limit=500)
+    begun = instance(1, [a], running=[running(a, [("n0", [0])], milli=400)], policy=policy)
+    assert violations(begun, solve(begun, isolation="thread", deterministic=True)) == []
 
 
 def test_every_gpu_of_every_node_by_itself() -> None:

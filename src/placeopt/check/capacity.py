@@ -68,11 +68,11 @@ def check_grants(case: CheckCase) -> None:
     """
     Under ``fraction`` the jobs on a GPU are granted above their requests, up to their limits, what no job requests.
 
-    Only jobs that the plan places are judged, with all jobs on the GPU taken into account. Shares beyond request and
-    limit are judged by rule ``gpu_milli``; GPUs of unknown nodes by ``unknown_node``.
+    In the other modes a job is granted its request; one that runs and stays may keep what it holds. Only jobs that the
+    plan places are judged, with all jobs on the GPU taken into account. Shares beyond request and limit are judged by
+    rule ``gpu_milli``; GPUs of unknown nodes by ``unknown_node``.
     """
-    if case.policy.share_mode != "fraction":
-        return
+    more = case.policy.share_mode == "fraction"
     flexible = [held for held in case.held if held.option.demand.gpu_milli_limit is not None]
     placed = {placement.job for placement in case.plan.placements} if flexible else set()
     on_gpu: dict[str, dict[str, dict[str, Range]]] = {}  # node -> GPU -> job -> range
@@ -86,10 +86,18 @@ def check_grants(case: CheckCase) -> None:
             if assignment.node not in on_gpu:
                 on_gpu[assignment.node] = _ranges(case, assignment.node)
             for gpu, milli in assignment.gpus.items():
-                due = _granted(on_gpu[assignment.node][gpu])[held.job.id]
+                due = _granted(on_gpu[assignment.node][gpu])[held.job.id] if more else low
+                if not more and case.stays(held.job.id) and milli == _held_now(case, held.job.id, assignment.node, gpu):
+                    continue
                 if low <= milli <= high and milli != due:
                     where = f"job {held.job.id!r} on node {assignment.node!r}"
                     case.add("gpu_grant", where, f"{milli} milli of GPU {gpu}, expected {due} of {low} to {high}")
+
+
+def _held_now(case: CheckCase, job: str, node: str, gpu: str) -> int | None:
+    """Return the share of a GPU that a running job holds before the round."""
+    here = (part.gpus.get(gpu) for part in case.running[job].assignments if part.node == node)
+    return next(here, None)
 
 
 def _range(demand: Demand) -> Range:
