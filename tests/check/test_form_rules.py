@@ -235,11 +235,10 @@ class TestShares:
             (501, 500, ["300", "500"]),
             (300, 300, None),
             (300, 500, None),
-            (500, 500, None),
         ],
     )
     def test_one_gpu(self, milli: int, limit: int | None, wanted: list[str] | None) -> None:
-        """Of one worker, and of the second of two; where shares do not bind, nothing is due within that."""
+        """Of one worker, and of the second of two; what is due within that is another rule (test_grant_rule)."""
         a = {"gpu_milli": 300, "gpu_milli_limit": limit}
         policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
         fault = [] if wanted is None else [("gpu_milli", "job 'a' on node 'n0'", [str(milli), "0", *wanted])]
