@@ -1,61 +1,58 @@
 """The mirror of the cluster: lists in parts, watches, and what happens when a watch ends."""
 
-import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from drivers.conftest import until
+from drivers.conftest import Driven, until
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import pod
 from placeopt.drivers import Unreachable
-from placeopt.drivers.kubernetes import Api
-from placeopt.drivers.kubernetes import api as module
-from placeopt.drivers.kubernetes.kinds import PODS, watched_kinds
-from placeopt.drivers.kubernetes.object_store import ObjectStore
 
 
 @pytest.fixture
-def store(api: KubernetesApi, config: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    monkeypatch.setattr(module, "PAGE", 3)
+def store(api: KubernetesApi, connect: Callable[..., Driven], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The pods of a driver's mirror, which lists three objects at a time."""
+    monkeypatch.setattr("placeopt.drivers.kubernetes.api.PAGE", 3)
     for i in range(10):
         api.add("pods", pod(f"p{i}"))
-    stop = threading.Event()
-    found = ObjectStore(Api(str(config)), PODS, stop)
-    found.start()
-    assert found.wait(60)
-    yield found
-    stop.set()
-    api.cut_watches()
+    driven = connect()
+    assert driven.driver.mirror.wait(60)
+    return driven.driver.mirror.pods
 
 
-def names(store: ObjectStore) -> list[str]:
+@pytest.fixture
+def listed(api: KubernetesApi, store: Any) -> int:
+    """How many lists were read at the beginning."""
+    return api.lists
+
+
+def names(store: Any) -> list[str]:
     return [found["metadata"]["name"] for found in store.objects]
 
 
-def test_a_list_is_read_in_parts_and_then_watched(api: KubernetesApi, store: ObjectStore) -> None:
+def test_a_list_is_read_in_parts_and_then_watched(api: KubernetesApi, store: Any, listed: int) -> None:
     assert names(store) == [f"p{i}" for i in range(10)]
-    assert api.lists == 4
     api.add("pods", pod("q"))
     api.remove("pods", "p3")
     api.change("pods", "p4", lambda found: found["metadata"].update(labels={"a": "b"}))
     until(lambda: names(store) == ["p0", "p1", "p2", *(f"p{i}" for i in range(4, 10)), "q"])
     until(lambda: (store.get("default", "p4") or {})["metadata"].get("labels") == {"a": "b"})
-    assert api.lists == 4
+    assert api.lists == listed
     assert {found["kind"] for found in store.objects} == {"Pod"}
 
 
-def test_a_watch_that_ends_goes_on_where_it_stood(api: KubernetesApi, store: ObjectStore) -> None:
+def test_a_watch_that_ends_goes_on_where_it_stood(api: KubernetesApi, store: Any, listed: int) -> None:
     for i in range(3):
         api.cut_watches()
         api.add("pods", pod(f"q{i}"))
     until(lambda: len(names(store)) == 13)
-    assert api.lists == 4
+    assert api.lists == listed
 
 
-def test_after_410_all_is_listed_anew_and_what_is_gone_leaves(api: KubernetesApi, store: ObjectStore) -> None:
+def test_after_410_all_is_listed_anew_and_what_is_gone_leaves(api: KubernetesApi, store: Any, listed: int) -> None:
     api.down = True
     api.cut_watches()
     until(lambda: store.fault is not None)
@@ -63,22 +60,22 @@ def test_after_410_all_is_listed_anew_and_what_is_gone_leaves(api: KubernetesApi
     api.add("pods", pod("q"))
     api.compact()
     api.down = False
-    until(lambda: api.lists >= 8)
+    until(lambda: api.lists >= listed + 4)
     until(lambda: names(store) == [*(f"p{i}" for i in range(1, 10)), "q"])
     until(lambda: store.fault is None)  # the list is there before the watch that follows it
 
 
-def test_bookmarks_move_the_version_from_which_a_watch_goes_on(api: KubernetesApi, store: ObjectStore) -> None:
+def test_bookmarks_move_the_version_from_which_a_watch_goes_on(api: KubernetesApi, store: Any, listed: int) -> None:
     """Other kinds change, history is forgotten up to the bookmark: no new list is needed."""
     api.add("nodes", {"metadata": {"name": "n0"}, "spec": {}, "status": {}})
     time.sleep(0.3)  # the bookmark arrives
     api.compact()
     api.add("pods", pod("q"))
     until(lambda: "q" in names(store))
-    assert api.lists == 4
+    assert api.lists == listed
 
 
-def test_a_server_that_does_not_answer_is_a_fault_and_then_none(api: KubernetesApi, store: ObjectStore) -> None:
+def test_a_server_that_does_not_answer_is_a_fault_and_then_none(api: KubernetesApi, store: Any) -> None:
     api.down = True
     api.cut_watches()
     until(lambda: isinstance(store.fault, Unreachable))
@@ -87,7 +84,7 @@ def test_a_server_that_does_not_answer_is_a_fault_and_then_none(api: KubernetesA
     until(lambda: store.fault is None)
 
 
-def test_an_older_version_does_not_replace_a_later_one(api: KubernetesApi, store: ObjectStore) -> None:
+def test_an_older_version_does_not_replace_a_later_one(api: KubernetesApi, store: Any) -> None:
     """The answer to a patch may come after the event of a later change, or of the deletion."""
     old = store.get("default", "p0")
     assert old is not None
@@ -101,14 +98,10 @@ def test_an_older_version_does_not_replace_a_later_one(api: KubernetesApi, store
     assert store.get("default", "p0") is None
 
 
-def test_kinds_that_the_cluster_lacks_are_not_watched(api: KubernetesApi, config: Path) -> None:
-    found = {(kind.name, kind.path) for kind in watched_kinds(Api(str(config)))}
-    assert ("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups") in found
-    assert {name for name, _ in found} == {
-        "Node",
-        "Pod",
-        "Namespace",
-        "PersistentVolumeClaim",
-        "PersistentVolume",
-        "PodGroup",
+def test_kinds_that_the_cluster_lacks_are_not_watched(api: KubernetesApi, store: Any) -> None:
+    """Of each group the version that the cluster prefers."""
+    until(lambda: len({resource for verb, _, resource in api.requests if verb == "watch"}) >= 6)
+    assert {(group, resource) for verb, group, resource in api.requests if verb == "watch"} == {
+        *(("", name) for name in ("nodes", "pods", "namespaces", "persistentvolumeclaims", "persistentvolumes")),
+        ("scheduling.x-k8s.io", "podgroups"),
     }
