@@ -193,7 +193,8 @@ def test_deterministic_runs_agree(solver: str) -> None:
         with pytest.raises(Unsupported, match="highs"):
             load(solver)(hard(), options)
         return
-    first, second = (load(solver)(hard(), options) for _ in range(2))
+    model = hard(columns=150, rows=30)
+    first, second = (load(solver)(model, options) for _ in range(2))
     assert first.limit == second.limit == "work"
     assert first.values.tolist() == second.values.tolist()
     assert (first.objective, first.bound) == (second.objective, second.bound)
@@ -259,8 +260,14 @@ def test_relaxations_need_the_capability(solver: str) -> None:
 
 def test_progress_without_values_repeats_the_objective() -> None:
     """A reader of the stream needs no memory to draw a gap."""
-    news: list[Progress] = []
-    load("cpsat")(hard(), SolveOptions(0.5), news.append)
+    news, stop = list[Progress](), threading.Event()
+
+    def listen(item: Progress) -> None:
+        news.append(item)
+        if item.values is None:
+            stop.set()
+
+    load("cpsat")(hard(), SolveOptions(600.0), listen, stop)
     without = [item for item in news if item.values is None]
     assert without
     assert all(item.bound is not None for item in without)
