@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from placeopt.errors import PlaceoptError
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import State, open_state
@@ -56,8 +55,7 @@ class BeginBound:
         budget = context.budget
         rounds = context.problem is context.whole and has_many_fractions(context.problem)
         try:
-            with gc_paused():
-                patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + BUILD_SHARE * budget.left_s)
+            patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + BUILD_SHARE * budget.left_s)
         except PlaceoptError:
             return
         # it goes on until the plan is due, which is later than other stages may take

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.errors import BadInput
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import make_room
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
@@ -43,17 +42,16 @@ class MakeRoom:
         allocation = context.handover.first_pass
         assert allocation is not None  # noqa: S101 - see `skip_reason`
         rule, budget = context.greedy, context.budget
-        with gc_paused():
-            revised = make_room(
-                context.problem,
-                allocation,
-                rule.jobs(context.problem),
-                rule.score,
-                deadline=budget.heuristic_deadline(self.share),
-                cancelled=budget.cancelled,
-                stop_at_first_failure=rule.strict,
-            )
-            offer = context.incumbent.offer(revised)
+        revised = make_room(
+            context.problem,
+            allocation,
+            rule.jobs(context.problem),
+            rule.score,
+            deadline=budget.heuristic_deadline(self.share),
+            cancelled=budget.cancelled,
+            stop_at_first_failure=rule.strict,
+        )
+        offer = context.incumbent.offer(revised)
         yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
 
 
@@ -191,8 +189,7 @@ class ReserveTime:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Set the deadline of later stages; the plan does not state that."""
-        with gc_paused():
-            context.incumbent.read()
+        context.incumbent.read()
         placed = sum(placement is not None for placement in context.incumbent.allocation)
         waiting = context.problem.num_jobs - placed
         offers = RESERVE_PER_PLACED + min(1.0, RESERVE_PER_WAITING * waiting / max(placed, 1))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.errors import OutOfTime
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.cost_relaxation import with_whole_jobs
 from placeopt.heuristics.search import PartPlacer, construct
 from placeopt.linear import IntArray
@@ -83,18 +82,17 @@ class GangDiving:
         np.add.at(counts, context.problem.options.job_class[roster.relaxation.option], numbers)
         chosen = first_waiting(context, counts)
         dive = _Dive(context, columns, numbers, chosen, budget.solver_deadline(SHARE))
-        with gc_paused():
-            start = dive.run()
-            made = construct(
-                context.problem,
-                context.weighted,
-                ranking=RANKING,
-                guide=guide.guide,
-                chosen=chosen,
-                start=start,
-                deadline=budget.heuristic_deadline(),
-                cancelled=budget.cancelled,
-            )
+        start = dive.run()
+        made = construct(
+            context.problem,
+            context.weighted,
+            ranking=RANKING,
+            guide=guide.guide,
+            chosen=chosen,
+            start=start,
+            deadline=budget.heuristic_deadline(),
+            cancelled=budget.cancelled,
+        )
         offer = context.incumbent.offer(made.allocation)
         yield StageReport(f"{dive.steps} steps, {dive.placed} gangs", level="cost", offer=offer)
 

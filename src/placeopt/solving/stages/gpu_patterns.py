@@ -14,7 +14,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.formulations.node_rows import LOADS, fullness
 from placeopt.heuristics.bundles import realise
@@ -84,8 +83,7 @@ class GpuPatternPlans:
             maker = context.handover.plan_maker = _PlanMaker(context, patterns)
         made, fruitless, most = 0, 0, self._most_plans(context, maker.made)
         while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.budget.stopped():
-            with gc_paused():
-                allocation = maker.make()
+            allocation = maker.make()
             maker.made += 1
             made, fruitless = made + 1, fruitless + 1
             if allocation is not None and context.budget.has_left(context.budget.offer_s):

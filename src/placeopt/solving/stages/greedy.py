@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
@@ -40,9 +39,8 @@ class Greedy:
         rule, budget, handover = context.greedy, context.budget, context.handover
         began = time.monotonic()
         deadline = max(budget.heuristic_deadline(), began + LEAST_S)
-        with gc_paused():
-            result = rule.place(context.problem, budget, deadline)
-            offer = context.incumbent.offer(result.allocation)
+        result = rule.place(context.problem, budget, deadline)
+        offer = context.incumbent.offer(result.allocation)
         if rule.strict:
             handover.blocks = "the queue is strict and an earlier job does not fit"
         elif rule.shape == "swaf":

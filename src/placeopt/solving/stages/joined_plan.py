@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.problem import Allocation, State
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
@@ -29,11 +28,10 @@ class JoinedPlan:
         handover = context.handover
         given = handover.start
         assert given is not None  # noqa: S101 - `Method.from_start` is for rounds with one
-        with gc_paused():
-            kept = _kept(context, given)
-            result = context.greedy.complete(context.problem, context.budget, kept, grace_s=context.budget.reserve_s)
-            handover.first_pass = result.allocation
-            offer = context.incumbent.offer(handover.first_pass)
+        kept = _kept(context, given)
+        result = context.greedy.complete(context.problem, context.budget, kept, grace_s=context.budget.reserve_s)
+        handover.first_pass = result.allocation
+        offer = context.incumbent.offer(handover.first_pass)
         running = len(context.problem.running)
         placed, left, filled = (_placed(plan) - running for plan in (given, kept, handover.first_pass))
         cut = f", {result.by_class} of them by class" if result.by_class else ""

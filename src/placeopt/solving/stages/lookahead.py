@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Placement, Problem, compile_problem
@@ -160,9 +159,8 @@ class LookAhead:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Decide, unless that was done before on this very problem; narrow the round, and offer what starts."""
-        with gc_paused():
-            ahead = context.handover.decision or decide_ahead(context.problem, context.greedy, context.budget)
-            offer = self._apply(context, ahead)
+        ahead = context.handover.decision or decide_ahead(context.problem, context.greedy, context.budget)
+        offer = self._apply(context, ahead)
         detail = lookahead_summary(ahead) + (
             "; stages after this one are about plans that keep to it" if context.narrowed else ""
         )

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import greedy
 from placeopt.problem import Allocation, IntArray
@@ -74,18 +73,17 @@ class MultiStart:
         orders = zip(cycle((*scores, rule.score)), (*(0.0 for _ in scores), *islice(cycle(SPREADS), PASSES)))
         best: Allocation | None = None
         most, passes, longest_s = context.incumbent.value, 0, 0.0
-        with gc_paused():
-            for score, spread in islice(orders, PASSES):
-                began = time.monotonic()
-                if budget.is_past(deadline - longest_s) or budget.stopped():
-                    break
-                order = _disturbed(jobs, spread, random)
-                result = greedy(problem, order, score, deadline=deadline, cancelled=budget.cancelled)
-                worth = value(problem, result.allocation)
-                if worth > most:
-                    best, most = result.allocation, worth
-                passes, longest_s = passes + 1, max(longest_s, time.monotonic() - began)
-            offer = None if best is None else context.incumbent.offer(best)
+        for score, spread in islice(orders, PASSES):
+            began = time.monotonic()
+            if budget.is_past(deadline - longest_s) or budget.stopped():
+                break
+            order = _disturbed(jobs, spread, random)
+            result = greedy(problem, order, score, deadline=deadline, cancelled=budget.cancelled)
+            worth = value(problem, result.allocation)
+            if worth > most:
+                best, most = result.allocation, worth
+            passes, longest_s = passes + 1, max(longest_s, time.monotonic() - began)
+        offer = None if best is None else context.incumbent.offer(best)
         yield StageReport(f"{passes} passes of greedy", offer=offer)
 
 

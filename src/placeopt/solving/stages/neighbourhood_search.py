@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
 from placeopt.problem import Allocation
 from placeopt.solving import sizes
@@ -139,15 +138,14 @@ class _Run:
         """Start from ``plan``; None for the best one."""
         context = self._context
         self._seed += 1
-        with gc_paused():  # a collection in between took 0.3 s beside large instances
-            return LargeNeighbourhoodSearch(
-                context.problem,
-                context.incumbent.allocation if plan is None else plan,
-                context.weighted,
-                guide=self._guide,
-                seed=self._seed,
-                stop=self._is_late,
-            )
+        return LargeNeighbourhoodSearch(
+            context.problem,
+            context.incumbent.allocation if plan is None else plan,
+            context.weighted,
+            guide=self._guide,
+            seed=self._seed,
+            stop=self._is_late,
+        )
 
     def _lags(self, search: LargeNeighbourhoodSearch) -> bool:
         """Tell whether the search is still worth less than the best plan after half of the work."""

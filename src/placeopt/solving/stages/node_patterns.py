@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.errors import OutOfTime, PlaceoptError
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy_pass import stop_at
 from placeopt.heuristics.swaps import gathered
@@ -75,10 +74,9 @@ def _offer(context: SolveContext, search: PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
     jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
     deadline = context.budget.heuristic_deadline(reserve_s=search.check_s)
-    with gc_paused():
-        start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
-        filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)
-        if weight_of(context.weighted, Communication):
-            ends = min(deadline, context.budget.heuristic_deadline(GATHER_SHARE))
-            filled = gathered(context.problem, filled, context.weighted, stop_at(ends, context.budget.cancelled))
-        return context.incumbent.offer(filled)
+    start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
+    filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)
+    if weight_of(context.weighted, Communication):
+        ends = min(deadline, context.budget.heuristic_deadline(GATHER_SHARE))
+        filled = gathered(context.problem, filled, context.weighted, stop_at(ends, context.budget.cancelled))
+    return context.incumbent.offer(filled)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics.node_refills import NodeRefills
 from placeopt.problem.free_capacity import room_decides
@@ -60,21 +59,20 @@ class RefillNodes:
         share = SHARE_BEFORE_EXACT if sizes.may_be_built(context, "counts") else 1.0
         ends = budget.heuristic_deadline(share, reserve_s=RESERVES * budget.offer_s)
         most = (0 if budget.slice else FIRST_STEPS) + budget.steps(STEPS_PER_SECOND)
-        with gc_paused():
-            search = NodeRefills(
-                context.problem,
-                incumbent.allocation,
-                seed=context.draw_seed(),
-                stop=lambda: budget.stopped() or time.monotonic() > ends,
-            )
-            gains = context.bounds.value - incumbent.value
-            first, stall = search.value, STALL + STALL_PER_NODE * context.problem.num_nodes
-            steps = last = 0
-            while steps < most and steps - last < stall and search.value - first < gains and time.monotonic() <= ends:
-                steps += 1
-                if search.step():
-                    last = steps
-            offer = incumbent.offer(search.allocation()) if search.value > first else None
+        search = NodeRefills(
+            context.problem,
+            incumbent.allocation,
+            seed=context.draw_seed(),
+            stop=lambda: budget.stopped() or time.monotonic() > ends,
+        )
+        gains = context.bounds.value - incumbent.value
+        first, stall = search.value, STALL + STALL_PER_NODE * context.problem.num_nodes
+        steps = last = 0
+        while steps < most and steps - last < stall and search.value - first < gains and time.monotonic() <= ends:
+            steps += 1
+            if search.step():
+                last = steps
+        offer = incumbent.offer(search.allocation()) if search.value > first else None
         if steps >= most:
             budget.note_limit("work")
         yield StageReport(f"{steps} steps", offer=offer)

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
 from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.solving.context import SolveContext
@@ -79,13 +78,12 @@ class Alternative(ABC):
         """Place, fill up and offer."""
         budget, problem = context.budget, context.problem
         context.handover.tried.add(self.name)
-        with gc_paused():
-            result = self._place(context, budget.heuristic_deadline(self.share))
-            if result.not_reached:
-                yield StageReport(f"{len(result.not_reached)} jobs not reached in its share of the time", "kept")
-                return
-            allocation = context.greedy.fill_up(problem, budget, result.allocation)
-            offer = context.incumbent.offer(allocation)
+        result = self._place(context, budget.heuristic_deadline(self.share))
+        if result.not_reached:
+            yield StageReport(f"{len(result.not_reached)} jobs not reached in its share of the time", "kept")
+            return
+        allocation = context.greedy.fill_up(problem, budget, result.allocation)
+        offer = context.incumbent.offer(allocation)
         if isinstance(offer, Accepted):
             context.handover.first_pass = allocation
         yield StageReport(f"{problem.num_jobs - len(problem.running)} jobs", offer=offer)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.search import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
@@ -68,16 +67,15 @@ class RoundRelaxations:
             if made and not (budget.steps(JOBS_PER_S) >= context.problem.num_jobs and budget.has_left(NEXT * took_s)):
                 break
             ranking, began = left.pop(0), time.monotonic()
-            with gc_paused():
-                result = construct(
-                    context.problem,
-                    context.weighted,
-                    ranking=ranking,
-                    guide=guide,
-                    chosen=chosen,
-                    deadline=budget.heuristic_deadline(reserve_s=CHECKS * budget.offer_s),
-                    cancelled=budget.cancelled,
-                )
+            result = construct(
+                context.problem,
+                context.weighted,
+                ranking=ranking,
+                guide=guide,
+                chosen=chosen,
+                deadline=budget.heuristic_deadline(reserve_s=CHECKS * budget.offer_s),
+                cancelled=budget.cancelled,
+            )
             took_s = time.monotonic() - began
             made.append(ranking)
             offer, lags = _offer(context, result.allocation)
