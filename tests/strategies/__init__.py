@@ -41,6 +41,7 @@ __all__ = [
     "graphs",
     "jobs",
     "machines",
+    "make_graph",
     "make_plan",
     "make_round",
     "odd_rounds",

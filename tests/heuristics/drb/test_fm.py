@@ -6,8 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placeopt.heuristics.drb.fiduccia_mattheyses import Buckets, Graph, bisect, graph_of, refine
+from strategies import Choice, make_graph, seeded, strategy
 
 
 def least_cut(graph: Graph, limits: tuple[int, int]) -> int | None:
@@ -21,10 +24,10 @@ def least_cut(graph: Graph, limits: tuple[int, int]) -> int | None:
     return best
 
 
-def random_graph(rng: np.random.Generator, n: int) -> Graph:
-    """Return a graph with random edges, weights and sizes."""
-    weights = np.triu(rng.integers(0, 5, (n, n)) * (rng.random((n, n)) < 0.5), 1)
-    return graph_of(weights + weights.T, rng.integers(1, 4, n).tolist())
+def make_sized_graph(choice: Choice, least: int = 2, most: int = 9) -> Graph:
+    """Draw a graph whose vertices have sizes 1 to 3."""
+    weights = make_graph(choice, least=least, most=most, heaviest=4, density=0.5)
+    return graph_of(weights, [choice.number(1, 3) for _ in range(len(weights))])
 
 
 def ring(n: int) -> Graph:
@@ -36,10 +39,9 @@ def grid(rows: int, columns: int) -> Graph:
     return graph_of((np.abs(at[:, None] - at[None]).sum(axis=2) == 1).astype(np.int64))
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_never_better_than_the_least_cut_and_within_limits(seed: int) -> None:
+@given(graph=strategy(make_sized_graph)(), seed=st.integers(0, 99))
+def test_never_better_than_the_least_cut_and_within_limits(graph: Graph, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    graph = random_graph(rng, int(rng.integers(2, 10)))
     half = (sum(graph.sizes) + 1) // 2 + 1
     least = least_cut(graph, (half, half))
     found = bisect(graph, (half, half), rng)
@@ -53,8 +55,8 @@ def test_never_better_than_the_least_cut_and_within_limits(seed: int) -> None:
 def test_meets_the_least_cut_on_most_small_graphs() -> None:
     rng = np.random.default_rng(7)
     met = 0
-    for _ in range(60):
-        graph = random_graph(rng, 8)
+    for number in range(60):
+        graph = make_sized_graph(seeded(number), 8, 8)
         half = (sum(graph.sizes) + 1) // 2 + 1
         found, least = bisect(graph, (half, half), rng), least_cut(graph, (half, half))
         met += found is not None and found[1] == least
@@ -72,10 +74,9 @@ def test_finds_the_least_cut_of_simple_graphs(graph: Graph, least: int) -> None:
     assert sum(found[0]) == n // 2
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_refining_never_makes_a_cut_worse_and_leaves_fixed_vertices(seed: int) -> None:
+@given(graph=strategy(make_sized_graph)(12, 12), seed=st.integers(0, 99))
+def test_refining_never_makes_a_cut_worse_and_leaves_fixed_vertices(graph: Graph, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    graph = random_graph(rng, 12)
     side = rng.integers(0, 2, 12).tolist()
     limits = tuple(max(sum(s for s, at in zip(graph.sizes, side, strict=True) if at == y), 1) for y in (0, 1))
     after, cut = refine(graph, side, (limits[0], limits[1]), frozenset({0, 5}))
