@@ -11,8 +11,7 @@ from placeopt import read_instance, read_plan, write_instance
 from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
 from placeopt.formats import dumps
-from placeopt.model import Policy
-from placeopt.model.policy import Changes
+from placeopt.model import Changes, Policy
 
 
 def test_summary_shows_the_known_answer(cli: Cli) -> None:

@@ -7,7 +7,7 @@ from types import FrameType
 import pytest
 
 from placeopt import BadInput, Instance, build, solve
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Communication, Domain, Edge
 from placeopt.whatif import Patch, apply_patch
 

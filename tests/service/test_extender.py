@@ -11,7 +11,7 @@ import pytest
 
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from placeopt import BadInput, Engine, PlaceoptError, violations
-from placeopt.formats.kubernetes import read_kubernetes
+from placeopt.formats import read_kubernetes
 from placeopt.model import Job, Plan
 from placeopt.service import Refused
 from placeopt.service.extender import BindingArgs, Extender

@@ -18,8 +18,7 @@ from helpers.full_disk import full_disk
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from helpers.kube_scheduler_run import Run, overfull
 from placeopt import PlaceoptError
-from placeopt.formats import dumps
-from placeopt.formats.kubernetes import read_kubernetes
+from placeopt.formats import dumps, read_kubernetes
 from placeopt.model import Instance
 from placeopt.service import Service
 from placeopt.service.extender import BindingArgs

@@ -19,8 +19,7 @@ import pytest
 from placeopt import Unsupported, solve
 from placeopt.check import violations
 from placeopt.formats import KEPT, LEFT_OUT, ImportNotes, ObservedJob, read_json, read_slurm
-from placeopt.formats.slurm import JobListReader, expand_hosts, read_nodes
-from placeopt.formats.slurm.fields import parse_memory
+from placeopt.formats.slurm import JobListReader, expand_hosts, parse_tres, read_nodes
 from placeopt.model import Instance
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -119,9 +118,7 @@ def test_every_running_job_is_read_as_slurm_reports() -> None:
         parts = by_job[name]
         assert sorted(parts) == expand_hosts(fields["NodeList"]), name
         assert sum(cpus for _, cpus, _ in parts.values()) == int(fields["NumCPUs"]), name
-        memory = re.search(r"mem=([^,]+)", fields["TRES"])
-        assert memory is not None
-        assert sum(mib for _, _, mib in parts.values()) == parse_memory(memory[1]), name
+        assert sum(mib for _, _, mib in parts.values()) == parse_tres(fields["TRES"]).memory_mib, name
         gpus = sum(len(gpus) for gpus, _, _ in parts.values())
         asked = re.search(r"gpu:(?:[^:]+:)?(\d+)\Z", fields.get("TresPerNode", fields.get("TresPerJob", "")))
         if name == "9":  # --exclusive with two GPUs: Slurm gave it the node, and says so in gres_detail only

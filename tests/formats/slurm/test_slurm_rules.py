@@ -11,7 +11,6 @@ import pytest
 from helpers.slurm_files import DATA, RUNS, WAITS, left_out, read
 from placeopt import BadInput, Unsupported
 from placeopt.formats import read_slurm
-from placeopt.formats.slurm.fields import Gres, parse_gres
 
 
 @pytest.mark.parametrize(
@@ -48,33 +47,6 @@ def test_flags_of_nodes_in_all_spellings(tmp_path: Path, state: object, flags: o
     assert found.cluster.nodes[0].drained == bool(reasons)
     lines = [line for line in found.note.splitlines() if "gpu01" in line]
     assert [line.split(":")[0] for line in lines] == [f"Drained, {reason}" for reason in reasons]
-
-
-def test_generic_resources_in_all_spellings() -> None:
-    """``gpu:4`` is four of any type; sockets, indices, counts of shards; what is none is refused."""
-    for text, items in {
-        "gpu:4": [("gpu", None, 4)],
-        "gres:gpu:4": [("gpu", None, 4)],
-        "gres/gpu=4": [("gpu", None, 4)],
-        "gres/gpu:a100=4": [("gpu", "a100", 4)],
-        "gpu:a100": [("gpu", "a100", 1)],
-        "gpu": [("gpu", None, 1)],
-        "gpu:4090:2": [("gpu", "4090", 2)],
-        "gpu:h100:2(S:0-1),gpu:4(S:0,1)": [("gpu", "h100", 2), ("gpu", None, 4)],
-        "shard:t4:8,mps:400,gpu:a100_1g.5gb:7": [("shard", "t4", 8), ("mps", None, 400), ("gpu", "a100_1g.5gb", 7)],
-        "shard:a100:1(1/8,-/8),gpu:2(CNT:2)": [("shard", "a100", 1), ("gpu", None, 2)],
-        "gpu:a100:0(IDX:N/A)": [("gpu", "a100", 0)],
-        "gpumem:80G": [("gpumem", None, 80 * 2**30)],
-        "(null)": [],
-        "": [],
-    }.items():
-        assert [(one.name, one.type, one.count) for one in parse_gres(text)] == items, text
-    assert parse_gres("gpu:a100:2(IDX:0,3)") == [Gres("gpu", "a100", 2, "(IDX:0,3)")]
-    assert [one.indices for one in parse_gres("gpu:2(S:0)(IDX:1-2),gpu:1(IDX:N/A)")] == ["1-2", None]
-    assert [one.socket for one in parse_gres("gpu:1(S:1),gpu:1(S:0-1),gpu:1(S:0,1),gpu:1")] == [1, None, None, None]
-    for broken in ("gpu:a:b:c", "gpu:", ":4", "gpu:4)", "gpu:2(IDX:0", "gpu:a100:lots:2"):
-        with pytest.raises(ValueError, match="expected for example"):
-            parse_gres(broken)
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,6 @@ import pytest
 from helpers.slurm_files import read
 from placeopt import BadInput, Unsupported
 from placeopt.formats import read_slurm
-from placeopt.formats.slurm import parse_tres
-from placeopt.formats.slurm.fields import (
-    GresHolding,
-    GresRequest,
-    is_mig,
-    parse_constraint,
-    parse_gres_detail,
-    parse_gres_request,
-    parse_memory,
-    parse_tasks,
-)
 
 DATA = Path(__file__).resolve().parents[3] / "examples"
 NODES, JOBS, TOPOLOGY = DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf"
@@ -187,26 +176,6 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
         read_slurm(JOBS, JOBS)
     with pytest.raises(Unsupported, match=r"topology\.conf"):
         read_slurm(NODES, JOBS, JOBS)
-
-
-def test_words() -> None:
-    """The small languages, as Slurm's pages write them."""
-    assert parse_tres("cpu=8,mem=1.5G,node=2,billing=9,gres/gpu:a100=4,gres/gpumem=4G").gpus == 4
-    assert [parse_memory(text) for text in ("512", "1G", "1.5G", "2048K", "500Mn")] == [512, 1024, 1536, 2, 500]
-    assert parse_gres_request("gres:gpu:a100:2") == GresRequest(2, ("a100",))
-    assert parse_gres_request("gres/gpu=4,gres/shard=2") == GresRequest(4, (), ("gres/shard",))
-    assert parse_gres_request("gres/gpu:a:1,gres/gpu:b:1") == GresRequest(2, ("a", "b"))
-    assert parse_gres_detail("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == GresHolding(2, (0, 3))
-    assert parse_tasks("1-9:4,12%2") == [1, 5, 9, 12]
-    assert parse_tasks("3,5-6,...") == [3, 5, 6]
-    meets = parse_constraint("(a|b)&c")
-    assert meets is not None
-    assert [meets(features) for features in ({"a", "c"}, {"b", "c"}, {"a", "b"}, {"c"})] == [True, True, False, False]
-    assert [parse_constraint(text) for text in ("a*2", "[a|b]", "(a", "a&", "&")] == [None] * 5
-    assert parse_gres_request("gres/gpu:1g.5gb:2") == GresRequest(2, ("1g.5gb",))
-    assert [is_mig(text) for text in ("a100_1g.5gb", "3g.20gb", "1g.10gb+me", "a100", "l40s")] == [True] * 3 + [
-        False
-    ] * 2
 
 
 @pytest.mark.parametrize("text", ["NodeName=gpu01 Arch=x86_64", "\nJobId=7 JobName=x", "  JOBID PARTITION  NAME"])
