@@ -21,8 +21,7 @@ import httpx
 from campaigns.harness import Campaign, Case
 from helpers.kube_scheduler import Bindings, node
 from helpers.kube_scheduler_run import Run, overfull
-from placeopt.formats import dumps
-from placeopt.formats.kubernetes import read_kubernetes
+from placeopt.formats import dumps, read_kubernetes
 from placeopt.model import Instance
 from placeopt.service import Service
 from placeopt.service.http import HttpServer, parse_address

@@ -1,6 +1,7 @@
 """``placeopt export``: what is written, solved elsewhere, gives the objective of our plan."""
 
 import subprocess
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from placeopt import write_instance
 from placeopt.generators import generate
 from placeopt.model import Instance, Plan
 
+with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
+    CBC = pulp.PULP_CBC_CMD().path
 SPECS = ("uniform", "varied", "gangs", "fractions")
 ROUNDS = [(spec, seed) for spec in SPECS for seed in range(2)]
 
@@ -43,7 +46,7 @@ def by_cbc(path: Path) -> float:
     """Optimum of an MPS file, maximised if the file says so, for CBC does not look."""
     turn = ["-max"] if path.read_text().split()[3] == "MAX" else []
     solution = path.with_suffix(".sol")
-    command = [pulp.PULP_CBC_CMD().path, str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
+    command = [CBC, str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     first = solution.read_text().splitlines()[0]
     assert first.startswith("Optimal")

@@ -1,4 +1,4 @@
-"""Slurm: nodes, jobs and topology of a running cluster, from files or from replies that are parsed already."""
+"""Slurm: nodes, jobs and topology of a running cluster; `placeopt.formats.read_slurm` reads them as a round."""
 
 from typing import TYPE_CHECKING
 
@@ -7,16 +7,13 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.formats.slurm.fields import expand_hosts, parse_tres
     from placeopt.formats.slurm.nodes import read_nodes
-    from placeopt.formats.slurm.single import SlurmObjects
-    from placeopt.formats.slurm.snapshot import JobListReader, read_slurm
+    from placeopt.formats.slurm.snapshot import JobListReader
 
 __all__ = [
     "JobListReader",
-    "SlurmObjects",
     "expand_hosts",
     "parse_tres",
     "read_nodes",
-    "read_slurm",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -27,10 +24,6 @@ __getattr__, __dir__ = lazy_names(
             "parse_tres",
         ),
         "nodes": ("read_nodes",),
-        "single": ("SlurmObjects",),
-        "snapshot": (
-            "JobListReader",
-            "read_slurm",
-        ),
+        "snapshot": ("JobListReader",),
     },
 )
