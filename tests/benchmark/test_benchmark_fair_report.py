@@ -1,27 +1,24 @@
-"""Reports and checks go by what a run knew, and leave out what a solver cannot take (issue 16, C3 and C4)."""
+"""Reports and checks go by what a run knew, and leave out what a solver cannot take."""
 
 import json
 from pathlib import Path
 
 import pytest
-from test_benchmark_report import row
+from test_benchmark_report import row, tables_of
 
-from placeopt.benchmark.campaign import plan_cases, run_cases
-from placeopt.benchmark.comparison import (
-    best_table,
-    case_table,
-    common,
-    instance_table,
-    ranked,
-    summary_table,
-    wrong_table,
+from placeopt.benchmark import (
+    CaseAnswer,
+    Journal,
+    Row,
+    judge,
+    make_report,
+    plan_cases,
+    read_journal,
+    recheck,
+    run_cases,
 )
-from placeopt.benchmark.journal import CaseAnswer, Journal, KnownAtRun, Row, known_at_run, read_journal
-from placeopt.benchmark.recheck import recheck
-from placeopt.benchmark.report import READING, make_report
-from placeopt.benchmark.scored_cases import judge, score_rows
 from placeopt.cli.run import run
-from placeopt.formats.solu import Known
+from placeopt.formats import Known
 
 CONTINUOUS = """\
 NAME relaxed
@@ -66,7 +63,7 @@ def two_folders(tmp_path: Path) -> tuple[Path, Path]:
 def test_report_and_check_use_what_the_run_knew(
     two_folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 16, C3: without --instances both go by the run's own values, wherever they are called from."""
+    """Without --instances both go by the run's own values, wherever they are called from."""
     instances, out = two_folders
     assert judge(read_journal(out)[1].popitem()[1].answer, Known(5, None)) == "fail"
     monkeypatch.chdir(out.parent)
@@ -103,21 +100,19 @@ def test_check_updates_the_file_that_the_run_went_by(
 
 
 def test_rows_carry_what_was_known(tmp_path: Path) -> None:
-    """Issue 16, C3: in the journal; nothing known is stated too, and rows of older journals say nothing."""
+    """In the journal; nothing known is stated too, and rows of older journals say nothing."""
     (tmp_path / "tiny.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
     plan = plan_cases([str(tmp_path / "tiny.gap")], ["highs"], time_limit_s=20, seeds=[0], threads=1)
     [made] = run_cases(plan.cases, tmp_path / "out")
-    assert made.known == KnownAtRun()
-    older = made.model_copy(update={"known": None})
-    assert known_at_run([made], {"tiny": Known(5, 5)}) == {made.case.key: Known()}
-    assert known_at_run([older], {"tiny": Known(5, 5)}) == {made.case.key: Known(5, 5)}
+    assert made.known is not None
+    assert made.known.model_dump(exclude_defaults=True) == {}
     [checked] = recheck(tmp_path / "out")
     assert checked.faults == ()
     assert judge(made.answer, Known(5, 5)) == "fail"
 
 
 def test_a_model_that_a_solver_cannot_take_is_unsupported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Issue 16, C4: no abort, no exit code 1; the reason is printed."""
+    """No abort, no exit code 1; the reason is printed."""
     (tmp_path / "relaxed.mps").write_text(CONTINUOUS)
     (tmp_path / "whole.mps").write_text(INTEGER)
     sets = f"{tmp_path / 'relaxed.mps'},{tmp_path / 'whole.mps'}"
@@ -139,7 +134,7 @@ def test_a_model_that_a_solver_cannot_take_is_unsupported(tmp_path: Path, capsys
 
 
 def test_unsupported_cases_enter_no_mean() -> None:
-    """Issue 16, C4: what one solver cannot take is compared for none; one that can take nothing hides no other."""
+    """What one solver cannot take is compared for none; one that can take nothing hides no other."""
     rows = [
         row("a", "able", wall=1, objective=10, bound=10, verdict="solved"),
         row("a", "other", wall=2, objective=10, bound=10, verdict="solved"),
@@ -147,36 +142,34 @@ def test_unsupported_cases_enter_no_mean() -> None:
         unsupported("b", "other"),
         unsupported("a", "none"),
     ]
-    scored_cases = score_rows(rows, {})
-    assert {(one.pair[0], one.solver) for one in common(scored_cases)} == {("a", "able"), ("a", "other")}
-    assert ranked(common(scored_cases)) == ["able", "other"]
-    gaps = {(line[0], line[1]): line[8] for line in instance_table(scored_cases).rows}
+    tables = tables_of(rows)
+    assert [line[:2] for line in tables["summary"].rows] == [("able", 1), ("other", 1)]
+    gaps = {(line[0], line[1]): line[8] for line in tables["instances"].rows}
     assert gaps[("b", "other")] is None
     assert gaps[("a", "able")] == 0.0
-    cells = {(line[0], line[1]): line[14:17] for line in case_table(scored_cases).rows}
+    cells = {(line[0], line[1]): line[14:17] for line in tables["cases"].rows}
     assert cells[("b", "other")] == (None, None, None)
-    assert [line[3] for line in wrong_table(scored_cases).rows] == ["unsupported", "unsupported"]
+    assert [line[3] for line in tables["wrong"].rows] == ["unsupported", "unsupported"]
 
 
 def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
-    """An abort states no sense; a model to be minimised keeps its own (relative of issue 16, C4)."""
+    """An abort states no sense; a model to be minimised keeps its own."""
     gone = row("a", "a-gone", wall=1, objective=None, bound=None, verdict="abort")
     gone = gone.model_copy(update={"answer": CaseAnswer(status="crashed")})
     rows = [gone, row("a", "b", wall=1, objective=9, bound=3), row("a", "c", wall=1, objective=8, bound=5)]
-    [line] = best_table(score_rows(rows, {})).rows
+    [line] = tables_of(rows)["best"].rows
     assert line[2:4] == (8, 5)
-    [first] = [line for line in instance_table(score_rows(rows, {})).rows if line[1] == "b"]
+    [first] = [line for line in tables_of(rows)["instances"].rows if line[1] == "b"]
     assert first[5:8] == (9, 9, 3)
 
 
 def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
-    """Issue 16, C4: pulp-scip tells nothing before its end, so there is no area; highs has one."""
+    """Pulp-scip tells nothing before its end, so there is no area; highs has one."""
     rows = [
         row("a", "highs", wall=1, objective=10, bound=10, verdict="solved"),
         row("a", "pulp-scip", wall=1, objective=10, bound=10, verdict="solved"),
     ]
-    scored_cases = score_rows(rows, {})
-    table = summary_table(scored_cases, 1.0)
+    table = tables_of(rows)["summary"]
     by_name = {line[0]: line for line in table.rows}
     primal, both = table.columns.index("primal s"), table.columns.index("primal-dual s")
     assert (by_name["pulp-scip"][primal], by_name["pulp-scip"][both]) == (None, None)
@@ -185,7 +178,7 @@ def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
 
 
 def test_the_rank_is_by_what_the_page_names(tmp_path: Path) -> None:
-    """Issue 16, C4: gap, then PAR10, then the primal-dual integral, each as the table shows it; the title says so."""
+    """Gap, then PAR10, then the primal-dual integral, each as the table shows it; the title says so."""
     rows = [
         row("a", "x-gap", wall=1, objective=11, bound=10),
         row("a", "b-slow", wall=5, objective=10, bound=10, verdict="solved"),
@@ -200,11 +193,11 @@ def test_the_rank_is_by_what_the_page_names(tmp_path: Path) -> None:
     names = [line[0] for line in summary.rows]
     assert names == ["c-fast", "pulp-scip", "b-slow", "x-gap"]
     assert "best first: by gap %, then PAR10 s, then primal-dual s" in summary.title
-    assert "by gap %, then PAR10 s, then primal-dual s" in READING.replace("\n", " ")
+    assert "by gap %, then PAR10 s, then primal-dual s" in report.markdown().replace("\n", " ")
 
 
 def test_what_the_solver_process_refuses_is_unsupported_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CBC writes eight digits: a variable beyond them is refused in its process (relative of issue 16, C4)."""
+    """CBC writes eight digits: a variable beyond them is refused in its process."""
     (tmp_path / "large.mps").write_text(INTEGER.replace("UP BND x 8", "UP BND x 500000000"))
     plan = plan_cases([str(tmp_path / "large.mps")], ["pulp-cbc"], time_limit_s=20, seeds=[0], threads=1)
     [made] = run_cases(plan.cases, tmp_path / "out")

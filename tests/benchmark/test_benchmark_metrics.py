@@ -1,10 +1,8 @@
 """Figures against examples worked by hand."""
 
-import math
-
 import pytest
+from test_benchmark_report import row, tables_of
 
-from placeopt.benchmark.comparison import paired_interval
 from placeopt.benchmark.metrics import (
     height_at,
     integral,
@@ -15,7 +13,6 @@ from placeopt.benchmark.metrics import (
     shifted_geometric_mean,
     steps,
 )
-from placeopt.metrics import Interval
 
 
 def test_shifted_geometric_mean() -> None:
@@ -94,20 +91,15 @@ def test_steps() -> None:
 
 def test_interval_of_a_coin() -> None:
     """
-    Differences 0 and 1, nine each: a mean of 18 draws of a fair coin, whose 2.5 % and 97.5 % points are 5/18 and 13/18.
+    Gaps of 0 and 20 points apart, nine each: a mean of 18 draws of a fair coin, whose 2.5 % and 97.5 % points are 5/18
+    and 13/18.
 
-    P(at most 4 of 18) = 1.5 %, P(at most 5) = 4.8 %, so the 2.5 % point is 5 of 18.
+    P(at most 4 of 18) = 1.5 %, P(at most 5) = 4.8 %, so the 2.5 % point is 5 of 18. The same seed draws the same.
     """
-    found = paired_interval([0.0, 1.0] * 9)
-    assert found is not None
-    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 5 / 18, 13 / 18))
-    assert paired_interval([0.0, 1.0] * 9) == found  # the same seed, the same draws
-    assert paired_interval([3.0]) == Interval(3.0, 3.0, 3.0)
-    assert paired_interval([]) is None
-
-
-def test_interval_narrows_as_the_root_of_the_pairs() -> None:
-    """Of +-1, 400 pairs: standard error 1/20, so the interval is about +-1.96/20."""
-    found = paired_interval([1.0, -1.0] * 200)
-    assert found is not None
-    assert found.high - found.low == pytest.approx(2 * 1.96 / math.sqrt(400), rel=0.05)
+    rows = []
+    for i in range(18):
+        rows.append(row(f"i{i:02}", "good", wall=10, objective=100, bound=100, verdict="solved"))
+        rows.append(row(f"i{i:02}", "coin", wall=10, objective=125 if i % 2 else 100, bound=80))
+    [line] = tables_of(rows, baseline="good")["comparison"].rows
+    assert line[5:8] == pytest.approx((10, 20 * 5 / 18, 20 * 13 / 18))
+    assert tables_of(rows, baseline="good")["comparison"].rows == (line,)

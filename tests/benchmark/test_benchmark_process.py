@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.benchmark.journal import NAME, read_journal
+from placeopt.benchmark import NAME, read_journal
 
 ITEMS = 6
 

@@ -2,28 +2,28 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 from placeopt import BadInput
-from placeopt.benchmark.comparison import (
-    best_table,
-    common,
-    comparison_table,
-    ranked,
-    summary_table,
-    verdict_table,
-    wrong_table,
+from placeopt.benchmark import (
+    Case,
+    CaseAnswer,
+    Journal,
+    RecheckedRow,
+    Row,
+    TrajectoryPoint,
+    improve_known,
+    make_report,
+    recheck,
+    score_rows,
+    write_report,
 )
-from placeopt.benchmark.figures import step_figure
-from placeopt.benchmark.journal import Case, CaseAnswer, Journal, Row, TrajectoryPoint
-from placeopt.benchmark.recheck import RecheckedRow, improve_known, recheck
-from placeopt.benchmark.report import make_report, write_report
-from placeopt.benchmark.scored_cases import score_rows
-from placeopt.formats.figure import can_draw, render
-from placeopt.formats.solu import Known, read_solu, write_solu
-from placeopt.formats.table import Table
+from placeopt.formats import Known, Table, can_draw, read_solu, render, write_solu
 
 GAP = "1 2\n 3 4\n 1 1\n 2\n"
 """One agent, two items, 7."""
@@ -79,6 +79,16 @@ ROWS = (
 )
 
 
+def tables_of(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> dict[str, Table]:
+    """Return the tables of the report of a benchmark with these rows."""
+    with TemporaryDirectory() as folder:
+        with Journal(Path(folder)) as journal:
+            for one in rows:
+                journal.add(one)
+        report = make_report(Path(folder), known or {}, plots=False, **fields)
+    return {table.name: table for table in report.tables}
+
+
 def test_summary_by_hand() -> None:
     """
     Of a and b, which both have run; shift 1.
@@ -88,9 +98,7 @@ def test_summary_by_hand() -> None:
     until 10: mean 5.5. slow: (4 x 8)^(1/2) - 1 = 4.6569; CPU (7 x 15)^(1/2) - 1 = 9.2470; PAR2 = PAR10 = 5; gap 0;
     primal and primal-dual (3 + 7) / 2.
     """
-    scored_cases = common(score_rows(ROWS, {}))
-    assert {scored.row.case.instance for scored in scored_cases} == {"a", "b"}
-    fast, slow = summary_table(scored_cases, 1.0).rows
+    slow, fast = tables_of(ROWS)["summary"].rows
     assert fast[:3] == ("fast", 2, 1)
     assert list(fast[3:]) == pytest.approx([3.690416, 3.690416, 6.937254, 10.5, 50.5, 10, 5.5, 5.5], abs=1e-6)
     assert list(slow[3:9]) == pytest.approx([4.656854, 4.656854, 9.246951, 5, 5, 0], abs=1e-6)
@@ -103,7 +111,7 @@ def test_comparison_by_hand() -> None:
 
     With two pairs the interval is from the smaller to the larger. Gap points 0 and -20: one tie, one win.
     """
-    [line] = comparison_table(common(score_rows(ROWS, {})), "fast", 1.0).rows
+    [line] = tables_of(ROWS, baseline="fast")["comparison"].rows
     assert line[:2] == ("slow", 2)
     assert list(line[2:]) == pytest.approx([(2 * 8 / 11) ** 0.5, 8 / 11, 2, -10, -20, 0, 1, 1, 0])
 
@@ -115,18 +123,13 @@ def test_best_of_every_instance_by_hand() -> None:
     A liar's value and bound count for nothing, but it is named.
     """
     liar = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
-    scored_cases = score_rows([*ROWS, liar], {"b": Known(90, 80)})
-    assert best_table(scored_cases).rows == (
+    tables = tables_of([*ROWS, liar], {"b": Known(90, 80)})
+    assert tables["best"].rows == (
         ("a", 100, 100, 100, 0.0, 2, 2, "fast", 1.0),
         ("b", 90, 100, 100, 0.0, 1, 1, "slow", 7.0),
         ("c", 9, 9, 9, 0.0, 1, 1, "fast", 1.0),
     )
-    assert wrong_table(scored_cases).rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
-
-
-def test_the_best_solver_comes_first() -> None:
-    """By gap: slow ends at the best known everywhere, fast does not."""
-    assert ranked(common(score_rows(ROWS, {}))) == ["slow", "fast"]
+    assert tables["wrong"].rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
 
 
 def test_known_values_move_gaps() -> None:
@@ -140,7 +143,7 @@ def test_what_is_wrong_counts_as_nothing() -> None:
     wrong = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
     [scored] = score_rows([wrong], {"a": Known(100, 100)})
     assert (scored.solved, scored.gap, scored.primal_s, scored.best) == (False, 1.0, 10.0, 100)
-    assert verdict_table([scored]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
+    assert tables_of([wrong], {"a": Known(100, 100)})["verdicts"].rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
 
 def test_settings_distinguish_solvers() -> None:
@@ -194,13 +197,16 @@ def test_a_brief_report_is_small_and_whole(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not can_draw(), reason="needs matplotlib")
-def test_many_solvers_do_not_crowd_out_the_picture() -> None:
+def test_many_solvers_do_not_crowd_out_the_picture(tmp_path: Path) -> None:
     """Six and the baseline by name, the others counted."""
-    curves = {f"s{i}": [(1.0, i / 40)] for i in range(40)}
-    drawn = render(step_figure("profile", curves, x="x", y="y", beside="s30"), "svg")
-    for name in (*(f"s{i}" for i in range(6)), "s30", "33 others"):
+    with Journal(tmp_path) as journal:
+        for i in range(40):
+            journal.add(row("a", f"s{i:02}", wall=1 + i / 10, objective=5, bound=5, verdict="solved"))
+    profile = make_report(tmp_path, {}, baseline="s30").figures[0]
+    drawn = render(profile, "svg")
+    for name in (*(f"s0{i}" for i in range(6)), "s30", "33 others"):
         assert f">{name}</text>".encode() in drawn
-    assert b">s6</text>" not in drawn
+    assert b">s06</text>" not in drawn
 
 
 @pytest.mark.skipif(not can_draw(), reason="needs matplotlib")

@@ -13,10 +13,8 @@ import yaml
 import make_models
 import make_qap
 from placeopt import read_instance
-from placeopt.formats.files import read_bytes
-from placeopt.formats.qaplib import parse_qaplib
-from placeopt.formats.solu import read_solu
-from placeopt.solvers.export import mps
+from placeopt.formats import parse_qaplib, read_bytes, read_solu
+from placeopt.solvers import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = ROOT / "instances"
@@ -101,7 +99,7 @@ def test_the_command_makes_the_stored_models(name: str) -> None:
     made = make_models.level_models(instance, read_solu(INSTANCES / "best.solu")[instance.name])
     assert set(made) == ({"value"} if "parity" in name else {"value", "cost"})
     for level, model in made.items():
-        assert read_bytes(INSTANCES / f"{stem}.{level}.mps.gz") == mps(model)
+        assert read_bytes(INSTANCES / f"{stem}.{level}.mps.gz") == FORMATS["mps"](model)
 
 
 def test_the_command_makes_the_stored_quadratic_problems() -> None:

@@ -1,17 +1,13 @@
 """Tables in the forms of the field: seconds or verdict, scaled means, rows for IPET, versions and options."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from test_benchmark_report import row
+from test_benchmark_report import row, tables_of
 
-from placeopt.benchmark.campaign import plan_cases, run_cases
-from placeopt.benchmark.journal import RunRecord
-from placeopt.benchmark.scored_cases import ScoredCase, score_rows
-from placeopt.benchmark.solver_tables import ipet_table, scaled_table, seconds_table, settings_table
-from placeopt.benchmark.solver_versions import run_versions
-from placeopt.formats.solu import Known
-from placeopt.solvers import cbc
+from placeopt.benchmark import make_report, plan_cases, run_cases, score_rows
+from placeopt.formats import Known
 
 ROWS = (
     row("a", "highs", wall=1, objective=5, bound=5, verdict="ok"),
@@ -22,25 +18,11 @@ ROWS = (
     row("c", "pulp-cbc", wall=1, objective=None, bound=None, verdict="unsupported"),
 )
 KNOWN = {"a": Known(5, 5), "b": Known(8, 8), "c": Known(1, 1)}
-LOG = b"""\
-Continuous objective value is 976.482 - 0.00 seconds
-Cbc0038I Solution found of -930
-Cbc0012I Integer solution of -940 found by feasibility pump after 0 iterations and 0 nodes (0.32 seconds)
-Cbc0010I After 0 nodes, 1 on tree, -940 best solution, best possible -973.97742 (0.44 seconds)
-Cbc0012I Integer solution of -940 found by Previous solution after 0 iterations and 0 nodes (0.71 seconds)
-Cbc0010I After 100 nodes, 8 on tree, -940 best solution, best possible -960.5 (1.20 seconds)
-Cbc0016I Integer solution of -945 found by strong branching after 3741 iterations and 174 nodes (2.59 seconds)
-Result - Optimal solution found
-"""
-
-
-def scored() -> list[ScoredCase]:
-    return score_rows(ROWS, KNOWN)
 
 
 def test_seconds_or_the_verdict() -> None:
     """An instance a row; what is proven stands with its seconds, whatever its verdict."""
-    table = seconds_table(scored())
+    table = tables_of(ROWS, KNOWN)["seconds"]
     assert table.columns[:2] == ("instance", "seed")
     cells = {line[0]: dict(zip(table.columns[2:], line[2:], strict=True)) for line in table.rows}
     assert cells["a"] == {"highs": 1.0, "pulp-cbc": 7.0}
@@ -55,7 +37,7 @@ def test_scaled_means_with_both_shifts() -> None:
     Shift 1: highs sqrt(2 x 11) - 1 = 3.690, CBC sqrt(8 x 4) - 1 = 4.657, virtual best sqrt(2 x 4) - 1 = 1.828. Shift
     10: sqrt(11 x 20) - 10 = 4.832, sqrt(17 x 13) - 10 = 4.866, sqrt(11 x 13) - 10 = 1.958.
     """
-    table = scaled_table([case for case in scored() if case.row.case.instance != "c"])
+    table = tables_of([one for one in ROWS if one.case.instance != "c"], KNOWN)["scaled"]
     assert table.columns == ("solver", "proven", "s, shift 1", "scaled, shift 1", "s, shift 10", "scaled, shift 10")
     rows = {line[0]: line[1:] for line in table.rows}
     assert [line[0] for line in table.rows] == ["virtual best", "highs", "pulp-cbc"]
@@ -66,7 +48,8 @@ def test_scaled_means_with_both_shifts() -> None:
 
 def test_rows_for_ipet() -> None:
     """Its keys and its words of status; what could not run is missing."""
-    rows = [dict(zip(ipet_table(scored()).columns, line, strict=True)) for line in ipet_table(scored()).rows]
+    table = tables_of(ROWS, KNOWN)["ipet"]
+    rows = [dict(zip(table.columns, line, strict=True)) for line in table.rows]
     assert [line["Status"] for line in rows] == ["ok", "solved_not_verified", "timelimit", "better", "ok", "missing"]
     assert rows[2] | {"PrimalIntegral": None} == {
         "ProblemName": "b",
@@ -83,29 +66,17 @@ def test_rows_for_ipet() -> None:
     }
 
 
-def test_versions_and_options() -> None:
+def test_versions_and_options(tmp_path: Path) -> None:
     """Of the last run that states them; CBC's own version, not PuLP's."""
-    versions = run_versions(["highs", "pulp-cbc"])
-    assert versions["pulp-cbc"].startswith("CBC 2.")
-    run = RunRecord(number=1, began="now", command="x", machine={}, versions=versions, jobs=1)
-    rows = {line[0]: line[1:] for line in settings_table([run], scored()).rows}
-    assert rows["highs"][0] == f"highspy {versions['highspy']}"
-    assert rows["pulp-cbc"][0] == versions["pulp-cbc"]
+    (tmp_path / "tiny.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
+    sets = [str(tmp_path / "tiny.gap")]
+    plan = plan_cases(sets, ["highs", "pulp-cbc"], time_limit_s=10, seeds=[0], threads=1)
+    run_cases(plan.cases, tmp_path / "out")
+    [table] = [one for one in make_report(tmp_path / "out", plots=False).tables if one.name == "settings"]
+    rows = {line[0]: line[1:] for line in table.rows}
+    assert rows["highs"][0] == f"highspy {version('highspy')}"
+    assert rows["pulp-cbc"][0].startswith("CBC 2.")
     assert "preprocess off" in rows["pulp-cbc"][1]
-
-
-def test_a_log_of_cbc_as_a_trajectory() -> None:
-    """Its own seconds; the feasibility pump's remark without a time is left out, and nothing gets worse."""
-    assert cbc.trajectory(LOG) == [
-        (0.32, -940.0, None),
-        (0.44, -940.0, -973.97742),
-        (0.71, -940.0, -973.97742),
-        (1.20, -940.0, -960.5),
-        (2.59, -945.0, -960.5),
-    ]
-    assert cbc.trajectory(b"nothing of it") == []
-    ended = LOG + b"Total time (CPU seconds):       0.53   (Wallclock seconds):       2.82\n"
-    assert cbc.trajectory(ended, 3.0)[0] == (pytest.approx(0.50), -940.0, None)  # 0.18 s went by before CBC began
 
 
 def test_cbc_has_a_trajectory(tmp_path: Path) -> None:

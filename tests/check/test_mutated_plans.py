@@ -12,8 +12,7 @@ from placeopt.check import Ledger
 from placeopt.cli.run import run as run_command
 from placeopt.explain import explain
 from placeopt.model import Communication, Domain, Instance, Interference, Plan, Policy, Postpone, Slowdown, Split
-from placeopt.report.text.documents import plan_data, plan_page
-from placeopt.report.text.palette import ASCII
+from placeopt.report.text import ASCII, plan_data, plan_page
 from placeopt.whatif import after_plan, review
 
 UTILITY = Policy(postpone=Postpone(rule="utility"))

@@ -14,7 +14,7 @@ from placeopt.explain import explain
 from placeopt.model import Communication, Domain, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import allocation_of
-from placeopt.terms.objective import weighted_costs
+from placeopt.terms import weighted_costs
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"
 

@@ -9,7 +9,7 @@ from placeopt.build import instance, job, machine, running
 from placeopt.explain import Explanation, explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Policy, Postpone
 from placeopt.readable import plain
-from placeopt.report.text.explanation import explanation_page
+from placeopt.report.text import explanation_page
 
 MINSKY = machine(
     gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Demand, Endpoint, LoadStep, Replica, Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.autoscaler import wanted_replicas

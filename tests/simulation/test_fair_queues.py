@@ -12,9 +12,9 @@ from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.build import job, option, placement
 from placeopt.model import Job
 from placeopt.model.scheduling import JobOrder
-from placeopt.simulation import named_policy, simulate
+from placeopt.simulation import JobQueue, named_policy, simulate
 from placeopt.simulation.scheduling.drf_queue import DrfQueue
-from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_run_time
+from placeopt.simulation.scheduling.waiting_queue import SortedQueue, by_run_time
 from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue, similar_clusters, weight_of
 
 CLUSTER = scenario([], nodes=2).cluster

@@ -5,7 +5,7 @@ import pytest
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import running
-from placeopt.formats.documents import loads
+from placeopt.formats import loads
 from placeopt.model import CoreCurve, Scenario, Throttle
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse

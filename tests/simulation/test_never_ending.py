@@ -10,7 +10,7 @@ from rich.console import Console
 from helpers.scenarios import policy, scenario, timed
 from placeopt.build import machine, node
 from placeopt.model import Arrays, Arrival, Cluster, Gpu, Part, Scenario
-from placeopt.report.text.scenario import simulation_facts, simulation_table
+from placeopt.report.text import simulation_facts, simulation_table
 from placeopt.simulation import named_policy, simulate, summarise
 from placeopt.simulation.replay.goals import measures_of as measured_by_replay
 

@@ -9,7 +9,7 @@ from placeopt import BadInput, read_scenario
 from placeopt.model import Physics
 from placeopt.simulation import named_policy, policy_names, simulate, summarise
 from placeopt.simulation.scheduling.adapt import adapted
-from placeopt.solving.methods import METHODS
+from placeopt.solving import METHODS
 
 PAPERS = Path(__file__).resolve().parents[2] / "instances" / "papers"
 

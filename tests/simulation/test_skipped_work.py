@@ -9,7 +9,7 @@ from helpers.changing_scenarios import lively_scenario
 from helpers.scenarios import PLAIN, policy, scenario, timed, two_sockets
 from placeopt import Engine
 from placeopt.build import job, node, option, placement
-from placeopt.check.ledger import Ledger
+from placeopt.check import Ledger
 from placeopt.model import Cluster, Demand, Instance
 from placeopt.simulation import PreemptionRule, simulate
 from placeopt.simulation.event_queue import EventQueue

@@ -4,8 +4,8 @@ import pytest
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt.model.scheduling import JobOrder
-from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
-from placeopt.simulation.scheduling.waiting_queue import JobQueue
+from placeopt.simulation import JobQueue, QueueContext
+from placeopt.simulation.scheduling.queue_orders import queue_order
 
 JOBS = [
     timed("late", 30, 10, priority=5),

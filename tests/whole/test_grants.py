@@ -17,10 +17,8 @@ from placeopt.check import violations
 from placeopt.model import Changes, Instance, Placement, Plan, Policy, Queue, Quota, Scenario
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import grants
-from placeopt.simulation import named_policy, simulate
-from placeopt.simulation.history import round_at
-from placeopt.whatif import after_plan, review
-from placeopt.whatif.plan_review import plan_of
+from placeopt.simulation import named_policy, round_at, simulate
+from placeopt.whatif import after_plan, plan_of, review
 from strategies import scenarios
 
 Asked = tuple[str, int, int | None]

@@ -7,7 +7,7 @@ import pytest
 
 from placeopt import Engine, Instance, build, generate, solve
 from placeopt.explain import explain
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Scenario
 from placeopt.simulation import named_policy, simulate
 from placeopt.whatif import Limits, fail

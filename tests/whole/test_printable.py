@@ -12,9 +12,7 @@ from placeopt import BadInput, PlaceoptError, read_instance
 from placeopt.cli.output import write_error, write_out
 from placeopt.cli.run import run
 from placeopt.errors import printable
-from placeopt.formats.csv_table import csv_text
-from placeopt.formats.openb import read_openb
-from placeopt.formats.table import Table
+from placeopt.formats import Table, csv_text, read_openb
 from placeopt.model import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]

@@ -25,9 +25,8 @@ from placeopt import (
 )
 from placeopt.arguments import checked
 from placeopt.explain import explain
-from placeopt.formats import topo
-from placeopt.formats.documents import dumps, loads
-from placeopt.live_cluster.changes import changes_between
+from placeopt.formats import dumps, loads, topo
+from placeopt.live_cluster import changes_between
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
 from placeopt.simulation import named_policy, round_at, summarise

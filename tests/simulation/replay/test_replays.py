@@ -8,16 +8,15 @@ import pytest
 from joblib import parallel_config
 
 from placeopt import BadInput
-from placeopt.formats.documents import loads
+from placeopt.formats import loads
 from placeopt.model import Arrival, Cluster, Demand, Gpu, Job, Machine, Node, Option, Scenario
-from placeopt.report.text.whatif_rounds import curve_page
+from placeopt.report.text import curve_page
 from placeopt.simulation import named_policy, simulate
-from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
+from placeopt.simulation.replay import MeasuredRun, ReplaySeries, add, parse_goal, parse_settings, sweep
 from placeopt.simulation.replay.campaign import PARAMS, RunSetup, play
 from placeopt.simulation.replay.goals import measures, measures_of
-from placeopt.simulation.replay.series import MeasuredRun
 from placeopt.simulation.replay.variations import patch_scenario, with_drawn_arrivals
-from placeopt.whatif.steps import Patch
+from placeopt.whatif import Patch
 
 FCFS = named_policy("fcfs")
 

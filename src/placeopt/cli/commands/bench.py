@@ -257,7 +257,7 @@ def check(
     """
     started = time.monotonic()
     _check(1.0, 1, jobs, None)
-    from placeopt.benchmark.recheck import improve_known, recheck
+    from placeopt.benchmark.rechecked import improve_known, recheck
     from placeopt.formats.solu import read_solu, write_solu
     from placeopt.report.text.benchmark import checked_json, checked_page
 

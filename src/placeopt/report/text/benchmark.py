@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from placeopt.benchmark.recheck import RecheckedRow
+    from placeopt.benchmark.rechecked import RecheckedRow
     from placeopt.benchmark.report import BenchmarkReport
     from placeopt.benchmark.sets import SetEntry
     from placeopt.formats.solu import Known
