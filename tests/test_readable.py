@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from placeopt.readable import amount, duration
-from placeopt.report.text.text_table import TextTable
+from placeopt.report.text import TextTable
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.worker_places import PACKAGES, elsewhere
 from placeopt import BadInput, Plan, Unsupported, read_instance, read_scenario, solve_in_parts
-from placeopt.benchmark.campaign import plan_cases, run_cases
+from placeopt.benchmark import plan_cases, run_cases
 from placeopt.generators import generate
 from placeopt.model import Scheduling
 from placeopt.parallel import PLACES, run_parallel, width_of, workers

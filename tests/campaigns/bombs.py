@@ -143,13 +143,9 @@ BOMBS = [
 def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
     from placeopt import read_instance, read_plan, read_scenario
-    from placeopt.benchmark.linear_files import read_model
-    from placeopt.formats import read_kubernetes, read_slurm
-    from placeopt.formats.openb import read_openb
-    from placeopt.formats.sc17 import read_sc17_times
-    from placeopt.formats.solu import read_solu
-    from placeopt.formats.topo.read import read_topo
-    from placeopt.formats.traces import read_sia
+    from placeopt.benchmark import read_model
+    from placeopt.formats import read_kubernetes, read_openb, read_sc17_times, read_sia, read_slurm, read_solu
+    from placeopt.formats.topo import read_topo
 
     nodes = Path(__file__).parents[2] / "examples" / "slurm_nodes.json"
     return {

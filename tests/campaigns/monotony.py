@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from campaigns.harness import ROOT, Campaign, Case
 from placeopt import Instance, Plan, read_instance
-from placeopt.benchmark.sets import read_sets
+from placeopt.benchmark import read_sets
 from placeopt.problem import compile_problem
 from placeopt.solving import SolveParams, Solver
 from placeopt.solving.api import RoundInput

@@ -25,8 +25,8 @@ from typing import Any
 
 from campaigns.harness import Campaign, Case
 from helpers.slurm_lab import GPU_NODES, SlurmLab, slurm_lab, why_no_lab
-from placeopt.drivers.slurm.note import read_note
-from placeopt.formats.slurm.fields import expand_hosts
+from placeopt.drivers.slurm import read_note
+from placeopt.formats.slurm import expand_hosts
 
 SHAPES: dict[str, tuple[str, ...]] = {
     "gang of 2 whole nodes": ("-N2", "--gres=gpu:a100:8", "--ntasks-per-node=8", "-c4", "--mem=200G"),

@@ -14,10 +14,16 @@ from helpers.brute_force import Enumeration
 from helpers.plan_records import plan_of
 from placeopt import Unsupported
 from placeopt.check import violations
-from placeopt.formulations import add_assignment, add_counts, decode
-from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations import (
+    add_assignment,
+    add_counts,
+    build_capacity_relaxation,
+    build_gpu_patterns,
+    decode,
+    encode,
+)
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
-from placeopt.formulations.gpu_patterns import build_gpu_patterns, gpu_milli_objective
+from placeopt.formulations.gpu_patterns import gpu_milli_objective
 from placeopt.formulations.node_patterns import (
     PatternPricing,
     bundle_groups_of,
@@ -26,21 +32,25 @@ from placeopt.formulations.node_patterns import (
     node_states_of,
     proven_bound,
 )
-from placeopt.formulations.placements import encode
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
 from placeopt.problem.changes import keeps_limits
-from placeopt.solvers.certify import dual_bound
-from placeopt.solvers.registry import load
-from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solvers import Solution, SolveOptions, dual_bound, load
+from placeopt.terms import (
+    Cost,
+    Variables,
+    Weighted,
+    cost,
+    cost_expression,
+    relaxed_state,
+    value,
+    value_expression,
+    weighted_costs,
+)
 from placeopt.terms.costs import costs_of
-from placeopt.terms.objective import Weighted, cost, cost_expression, value, value_expression, weighted_costs
-from placeopt.terms.protocols import Cost
 from placeopt.terms.rules import relaxed
 from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
-from placeopt.terms.standing import relaxed_state
-from placeopt.terms.variables import Variables
 
 Add = Callable[[ModelBuilder, State, tuple[Cost, ...]], Variables]
 

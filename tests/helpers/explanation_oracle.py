@@ -17,8 +17,8 @@ from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.running import running_placement
+from placeopt.terms import cost_delta, weighted_costs
 from placeopt.terms.costs.utility import utility
-from placeopt.terms.objective import cost_delta, weighted_costs
 from placeopt.terms.rules import fits
 
 

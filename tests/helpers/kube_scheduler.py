@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt import PlaceoptError
-from placeopt.service.extender.arguments import BindingArgs
+from placeopt.service.extender import BindingArgs
 
 
 def node(name: str, gpus: int = 8, **spec: Any) -> dict[str, Any]:

@@ -20,10 +20,8 @@ from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod, write_kubeconfig
 from helpers.kubernetes_updates import Refusal
 from placeopt import Engine
-from placeopt.drivers.kubernetes.api import Api
-from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
-from placeopt.drivers.kubernetes.lease import Lease
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers import Unreachable
+from placeopt.drivers.kubernetes import Api, Driver, DriverOptions, Lease
 
 Action = tuple[str, str]
 LWS = "leaderworkerset.sigs.k8s.io/"

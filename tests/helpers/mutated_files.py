@@ -46,21 +46,25 @@ class Format(NamedTuple):
 def formats(folder: Path) -> list[Format]:
     """Return all formats; ``folder`` takes the files that are made for it."""
     from placeopt import read_instance, read_plan, read_scenario
-    from placeopt.benchmark.linear_files import read_model
-    from placeopt.benchmark.sets import read_sets
-    from placeopt.formats import read_kubernetes, read_slurm
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import read_bytes
-    from placeopt.formats.openb import read_openb, read_openb_run_times
-    from placeopt.formats.sc17 import read_sc17
-    from placeopt.formats.solu import read_solu
-    from placeopt.formats.topo.read import read_topo
-    from placeopt.formats.traces import read_philly, read_sia
+    from placeopt.benchmark import read_model, read_sets
+    from placeopt.formats import (
+        loads,
+        read_bytes,
+        read_kubernetes,
+        read_openb,
+        read_openb_run_times,
+        read_philly,
+        read_sc17,
+        read_sia,
+        read_slurm,
+        read_solu,
+    )
+    from placeopt.formats.topo import read_topo
     from placeopt.model import Scheduling
     from placeopt.predict import gavel_pairs, sia_runs
     from placeopt.report.html import read_log
     from placeopt.simulation import named_policy, simulate
-    from placeopt.whatif.plan_review import Placements
+    from placeopt.whatif import Placements
 
     def made(name: str, text: str) -> Path:
         (folder / name).write_text(text)
@@ -143,7 +147,7 @@ def formats(folder: Path) -> list[Format]:
 
 def read_text(path: Path) -> str:
     """Read as whoever calls a reader of text does: bounded, and as UTF-8 or not at all."""
-    from placeopt.formats.files import read_bytes
+    from placeopt.formats import read_bytes
 
     try:
         return read_bytes(path).decode()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import Candidates, score_named
+from placeopt.heuristics import Candidates, Stranding, score_named
 from placeopt.heuristics.candidates import closest
 from placeopt.heuristics.greedy_pass import ByScore
-from placeopt.heuristics.scores.fit import SOFTPLUS_WIDTH, STRANDING_WEIGHT, UNTOUCHED_WEIGHT, Stranding
+from placeopt.heuristics.scores.fit import SOFTPLUS_WIDTH, STRANDING_WEIGHT, UNTOUCHED_WEIGHT
 from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 
 

@@ -21,7 +21,7 @@ from placeopt.model import (
 )
 from placeopt.problem import Allocation, Problem, change_of
 from placeopt.problem import Placement as Indices
-from placeopt.terms.objective import value
+from placeopt.terms import value
 
 
 def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ...]:

@@ -17,9 +17,9 @@ from helpers.service_child import SERVE, Reply, ServiceChild
 from helpers.service_load import Load, Request
 from helpers.service_model import SETTLED, Contradiction, Effect, Json, State, after, observed, settled
 from placeopt import Engine, violations
-from placeopt.formats.documents import dumps, loads
+from placeopt.formats import dumps, loads
 from placeopt.model import Instance
-from placeopt.service.service import Service
+from placeopt.service import Service
 
 MOMENTS = ("idle", "request", "answer", "round", "replay")
 """After all answers; a while after a request; as its answer arrives; in a round; before the first answer of a start."""

@@ -7,7 +7,7 @@ from placeopt import BadInput, solve
 from placeopt.check import violations
 from placeopt.model import CoreCurve
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
-from placeopt.whatif.from_running import running_as_plan
+from placeopt.whatif import running_as_plan
 
 WORLD = scenario([timed("a", 0, 100_000, gpus=4), timed("b", 10_000, 50_000, gpus=4), timed("c", 20_000, 50_000)])
 """One node of four GPUs: a to 100 s, b to 150 s, c to 200 s."""

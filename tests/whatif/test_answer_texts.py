@@ -10,8 +10,7 @@ from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Domain, Policy
 from placeopt.report.html.failures import failures_figure
 from placeopt.report.text import defrag_page, failures_page, fit_page, prices_page
-from placeopt.whatif import fail, fit, parse_job
-from placeopt.whatif.answers import Defrag, Price, Prices
+from placeopt.whatif import Defrag, Price, Prices, fail, fit, parse_job
 
 
 def page(parts: list) -> str:  # type: ignore[type-arg]

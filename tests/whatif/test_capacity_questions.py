@@ -9,8 +9,20 @@ import pytest
 from placeopt import BadInput, Engine
 from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Domain, Gpu, Instance, Part, Policy, Postpone, Queue, Quota
-from placeopt.whatif import Limits, Patch, add, apply_patch, cheapest, defrag, fail, fit, parse_job, slots
-from placeopt.whatif.answers import MixtureTrial, NodesNeeded
+from placeopt.whatif import (
+    Limits,
+    MixtureTrial,
+    NodesNeeded,
+    Patch,
+    add,
+    apply_patch,
+    cheapest,
+    defrag,
+    fail,
+    fit,
+    parse_job,
+    slots,
+)
 from placeopt.whatif.cheapest_nodes import with_mixture_results
 from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.round_solving import attempt, placing_only

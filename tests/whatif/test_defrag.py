@@ -9,8 +9,7 @@ import pytest
 from placeopt import BadInput
 from placeopt.build import instance, job, node, running
 from placeopt.model import Domain, Instance
-from placeopt.whatif import Limits, defrag
-from placeopt.whatif.answers import Defrag
+from placeopt.whatif import Defrag, Limits, defrag
 
 SHORT = Limits(time_limit_s=10.0, threads=1)
 

@@ -6,10 +6,9 @@ from placeopt import BadInput, Engine, generate
 from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Domain, Gpu, Instance, Policy, Queue, Quota
 from placeopt.problem import compile_problem, open_state
-from placeopt.whatif import Limits, Patch, apply_patch, parse_variation, price, swap, sweep
+from placeopt.whatif import AddMachines, Limits, Patch, apply_patch, parse_variation, price, swap, sweep
 from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.round_solving import outcome_of, without_costs
-from placeopt.whatif.steps import AddMachines
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
 

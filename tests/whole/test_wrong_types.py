@@ -30,7 +30,7 @@ from placeopt.live_cluster import changes_between
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
 from placeopt.simulation import named_policy, round_at, summarise
-from placeopt.whatif.from_running import running_as_plan
+from placeopt.whatif import running_as_plan
 
 ROUND = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0)
 PLAN = solve(ROUND, time_limit_s=1, isolation="thread", method="random")

@@ -1,10 +1,11 @@
 """
 Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
 
-`apply_patch` makes scenarios, `after_plan` the cluster after a plan is carried out. `fit` and `slots` count what still
-fits, `fail` returns the effect of lost nodes or racks, `add` the number of missing nodes. `sweep` and `swap` compare
-whole rounds, `price` returns the value of one more node, rack or GPU of quota. `review` compares a given placement with
-the best one, `defrag` empties nodes by moving running jobs. Answers are records.
+`apply_patch` makes scenarios, `after_plan` the cluster after a plan is carried out, `running_as_plan` the running
+jobs as a plan. `fit` and `slots` count what still fits, `fail` returns the effect of lost nodes or racks, `add` the
+number of missing nodes. `sweep` and `swap` compare whole rounds, `price` returns the value of one more node, rack or
+GPU of quota. `review` compares a given placement with the best one, `defrag` empties nodes by moving running jobs.
+Answers are records.
 """
 
 from placeopt.whatif.add_nodes import add
@@ -18,6 +19,7 @@ from placeopt.whatif.answers import (
     Failures,
     Fit,
     LargestGang,
+    MixtureTrial,
     NodesNeeded,
     NodeTrial,
     Price,
@@ -34,7 +36,7 @@ from placeopt.whatif.cheapest_nodes import cheapest
 from placeopt.whatif.defragmentation import defrag
 from placeopt.whatif.failures import fail
 from placeopt.whatif.fit_copies import fit, slots
-from placeopt.whatif.from_running import after_plan
+from placeopt.whatif.from_running import after_plan, running_as_plan
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.job_spec import parse_job
 from placeopt.whatif.marginal_prices import price
@@ -42,9 +44,10 @@ from placeopt.whatif.patch import apply_patch
 from placeopt.whatif.plan_review import Placements, plan_of, review
 from placeopt.whatif.round_solving import Limits
 from placeopt.whatif.round_sweep import parse_variation, swap, sweep
-from placeopt.whatif.steps import Patch
+from placeopt.whatif.steps import AddMachines, Patch
 
 __all__ = [
+    "AddMachines",
     "Binding",
     "Cheapest",
     "CostComparison",
@@ -55,6 +58,7 @@ __all__ = [
     "Fit",
     "LargestGang",
     "Limits",
+    "MixtureTrial",
     "NodeTrial",
     "NodesNeeded",
     "Patch",
@@ -81,6 +85,7 @@ __all__ = [
     "plan_of",
     "price",
     "review",
+    "running_as_plan",
     "slots",
     "swap",
     "sweep",

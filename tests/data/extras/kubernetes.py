@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from placeopt.drivers.kubernetes.api import Api
+from placeopt.drivers.kubernetes import Api
 from placeopt.errors import BadInput
 
 Path("config").write_text("{}")

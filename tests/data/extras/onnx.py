@@ -2,7 +2,7 @@
 
 import onnx
 
-from placeopt.predict.onnx_file import onnx_features
+from placeopt.predict import onnx_features
 
 value = onnx.helper.make_tensor_value_info
 node = onnx.helper.make_node("Relu", ["x"], ["y"])

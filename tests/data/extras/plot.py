@@ -1,6 +1,6 @@
 """A figure is drawn."""
 
-from placeopt.formats.figure import Figure, render
+from placeopt.formats import Figure, render
 
 
 def draw(axes):

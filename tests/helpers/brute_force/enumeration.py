@@ -8,7 +8,7 @@ from helpers.brute_force.candidates import allowed_outcomes, placements, running
 from helpers.brute_force.costs import raw_costs
 from helpers.brute_force.sums import sums_of
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
-from placeopt.terms.objective import weighted_costs
+from placeopt.terms import weighted_costs
 from placeopt.terms.rules.minimal_utility import falls_short
 
 GIVES = ("shrunk", "preempted")

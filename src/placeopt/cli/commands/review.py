@@ -122,7 +122,7 @@ def audit(
     started = time.monotonic()
     from placeopt.formats.documents import read_instance
     from placeopt.report.text.whatif_rounds import review_page
-    from placeopt.whatif.from_running import running_as_plan
+    from placeopt.whatif import running_as_plan
     from placeopt.whatif.plan_review import review
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
