@@ -32,7 +32,7 @@ types: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/vulture
 
 pages: $(STAMP)
@@ -42,7 +42,7 @@ pages: $(STAMP)
 quick: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/pytest -n $(WORKERS) $(QUICK)
 
 cover: $(STAMP)

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from helpers.free_nodes import FreeNodes, assert_known
 from helpers.instance_edits import edits
 from placeopt import Instance, Plan
-from placeopt.explain import QueueExplanation
+from placeopt.explain import QueueExplanation, WaitingReason
 from placeopt.explain.changes import single_changes
-from placeopt.explain.records import WaitingReason
 from placeopt.explain.words import constraint_name
 from placeopt.feasibility.requirement import DROP_ORDER, NAMED
 from placeopt.model import Job, Placement, Running

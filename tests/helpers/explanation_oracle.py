@@ -10,8 +10,7 @@ import numpy as np
 
 from helpers.brute_force import placements, without_minimal_utilities
 from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
-from placeopt.explain import Explanation
-from placeopt.explain.records import Alternative
+from placeopt.explain import Alternative, Explanation
 from placeopt.feasibility.requirement import DROP_ORDER
 from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.model import Placement as PlacementRecord

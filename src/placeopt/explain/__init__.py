@@ -9,6 +9,6 @@ place, are small integer models.
 
 from placeopt.explain.answer import explain
 from placeopt.explain.queue import explain_all
-from placeopt.explain.records import Explanation, QueueExplanation
+from placeopt.explain.records import Alternative, Explanation, JobPosition, QueueExplanation, WaitingReason
 
-__all__ = ["Explanation", "QueueExplanation", "explain", "explain_all"]
+__all__ = ["Alternative", "Explanation", "JobPosition", "QueueExplanation", "WaitingReason", "explain", "explain_all"]

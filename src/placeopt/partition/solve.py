@@ -15,7 +15,7 @@ from placeopt.errors import BadInput, only_documented
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
-from placeopt.partition.split import Part, Way, check_split, deal_parts, part_instance
+from placeopt.partition.splitting import Part, Way, check_split, deal_parts, part_instance
 from placeopt.partition.transfer import NO_PLACES, PackedRound, Places, joined, places_of
 from placeopt.problem import Problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver

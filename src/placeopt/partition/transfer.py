@@ -17,7 +17,7 @@ import numpy as np
 
 from placeopt.model import Assignment, Instance, Job, Node, Running, WorkerGpus
 from placeopt.model.base import Record, trusted
-from placeopt.partition.split import Part
+from placeopt.partition.splitting import Part
 from placeopt.problem import Allocation, IntArray, Placement, Problem
 
 R = TypeVar("R", bound=Record)
