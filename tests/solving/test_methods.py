@@ -105,7 +105,7 @@ def test_a_large_round_is_cut_by_the_clock_with_a_plan(method: str, engine: Engi
     plan = engine.solve(round_, method=method, time_limit_s=0.3)
     assert violations(round_, plan) == []
     assert len(plan.placements) > 100
-    assert plan.limit == "time" or method == "stranding"
+    assert plan.limit == "time" or method not in ("auto", "search")  # the others may have nothing left to try
 
 
 def test_gpu_groups_share_no_whole_node(engine: Engine) -> None:
