@@ -26,7 +26,7 @@ from placeopt.terms.costs.communication import Communication
 MIN_PRODUCT = 20_000
 """
 Waiting jobs x GPUs below which there are no alternatives. Chosen on six rounds; of seven others
-six end the same with it and one ends worse: no gain is shown (``docs/decisions.md``).
+six end the same with it and one ends worse: no gain is shown.
 """
 JOBS_PER_S = 1000
 """Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""
