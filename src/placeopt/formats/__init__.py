@@ -2,7 +2,7 @@
 Files: rounds and plans as JSON, tables and figures, and what other programs write.
 
 ``read_document`` and ``loads`` take every record of `placeopt.model`, ``dumps`` writes it. `slurm`, `kubernetes`,
-`topo` and `job_table` have a room each; ``docs/adding-an-importer.md`` shows how another one is written.
+`topo` and `job_table` have a room each; ``docs/extending.md`` shows how another one is written.
 """
 
 from typing import TYPE_CHECKING

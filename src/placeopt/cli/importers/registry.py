@@ -16,7 +16,7 @@ IMPORTERS: dict[str, Importer] = {
 
 def register_importer(importer: Importer) -> None:
     """
-    Add an importer to ``placeopt import``, or replace the one of that name; see ``docs/adding-an-importer.md``.
+    Add an importer to ``placeopt import``, or replace the one of that name; see ``docs/extending.md``.
 
     Parameters
     ----------
