@@ -19,10 +19,19 @@ def test_summary_shows_the_known_answer(cli: Cli) -> None:
     done = cli("solve", MINSKY)
     assert done.code == 0
     assert done.err == ""
-    for word in ("optimal", "GPU-milli", "communication", "outvoted", "heuristic", "in all", "5,000 demanded"):
+    for word in ("optimal", "GPU-milli", "communication", "outvoted", "in all", "5,000 demanded"):
         assert word in done.out
+    assert "Stages" not in done.out
     lines = {line.split()[0]: line.split()[1:4] for line in done.out.splitlines() if line.strip()}
     assert lines["value"] == ["4,000", "4,000", "0"]
+
+
+def test_stages_are_told_where_asked_for(cli: Cli) -> None:
+    """What each stage did is for whoever looks into a solve."""
+    for flag in ("-v", "--verbose"):
+        said = cli("solve", MINSKY, flag, "--deterministic").out
+        for word in ("Stages", "greedy", "bound", "deterministic plans state no times"):
+            assert word in said
 
 
 def test_summary_of_a_round_in_which_one_job_takes_the_place_of_others(cli: Cli, tmp_path: Path) -> None:
@@ -85,7 +94,7 @@ def test_log_has_timings_also_where_the_plan_has_none(cli: Cli, tmp_path: Path) 
     assert [events[0]["event"], events[-1]["event"]] == ["start", "end"]
     assert {event["event"] for event in events} == {"start", "progress", "stage", "end"}
     stages = [event for event in events if event["event"] == "stage"]
-    assert [stage["name"] for stage in stages][:2] == ["heuristic", "bound"]
+    assert [stage["name"] for stage in stages][:2] == ["greedy", "bound"]
     assert all(stage["seconds"] > 0 for stage in stages)
     assert [stage["ended_s"] for stage in stages] == sorted(stage["ended_s"] for stage in stages)
     assert events[-1]["seconds"]["total"] >= stages[-1]["ended_s"] - 1e-6
@@ -136,7 +145,7 @@ def test_names_are_printed_literally(cli: Cli, tmp_path: Path) -> None:
 def test_width(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """Readable in a narrow terminal, and never wider than 100 columns."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    done = cli("solve", GANGS, "--method", "stranding")
+    done = cli("solve", GANGS, "--method", "stranding", "-v")
     assert max(map(len, done.out.splitlines())) <= min(columns, 100)
     assert "what it did" in done.out  # below the other columns, where it is narrow
 

@@ -87,10 +87,10 @@ def test_every_column_costs_what_the_terms_compute(spec: str, jobs: int, nodes: 
 @given(round_=branch_and_price_rounds())
 def test_the_proven_cost_is_that_of_brute_force(engine: Engine, round_: Instance) -> None:
     """A round that is not refused is proven, and what is proven is the least cost at the best value."""
-    plan = engine.solve(round_, method="arrangements", time_limit_s=60)
+    plan = engine.solve(round_, method="branch-and-price", time_limit_s=60)
     value, cost, _ = optimum(compile_problem(round_))
     stages = {stage.name: stage.outcome for stage in plan.stages}
-    if stages.get("arrangements", "skipped") != "skipped":
+    if stages.get("branch-and-price", "skipped") != "skipped":
         assert plan.status == "optimal"
     if plan.status == "optimal":
         assert [level.objective for level in plan.levels] == [value, cost][: len(plan.levels)]
@@ -100,7 +100,7 @@ def test_the_proven_cost_is_that_of_brute_force(engine: Engine, round_: Instance
 def test_other_formulations_prove_the_same(spec: str, seed: int, engine: Engine) -> None:
     """Rounds too large for brute force, small enough for ``counts``."""
     of = generate(spec, jobs=5, nodes=4, gpus=8, seed=seed)
-    plans = [engine.solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("arrangements", "counts")]
+    plans = [engine.solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("branch-and-price", "counts")]
     assert [plan.status for plan in plans] == ["optimal", "optimal"]
     assert plans[0].levels == plans[1].levels
 
@@ -144,10 +144,10 @@ def test_two_bad_neighbours_are_kept_apart(engine: Engine) -> None:
             )
         }
     )
-    plan = engine.solve(of, method="arrangements")
+    plan = engine.solve(of, method="branch-and-price")
     assert plan.status == "optimal"
     assert (plan.costs["interference"].raw, plan.costs["fragmentation"].raw) == (0, 2)
-    assert [stage.name for stage in plan.stages][-1] == "arrangements"
+    assert [stage.name for stage in plan.stages][-1] == "branch-and-price"
 
 
 def test_a_round_that_does_not_decompose_is_refused(engine: Engine) -> None:
@@ -161,13 +161,13 @@ def test_a_round_that_does_not_decompose_is_refused(engine: Engine) -> None:
         prepared(of)
     plan = engine.solve(of)
     assert plan.status == "optimal"
-    assert any(stage.name == "arrangements" and stage.outcome == "skipped" for stage in plan.stages)
+    assert any(stage.name == "branch-and-price" and stage.outcome == "skipped" for stage in plan.stages)
 
 
 def test_deterministic_runs_are_equal(engine: Engine) -> None:
     """Work, not the clock, ends every solve; ties are broken by position."""
     of = generate("cubemesh", jobs=10, nodes=4, gpus=8, seed=2)
-    plans = [engine.solve(of, method="arrangements", deterministic=True, time_limit_s=60.0) for _ in range(2)]
+    plans = [engine.solve(of, method="branch-and-price", deterministic=True, time_limit_s=60.0) for _ in range(2)]
     assert plans[0].model_dump_json() == plans[1].model_dump_json()
     assert plans[0].status == "optimal"
 
@@ -175,6 +175,6 @@ def test_deterministic_runs_are_equal(engine: Engine) -> None:
 def test_a_deadline_keeps_the_best_plan(engine: Engine) -> None:
     """pricing asks the clock too."""
     of = generate("uniform", jobs=60, nodes=12, gpus=8, seed=1)
-    plan = engine.solve(of, method="arrangements", time_limit_s=0.3)
+    plan = engine.solve(of, method="branch-and-price", time_limit_s=0.3)
     assert len(plan.placements) + len(plan.unplaced) == len(of.jobs)
     assert plan.levels[1].bound is None or plan.levels[1].bound <= plan.levels[1].objective

@@ -95,7 +95,7 @@ def test_gpus_beside_a_job_that_takes_all_cpu_stay_idle() -> None:
 def test_it_raises_the_bound_where_cpu_is_short(engine: Engine) -> None:
     """Jobs that cost less could not run in their place: patterns know, flows do not."""
     problem = compile_problem(generate("varied", jobs=600, nodes=60, gpus=4, seed=3))
-    plan = engine.solve(problem.given, method="patterns", time_limit_s=60, deterministic=True)
+    plan = engine.solve(problem.given, method="node-patterns", time_limit_s=60, deterministic=True)
     weighted, worth = weighted_costs(problem), plan.levels[0].objective
     bundle_groups, state = bundle_groups_of(problem), State(problem)
     states, job_groups = node_states_of(state, bundle_groups), job_groups_of(state, bundle_groups)

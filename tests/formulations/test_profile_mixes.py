@@ -130,7 +130,7 @@ def test_only_pairs_count() -> None:
 
 
 def test_a_plan_is_proven_by_meetings_where_interference_counts(engine: Engine) -> None:
-    """Stage ``flows`` counts them; what is left out is said."""
+    """Stage ``cost-relaxation`` counts them; what is left out is said."""
     loud = [job(f"l{i}", profile="loud") for i in range(5)]
     round_ = instance(2, loud, slowdowns=(beside("loud", "loud", (100, 100, 100, 100)),), policy=ALONE)
     (weighted,) = weighted_costs(compile_problem(round_))

@@ -62,7 +62,7 @@ def compare(engine: Engine, plan: Plan) -> None:
     assert level.objective <= best <= level.bound
 
 
-@pytest.mark.parametrize("method", ["auto", "patterns", "stranding"])
+@pytest.mark.parametrize("method", ["auto", "node-patterns", "stranding"])
 @given(rounds() | rounds(resources=True), st.integers(0, 2**32))
 def test_plans_and_bounds_hold_for_the_whole_round(method: str, loaded: Instance, seed: int) -> None:
     """Whatever has happened before, and whatever the policy; rounds that need what runs are refused in words."""
@@ -184,7 +184,7 @@ def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
         assert violations(engine.snapshot, plan) == []
 
 
-@pytest.mark.parametrize("method", ["stranding", "patterns", "search"])
+@pytest.mark.parametrize("method", ["stranding", "node-patterns", "search"])
 def test_a_quota_that_running_jobs_exceed_binds_no_other_queue(method: str) -> None:
     """One queue runs three GPUs of one: its jobs wait, and the bound is what those of the other queue are worth."""
     held = [job(f"r{i}", queue="full") for i in range(3)]

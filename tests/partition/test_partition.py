@@ -134,7 +134,7 @@ class TestWhole:
     @given(round_=rounds())
     def test_small_rounds_with_all_features(self, engine: Engine, round_: Instance) -> None:
         """Queues, uplinks, look-ahead, changes and lost nodes as drawn; a bound never lies below an optimum."""
-        plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="patterns", time_limit_s=20)
+        plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="node-patterns", time_limit_s=20)
         assert violations(round_, plan) == []
         assert audit(round_, plan) == []
         best = engine.solve(round_, time_limit_s=20, threads=1)
@@ -170,7 +170,7 @@ class TestSameBytes:
 
     def bytes_of(self, **options: object) -> str:
         """Parts by patterns, whose linear programs are many; the limit is far off, so that work ends them."""
-        fields = {"parts": 4, "method": "patterns", "mend": "patterns", "time_limit_s": 120.0, **options}
+        fields = {"parts": 4, "method": "node-patterns", "mend": "node-patterns", "time_limit_s": 120.0, **options}
         plan = solve_in_parts(self.ROUND, seed=1, deterministic=True, **fields)  # type: ignore[arg-type]
         assert plan.limit != "time"
         return plan.model_dump_json()

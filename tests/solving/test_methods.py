@@ -78,7 +78,7 @@ def test_gpus_are_filled_where_greedy_leaves_parts(engine: Engine) -> None:
     ]
     of = instance(1, shares, machines=[machine(gpus=4)], policy=NO_COST)
     assert engine.solve(of, method="stranding").levels[0].objective < 4000
-    for method in ("fillings", "auto", "counts"):
+    for method in ("gpu-patterns", "auto", "counts"):
         plan = engine.solve(of, method=method)
         assert (plan.status, plan.levels[0].objective) == ("optimal", 4000)
 
@@ -88,7 +88,8 @@ def test_cpu_that_binds_is_nearly_proven_by_node_patterns(engine: Engine) -> Non
     """Better than greedy, and bounded more closely than by single GPUs; jobs of up to 16 workers among others."""
     round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=9)
     greedy, plan = (
-        engine.solve(round_, method=method, time_limit_s=60, deterministic=True) for method in ("stranding", "patterns")
+        engine.solve(round_, method=method, time_limit_s=60, deterministic=True)
+        for method in ("stranding", "node-patterns")
     )
     assert violations(round_, plan) == []
     assert reached(plan) > reached(greedy)
@@ -98,7 +99,7 @@ def test_cpu_that_binds_is_nearly_proven_by_node_patterns(engine: Engine) -> Non
     assert plan.levels[0].bound <= greedy.levels[0].bound
 
 
-@pytest.mark.parametrize("method", ["auto", "search", "patterns", "arrangements", "fillings", "stranding"])
+@pytest.mark.parametrize("method", ["auto", "search", "node-patterns", "branch-and-price", "gpu-patterns", "stranding"])
 def test_a_large_round_is_cut_by_the_clock_with_a_plan(method: str, engine: Engine) -> None:
     """No error, jobs placed, and the limit is named."""
     round_ = generate("varied", jobs=2000, nodes=200, gpus=4, seed=2)
@@ -111,5 +112,5 @@ def test_a_large_round_is_cut_by_the_clock_with_a_plan(method: str, engine: Engi
 def test_gpu_groups_share_no_whole_node(engine: Engine) -> None:
     """Rows of single groups let two jobs across groups share one node (regression)."""
     round_ = generate("cubemesh", jobs=100, nodes=32, gpus=8, seed=0)
-    plan = engine.solve(round_, method="arrangements", time_limit_s=3)
+    plan = engine.solve(round_, method="branch-and-price", time_limit_s=3)
     assert violations(round_, plan) == []

@@ -22,7 +22,7 @@ ROUNDS = {
 def solved(name: str) -> Plan:
     """Solve until what comes after greedy and its bound has found something; the clock ends nothing."""
     cancel = threading.Event()
-    ends = ("refills", "fillings", "arrangements", "rounding")
+    ends = ("node-refills", "gpu-patterns", "branch-and-price", "rounding")
     return solve(
         ROUNDS[name],
         time_limit_s=60,
@@ -41,7 +41,7 @@ def test_greedy_makes_the_first_plan(name: str) -> None:
     """One that is worth what greedy finds by itself, whatever relaxations follow."""
     plan = solved(name)
     alone = solve(ROUNDS[name], method="stranding", time_limit_s=120)
-    assert names(plan)[0] == "heuristic"
+    assert names(plan)[0] == "greedy"
     assert plan.stages[0].objective >= alone.levels[0].objective
     assert violations(ROUNDS[name], plan) == []
 
@@ -50,15 +50,15 @@ def test_greedy_makes_the_first_plan(name: str) -> None:
 def test_patterns_of_gpus_are_for_fractions_of_jobs_that_repeat(name: str, suits: bool) -> None:
     """Where each job is of a kind of its own, nodes are refilled instead."""
     found = names(solved(name))
-    assert ("fillings" if suits else "refills") in found
-    assert suits or "fillings" not in found
+    assert ("gpu-patterns" if suits else "node-refills") in found
+    assert suits or "gpu-patterns" not in found
 
 
 def test_auto_is_worth_no_less_than_greedy_and_refills() -> None:
     """Greedy's plan, filled anew node by node, is where the other stages begin."""
     for name in ("planted", "resources"):
         stages = solved(name).stages
-        first, refilled, *_ = (stage.objective for stage in stages if stage.name in ("heuristic", "refills"))
+        first, refilled, *_ = (stage.objective for stage in stages if stage.name in ("greedy", "node-refills"))
         assert first < refilled <= solved(name).levels[0].objective
 
 

@@ -45,7 +45,10 @@ def solved(
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Solution("infeasible", bound=0), "columns"),  # a round of optional jobs never is: the plan that is held stands
+        (
+            Solution("infeasible", bound=0),
+            "columns",
+        ),  # a round of optional jobs never is: the plan that is held stands
         (Solution("error", bound=10, message=DIED, failed=True), "signal 9"),
         (Solution("feasible", bound=10, message=DIED), "signal 9"),  # its hint was kept
         (Solution("no_solution", "user", bound=10), "stopped from outside"),  # nobody of ours asked for it

@@ -52,7 +52,7 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
     }
     if starts and not any(problem.options.value[placement.option] for placement in starts.values()):
         return None  # a round places what is worth nothing only where that costs less
-    return Choice(starts, "heuristic", True, f"{rule.chooser or rule.score} in order {rule.order}")
+    return Choice(starts, "greedy", True, f"{rule.chooser or rule.score} in order {rule.order}")
 
 
 def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choice: Choice) -> Plan | None:

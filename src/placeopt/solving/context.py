@@ -106,7 +106,7 @@ class Handover:
     rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any
     rounded: Allocation | None = None  # of these plans, one of a little less value than the best plan
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
-    plan_maker: object | None = None  # what stage ``fillings`` goes on with in the next slice of work
+    plan_maker: object | None = None  # what stage ``gpu-patterns`` goes on with in the next slice of work
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""

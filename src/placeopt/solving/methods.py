@@ -184,7 +184,7 @@ METHODS: dict[str, Method] = {
     "counts": exact_method("counts", "highs"),
     "counts-cpsat": exact_method("counts", "cpsat"),
     "counts-cbc": exact_method("counts", "pulp-cbc"),
-    "arrangements": solver_method(BranchAndPrice()),
+    "branch-and-price": solver_method(BranchAndPrice()),
     "assignment": exact_method("assignment", "cpsat"),
     "assignment-highs": exact_method("assignment", "highs"),
     "fcfs": greedy_method("first_fit"),
@@ -205,11 +205,11 @@ METHODS: dict[str, Method] = {
     "sc17-fcfs": greedy_method("sc17_fcfs", strict=True),
     "sc17-bf": greedy_method("sc17_bf"),
     "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
-    "fillings": solver_method(GpuPatternPlans(), score="auto"),
+    "gpu-patterns": solver_method(GpuPatternPlans(), score="auto"),
     "stranding": greedy_method("stranding", None),
     "search": solver_method(*SEARCH),
     "prices": greedy_method("prices"),
-    "patterns": solver_method(NodePatterns()),
+    "node-patterns": solver_method(NodePatterns()),
 }
 
 

@@ -1,4 +1,4 @@
-"""What stage ``patterns`` charges jobs for their cost, so that among jobs of equal worth the cheaper ones run."""
+"""What stage ``node-patterns`` charges jobs for their cost, so that among jobs of equal worth the cheaper ones run."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class PatternSearch:
         budget = self.context.budget
         if budget.stopped() or budget.is_past(self._ends):
             budget.note_limit("time")
-            raise OutOfTime("the time limit came before the fillings were priced")
+            raise OutOfTime("the time limit came before the patterns were priced")
 
     def mix(self) -> None:
         """Generate patterns until prices bound the value close to that of the mix, or the time left is needed."""
@@ -317,6 +317,6 @@ class PatternSearch:
     def summary(self) -> str:
         """Say what was done."""
         return (
-            f"{len(self.master)} fillings of {self.groups} groups of {len(self.states)} node states, {self.programs} "
+            f"{len(self.master)} patterns of {self.groups} groups of {len(self.states)} node states, {self.programs} "
             f"linear programs; mix worth {self.mixed}, whole {self.objective}"
         )

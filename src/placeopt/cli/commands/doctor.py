@@ -44,11 +44,17 @@ TRIAL_S = 30.0
 
 
 class Finding(NamedTuple):
-    """One point: what was examined, the result, and the problem (empty if there is none)."""
+    """One point: what was examined, the result, the problem (empty if there is none), and whether it is there."""
 
     what: str
     fact: str
     problem: str = ""
+    there: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """In a word: ``ok``, ``wrong``, or ``none`` for an extra that is not installed."""
+        return "wrong" if self.problem else "ok" if self.there else "none"
 
 
 def examine() -> list[Finding]:
@@ -77,7 +83,7 @@ def _extra(name: str, package: str) -> Finding:
     try:
         return Finding(what, f"{package} {version(package)}")
     except PackageNotFoundError:
-        return Finding(what, f"{package} is not installed; {EXTRAS[name, package]} need placeopt[{name}]")
+        return Finding(what, f"{package} is not installed; {EXTRAS[name, package]} need placeopt[{name}]", there=False)
 
 
 def _cores() -> Finding:
@@ -183,12 +189,13 @@ def doctor(
     else:
         from rich.text import Text
 
-        from placeopt.report.text.palette import BAD, GOOD
+        from placeopt.report.text.palette import BAD, GOOD, SO_SO
         from placeopt.report.text.text_table import TextTable
 
+        styles = {"ok": GOOD, "none": SO_SO, "wrong": BAD}
         rows: list[list[str | Text]] = [
             [
-                Text("wrong", style=BAD) if finding.problem else Text("ok", style=GOOD),
+                Text(finding.verdict, style=styles[finding.verdict]),
                 finding.what,
                 finding.problem or finding.fact,
             ]

@@ -22,7 +22,7 @@ from placeopt.cli.options import (
     expect,
     limits_of,
 )
-from placeopt.cli.output import ExitCode, UsageError, output_width, write_out
+from placeopt.cli.output import ExitCode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
@@ -157,7 +157,6 @@ def explain(
         str | None,
         typer.Option(metavar="ID", help="The job, by its id or by its name where the round was imported from."),
     ] = None,
-    all_jobs: Annotated[bool, typer.Option("--all", help="Explain the whole queue instead of one job.")] = False,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -169,16 +168,14 @@ def explain(
     quiet: Quiet = False,
 ) -> int:
     """
-    Explain one job of a plan, or the whole queue.
+    Explain the whole queue of a plan, or one job.
 
     A waiting job: the reason, constraints that contradict each other, the jobs that hold the resources it needs, and
     the smallest change that would let it start. A placed job: its costs, term by term, and the best alternative
-    placement while all other jobs stay. With --all: how many jobs wait for each reason, and which single change of the
-    cluster would let most of them start; 'placeopt report' draws its JSON.
+    placement while all other jobs stay. Without --job: how many jobs wait for each reason, and which single change of
+    the cluster would let most of them start; 'placeopt report' draws its JSON.
     """
-    if (job is None) != all_jobs:
-        raise UsageError("name one of --job ID and --all")
-    seconds = time_limit if time_limit is not None else 30.0 if all_jobs else 5.0
+    seconds = time_limit if time_limit is not None else 30.0 if job is None else 5.0
     check_seconds("--time-limit", seconds)
     check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.explain import explain as explain_job

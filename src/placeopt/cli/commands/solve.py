@@ -156,6 +156,7 @@ def solve(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead of a summary.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print neither summary nor progress.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print what each stage did, too.")] = False,
 ) -> int:
     """
     Place the waiting jobs of a round, prove a bound on the result, and print a summary.
@@ -219,13 +220,13 @@ def solve(
                 if stage.outcome == "failed":
                     write_error(f"warning: stage {stage.name} failed: {stage.detail}")
             _warn_of_estimates(round_, plan)
-            _deliver(plan, out, as_json=as_json, quiet=quiet, total_s=total_s)
+            _deliver(plan, out, as_json=as_json, quiet=quiet, verbose=verbose, total_s=total_s)
             code = interruption.code or _judge(round_, plan)
         journal.end(plan, read_s=read_s, total_s=total_s, code=code)
     return code
 
 
-def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s: float) -> None:
+def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose: bool, total_s: float) -> None:
     """Write the plan, then print the summary, also where writing failed."""
     from placeopt.formats.documents import dumps
 
@@ -242,7 +243,7 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s
     elif not quiet:
         from placeopt.report.text.plan_summary import plan_summary
 
-        show(*plan_summary(plan, total_s=total_s))
+        show(*plan_summary(plan, total_s=total_s, verbose=verbose))
     if fault is not None:
         raise fault
 

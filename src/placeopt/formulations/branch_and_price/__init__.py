@@ -1,5 +1,5 @@
 """
-``arrangements``: what GPU groups of nodes hold, one column each; exact at the cost level, where a round decomposes.
+``branch-and-price``: what GPU groups of nodes hold, one column each; exact at the cost level, where a round decomposes.
 """
 
 from placeopt.formulations.branch_and_price.bundle_groups import make_bundle_groups

@@ -144,11 +144,11 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
 def _shares(bundle_groups: BundleGroups) -> IntArray:
     """Shares that bundle groups need, ascending. Each divides the next, so the slots of each size say what fits."""
     if (bundle_groups.gpus[bundle_groups.milli < 1000] > 1).any():
-        raise Unsupported("arrangements know shares on single GPUs only")
+        raise Unsupported("branch and price knows shares on single GPUs only")
     shares = np.unique(np.append(bundle_groups.milli, 1000))
     fractions = shares[shares < 1000]
     if (fractions[1:] % fractions[:-1]).any():
-        raise Unsupported(f"arrangements need shares that divide each other, not {fractions.tolist()}")
+        raise Unsupported(f"branch and price needs shares that divide each other, not {fractions.tolist()}")
     return shares
 
 
@@ -158,7 +158,7 @@ def _refuse_memory(state: State, bundle_groups: BundleGroups, free_milli: IntArr
     most = problem.jobs_per_gpu
     smallest = int(bundle_groups.milli.min(initial=1000))
     if most not in (None, 1) and ((free_milli // smallest) > most - state.gpu_jobs).any():
-        raise Unsupported("arrangements need GPUs whose share runs out before their number of jobs")
+        raise Unsupported("branch and price needs GPUs whose share runs out before their number of jobs")
     bundle_group, gpu = np.nonzero(
         bundle_groups.type_ok[:, problem.gpu_type] & (bundle_groups.milli[:, None] <= free_milli[None, :])
     )
@@ -166,7 +166,7 @@ def _refuse_memory(state: State, bundle_groups: BundleGroups, free_milli: IntArr
         bundle_groups.memory[bundle_group] * free_milli[gpu]
         > bundle_groups.milli[bundle_group] * state.gpu_free_memory[gpu]
     ).any():
-        raise Unsupported("arrangements need GPUs whose share runs out before their memory")
+        raise Unsupported("branch and price needs GPUs whose share runs out before their memory")
 
 
 class _CostTables:
@@ -211,7 +211,7 @@ class _CostTables:
             and (self.bundle_groups.total > self.bundle_groups.gpus).any()
             and len(set(root.tolist())) > 1
         ):
-            raise Unsupported("arrangements need machines whose GPUs are equally far from the network")
+            raise Unsupported("branch and price needs machines whose GPUs are equally far from the network")
         return NodeGroup(
             nodes=[n],
             parts=parts,
@@ -240,7 +240,7 @@ class _CostTables:
         types = np.unique(problem.gpu_type[a + part])
         ok = bundle_groups.type_ok[:, types]
         if (ok != ok[:, :1]).any():
-            raise Unsupported("arrangements need rooms whose GPUs are alike to every job")
+            raise Unsupported("branch and price needs rooms whose GPUs are alike to every job")
         busy, opening = 0, 0
         for level, level_free in (
             zip(problem.levels, self.state.level_free, strict=True) if self.fragmentation_weight else ()
@@ -290,18 +290,20 @@ class _CostTables:
             seen = {0, 3 if parts is whole else 2} | ({1} if (switch >= 0).any() else set())
             seen |= {2} if (socket >= 0).any() else set()
             if any((levels[0] != levels[level]).any() for level in seen):
-                raise Unsupported("arrangements need slowdowns that are the same at all levels inside a room")
+                raise Unsupported("branch and price needs slowdowns that are the same at all levels inside a room")
         for level in problem.levels if self.fragmentation_weight else ():
             for d in np.unique(level.gpu_to_domain[a:b]):
                 inside = tuple(np.flatnonzero(level.gpu_to_domain[a:b] == d).tolist())
                 if d >= 0 and inside not in parts and (len(inside) < b - a):
-                    raise Unsupported(f"arrangements know fragmentation of rooms and nodes, not of each {level.name!r}")
+                    raise Unsupported(
+                        f"branch and price knows fragmentation of rooms and nodes, not of each {level.name!r}"
+                    )
                 if (
                     d < 0
                     and len(inside) < b - a
                     and not all(set(p) <= set(inside) or not set(p) & set(inside) for p in parts)
                 ):
-                    raise Unsupported(f"arrangements need rooms that lie in one {level.name!r}")
+                    raise Unsupported(f"branch and price needs rooms that lie in one {level.name!r}")
         return parts
 
     def _distance_inside(self, n: int, part: IntArray) -> int:
@@ -309,7 +311,7 @@ class _CostTables:
         distance = self.problem.topology.distance[int(self.problem.topology.node_machine[n])][np.ix_(part, part)]
         apart = np.unique(distance[~np.eye(len(part), dtype=bool)])
         if len(apart) > 1 and (self.bundle_groups.traffic[self.bundle_groups.gpus > 1] > 0).any():
-            raise Unsupported("arrangements need rooms whose GPUs are equally far from each other")
+            raise Unsupported("branch and price needs rooms whose GPUs are equally far from each other")
         return int(apart[0]) if len(apart) else 0
 
     def _binding(self, n: int, free_milli: int) -> tuple[int, ...]:

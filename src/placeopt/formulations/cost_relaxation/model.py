@@ -86,7 +86,7 @@ def build_cost_relaxation(
     """
     problem = state.problem
     if problem.changeable:
-        raise Unsupported("flows take rounds in which running jobs stay as they are")
+        raise Unsupported("the cost relaxation takes rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
     disturbing = weight_of(weighted, Interference) if meetings and problem.slowdown.any() else 0
     profiles = distinct_profiles(problem) if disturbing else np.full(problem.slowdown.shape[1] + 1, -1, dtype=np.int64)
@@ -174,7 +174,7 @@ def _add_bundles(
         place = np.flatnonzero(lower_bound.open)
         size += len(place)
         if size > MOST_COLUMNS:
-            raise Unsupported(f"flows would have more than {MOST_COLUMNS} columns of bundles")
+            raise Unsupported(f"the cost relaxation would have more than {MOST_COLUMNS} columns of bundles")
         asked = int(bundle_groups.jobs[selected].sum()) * bundle_group.bundles
         column = builder.add_variables(0, asked, count=len(place))
         row = builder.add_parts(0, 0, (0, column, 1), (0, chosen[selected], -bundle_group.bundles))

@@ -1,5 +1,5 @@
 """
-``patterns``: how many nodes in a state get which pattern; rounds far too large for exact forms.
+``node-patterns``: how many nodes in a state get which pattern; rounds far too large for exact forms.
 
 A *bundle group* is what one bundle of a job asks of a node. A *state* is what nodes have free, as far as bundle groups
 can tell. A *pattern* says how many bundles of each bundle group a node gets. Fillings are found by pricing: at a price

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 OUTCOMES = {"improved": GOOD, "proved": GOOD, "failed": BAD}
 
 
-def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[RenderableType]:
-    """Return the whole summary; ``total_s``: seconds of the command, for plans that state none (deterministic ones)."""
+def plan_summary(plan: Plan, *, total_s: float | None = None, verbose: bool = False) -> list[RenderableType]:
+    """
+    Return the whole summary.
+
+    ``total_s``: Seconds of the command, for plans that state none (deterministic ones). ``verbose``: With the stages.
+    """
     blocks: list[list[RenderableType]] = [
         headline(plan),
         [_jobs(plan)],
         waiting_table(plan),
         standing_table(plan),
         cost_table(plan),
-        _stages(plan),
+        _stages(plan) if verbose else [],
     ]
     parts: list[RenderableType] = []
     for block in filter(None, blocks):
@@ -79,7 +83,7 @@ def _times(plan: Plan, total_s: float | None) -> Text:
         if spent is not None
     ]
     return text.append(
-        f"  {', '.join(phrases)}" if phrases else "  deterministic: the log has the times", style="not bold dim"
+        f"  {', '.join(phrases)}" if phrases else "  deterministic plans state no times", style="not bold dim"
     )
 
 

@@ -1,4 +1,4 @@
-"""Stage ``arrangements``: branch and price; proves the cost level where a round decomposes into groups of GPUs."""
+"""Stage ``branch-and-price``: branch and price; proves the cost level where a round decomposes into groups of GPUs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FRACTION = 1e-6
 class BranchAndPrice:
     """Proves the least cost at the proven value, or as good a bound on it as there is time for."""
 
-    name: ClassVar[str] = "arrangements"
+    name: ClassVar[str] = "branch-and-price"
     uses_solver: ClassVar[bool] = True
     share: float = 1.0
     """Part of the time left that it may take; other stages come after. Deterministic rounds go by work."""

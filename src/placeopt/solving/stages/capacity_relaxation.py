@@ -1,4 +1,4 @@
-"""Stage ``roster``: the jobs that fit by capacity alone, which bound the value, and of which first plans are made."""
+"""Stage ``capacity-relaxation``: the jobs that fit by capacity alone, which bound the value and make first plans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_S = 0.05
 class CapacityRelaxationBound:
     """Bounds the value by the jobs that fit by capacity alone, and hands these on."""
 
-    name: ClassVar[str] = "roster"
+    name: ClassVar[str] = "capacity-relaxation"
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:

@@ -1,4 +1,4 @@
-"""Stage ``flows``: the relaxation that bounds the cost of any round, and whose prices guide the search."""
+"""Stage ``cost-relaxation``: the relaxation that bounds the cost of any round, and whose prices guide the search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CostRelaxationBound:
     Bounds the cost of every plan that is worth as much as the best one or more, and hands the prices on.
     """
 
-    name: ClassVar[str] = "flows"
+    name: ClassVar[str] = "cost-relaxation"
     uses_solver: ClassVar[bool] = True
     after_improvement: bool = False
     """Whether it runs only where the stage before found a better plan."""

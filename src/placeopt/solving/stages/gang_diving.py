@@ -1,4 +1,4 @@
-"""Stage ``gangs``: the program over whole jobs is rounded, the widest gangs first, each put on nodes at once."""
+"""Stage ``gang-diving``: the program over whole jobs is rounded, the widest gangs first, each put on nodes at once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class GangDiving:
     What is narrower than half of the largest domain is placed as in ``construct``.
     """
 
-    name: ClassVar[str] = "gangs"
+    name: ClassVar[str] = "gang-diving"
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
@@ -64,7 +64,7 @@ class GangDiving:
         if not context.value_proven:
             return "the value is open"
         if not np.array_equal(roster.relaxation.option, columns.prices.relaxation.option):
-            return "the roster is of other jobs"
+            return "the capacity relaxation is of other jobs"
         if self.name in handover.tried:
             return "it is done"
         seconds = LEAST_STEPS * columns.prices.pricing_s / SHARE

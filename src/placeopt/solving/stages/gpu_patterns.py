@@ -1,5 +1,5 @@
 """
-Stage ``fillings``: a plan from the relaxation over patterns of single GPUs, first by class of nodes, then by node.
+Stage ``gpu-patterns``: a plan from the relaxation over patterns of single GPUs, first by class of nodes, then by node.
 
 The relaxation with a price for full nodes is solved, rounded by diving, and made into bundles on nodes; greedy places
 what is left. Then again, with less of the classes of nodes whose bundles found no room, until the deadline.
@@ -55,7 +55,7 @@ FEW_PLANS = 3
 class GpuPatternPlans:
     """Offers plans made from the relaxation that `Bound` hands on: better ones as long as there is time."""
 
-    name: ClassVar[str] = "fillings"
+    name: ClassVar[str] = "gpu-patterns"
     uses_solver: ClassVar[bool] = True
     before_exact: str | None = None
     """Formulation of an exact stage that follows; where its model is built, a few plans are enough."""
@@ -95,7 +95,7 @@ class GpuPatternPlans:
                 break
         if not maker.in_time():
             context.budget.note_limit("time")
-        yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} fillings", offer=offer)
+        yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} GPU patterns", offer=offer)
 
     def _most_plans(self, context: SolveContext, made: int) -> int:
         if self.before_exact is not None and sizes.may_be_built(context, self.before_exact):

@@ -1,4 +1,4 @@
-"""Stage ``heuristic``: greedy. Nearly always runs, so that there is a plan to fall back on before it is needed."""
+"""Stage ``greedy``: greedy. Nearly always runs, so that there is a plan to fall back on before it is needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ the time there was, and its most valuable jobs are reached first.
 class Greedy:
     """Offers greedy's allocation, by the rule of the method."""
 
-    name: ClassVar[str] = "heuristic"
+    name: ClassVar[str] = "greedy"
     uses_solver: ClassVar[bool] = False
     only_if_far: bool = False
     """Whether it runs only where a plan from elsewhere is worth much less than the bound."""

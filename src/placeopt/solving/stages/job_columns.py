@@ -1,4 +1,4 @@
-"""Stage ``columns``: column generation over whole jobs, which bounds the cost and prices nodes better than flows do."""
+"""Stage ``job-columns``: column generation over whole jobs; its bound and prices beat those of the cost relaxation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLOSE = 1e-4
 class JobColumnBound:
     """Bounds the cost by the linear program over whole jobs, and hands its columns and prices on."""
 
-    name: ClassVar[str] = "columns"
+    name: ClassVar[str] = "job-columns"
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:

@@ -1,4 +1,4 @@
-"""Stage ``patterns``: patterns of whole nodes by column generation, mixed by linear programs and made into a plan."""
+"""Stage ``node-patterns``: patterns of whole nodes by column generation, mixed by linear programs, made into a plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GATHER_SHARE = 0.3
 class NodePatterns:
     """Proves a bound on value by prices of patterns, and offers the plan that a mix of patterns gives."""
 
-    name: ClassVar[str] = "patterns"
+    name: ClassVar[str] = "node-patterns"
     uses_solver: ClassVar[bool] = True
     before_exact: bool = False
     """Whether an exact stage follows, which proves small rounds sooner."""
@@ -46,7 +46,7 @@ class NodePatterns:
         if context.value_proven:
             return StatedReason("the value is proven already")
         if context.problem.changeable:
-            return StatedReason("running jobs may be changed, which fillings do not know")
+            return StatedReason("running jobs may be changed, which node patterns do not know")
         return None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:

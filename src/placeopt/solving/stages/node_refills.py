@@ -1,4 +1,4 @@
-"""Stage ``refills``: nodes are emptied and filled anew for value, in rounds far from their bound."""
+"""Stage ``node-refills``: nodes are emptied and filled anew for value, in rounds far from their bound."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RefillNodes:
     relaxation tells which is good; and a search over jobs by value per GPU misses what binds.
     """
 
-    name: ClassVar[str] = "refills"
+    name: ClassVar[str] = "node-refills"
     uses_solver: ClassVar[bool] = False
     after_patterns: bool = False
     """Whether it runs in the rounds that patterns suit, of nodes or of GPUs, after them; else in the others."""

@@ -1,5 +1,5 @@
 """
-Stage ``forced``: rounds without a choice are proven without a solver.
+Stage ``trivial-proof``: rounds without a choice are proven without a solver.
 
 A waiting job has no place, one place, or a choice; look-ahead may have chosen the place.
 """
@@ -127,7 +127,7 @@ class TrivialProof:
     look-ahead has chosen its place. Changes of running jobs are choices.
     """
 
-    name: ClassVar[str] = "forced"
+    name: ClassVar[str] = "trivial-proof"
     uses_solver: ClassVar[bool] = False
 
     def skip_reason(self, context: SolveContext) -> str | None:
