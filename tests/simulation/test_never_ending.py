@@ -12,7 +12,7 @@ from placeopt.build import machine, node
 from placeopt.model import Arrays, Arrival, Cluster, Gpu, Part, Scenario
 from placeopt.report.text import simulation_facts, simulation_table
 from placeopt.simulation import named_policy, simulate, summarise
-from placeopt.simulation.replay.goals import measures_of as measured_by_replay
+from placeopt.simulation.replay import measures_of as measured_by_replay
 
 
 def blocked() -> Any:

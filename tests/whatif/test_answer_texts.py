@@ -8,7 +8,7 @@ from test_round_questions import SHORT
 
 from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Domain, Policy
-from placeopt.report.html.failures import failures_figure
+from placeopt.report.html import failures_figure
 from placeopt.report.text import defrag_page, failures_page, fit_page, prices_page
 from placeopt.whatif import Defrag, Price, Prices, fail, fit, parse_job
 

@@ -120,7 +120,11 @@ def _solvers() -> list[Finding]:
         Finding(f"solver {name}", "missing", "its package is not installed") for name in NEEDED if name in lacking
     ]
     optional = [name for name in lacking if name not in NEEDED]
-    return [*findings, Finding("further solvers", f"not installed: {', '.join(optional)}")] if optional else findings
+    return (
+        [*findings, Finding("further solvers", f"not installed: {', '.join(optional)}", there=False)]
+        if optional
+        else findings
+    )
 
 
 def _solver(name: str) -> Finding:

@@ -241,7 +241,7 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose
     if to_screen:
         write_document(STREAM, data)
     elif not quiet:
-        from placeopt.report.text.plan_summary import plan_summary
+        from placeopt.report.text.summary import plan_summary
 
         show(*plan_summary(plan, total_s=total_s, verbose=verbose))
     if fault is not None:

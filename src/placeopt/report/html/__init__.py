@@ -5,6 +5,7 @@ from placeopt.report.html.cluster_map import gpu_map
 from placeopt.report.html.comparison import comparisons, read_results
 from placeopt.report.html.curves import step_figure
 from placeopt.report.html.document import Fact, page
+from placeopt.report.html.failures import failures_figure
 from placeopt.report.html.result_table import Column, ResultTable
 from placeopt.report.html.results import answer_table, never_ending_table, plan_table, policy_table
 from placeopt.report.html.simulation import gantt, simulation_figures
@@ -20,6 +21,7 @@ __all__ = [
     "answer_table",
     "answer_type",
     "comparisons",
+    "failures_figure",
     "gantt",
     "gpu_map",
     "never_ending_table",

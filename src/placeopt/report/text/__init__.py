@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         simulation_facts,
         simulation_table,
     )
+    from placeopt.report.text.summary import plan_summary
     from placeopt.report.text.text_table import TextTable
     from placeopt.report.text.whatif import (
         added_page,
@@ -83,6 +84,7 @@ __all__ = [
     "machine_picture",
     "plan_data",
     "plan_page",
+    "plan_summary",
     "prices_page",
     "queue_page",
     "report_page",
@@ -146,6 +148,7 @@ __getattr__, __dir__ = lazy_names(
             "simulation_facts",
             "simulation_table",
         ),
+        "summary": ("plan_summary",),
         "text_table": ("TextTable",),
         "whatif": (
             "added_page",

@@ -19,7 +19,7 @@ from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.instance_summary import instance_facts, instance_tables
 from placeopt.report.text.links import MAX_NODES, job_facts, job_key, job_table, link_facts, machine_picture
 from placeopt.report.text.palette import JobPainter, UsePainter, plan_painter
-from placeopt.report.text.plan_summary import (
+from placeopt.report.text.summary import (
     cost_facts,
     cost_table,
     headline,

@@ -5,9 +5,19 @@ Capacity questions about traces: a scenario is simulated repeatedly, with more n
 Results are measured, not proven.
 """
 
-from placeopt.simulation.replay.goals import Goal, parse_goal
+from placeopt.simulation.replay.goals import Goal, measures_of, parse_goal
 from placeopt.simulation.replay.questions import add, sweep
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.variations import parse_settings
 
-__all__ = ["Goal", "MeasuredRun", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
+__all__ = [
+    "Goal",
+    "MeasuredRun",
+    "ReplayPoint",
+    "ReplaySeries",
+    "add",
+    "measures_of",
+    "parse_goal",
+    "parse_settings",
+    "sweep",
+]

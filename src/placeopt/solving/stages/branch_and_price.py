@@ -28,6 +28,7 @@ from placeopt.formulations.branch_and_price import (
 )
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 from placeopt.problem import IntArray
+from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution
 from placeopt.solving.context import SolveContext
@@ -152,7 +153,13 @@ class _Tree:
     @property
     def detail(self) -> str:
         """What was done, in words."""
-        return f"{len(self._pool)} columns, {self._nodes} nodes, {self._models} integer models{self._cut}"
+        return (
+            ", ".join(
+                plural(count, noun)
+                for count, noun in ((len(self._pool), "column"), (self._nodes, "node"), (self._models, "integer model"))
+            )
+            + self._cut
+        )
 
     def run(self) -> None:
         """Process the nodes, the lowest bound first; the bound of the round is the lowest of the open ones."""

@@ -11,6 +11,7 @@ import numpy as np
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
 from placeopt.problem import IntArray
+from placeopt.readable import plural
 from placeopt.solving.context import CapacityPlan, SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.terms.objective import value
@@ -53,7 +54,7 @@ class CapacityRelaxationBound:
         if solution.bound is not None:
             held = value(context.problem, context.open.allocation())
             context.bounds.prove_value(held + solution.bound, RELAXES)
-        detail = f"{model.num_variables} columns, {model.num_rows} rows"
+        detail = f"{plural(model.num_variables, 'column')}, {plural(model.num_rows, 'row')}"
         if solution.values is None or solution.objective is None:
             yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed")
             return

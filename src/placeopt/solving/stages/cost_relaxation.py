@@ -21,6 +21,7 @@ from placeopt.formulations.cost_relaxation import (
 )
 from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
+from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.context import CostGuide, CostPrices, SolveContext
@@ -68,7 +69,8 @@ class CostRelaxationBound:
             yield StageReport(str(error), "skipped", level="cost")
             return
         detail = (
-            f"relaxation of {relaxation.model.num_variables} columns, {relaxation.node_classes.count} classes of nodes"
+            f"relaxation of {plural(relaxation.model.num_variables, 'column')}, nodes in "
+            f"{'1 class' if relaxation.node_classes.count == 1 else f'{relaxation.node_classes.count:,} classes'}"
         )
         if solution.bound is not None:
             context.bounds.prove_cost(max(solution.bound, 0), relaxation.relaxes)

@@ -16,6 +16,7 @@ from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Policy
 from placeopt.problem import State, compile_problem
+from placeopt.readable import plural
 from placeopt.solvers.racing import RACE, stand_in
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solving import sizes
@@ -89,7 +90,7 @@ class Exact:
         budget, name = context.budget, f"{self.formulation}-{level}"
         if not sizes.may_be_built(context, self.formulation):
             budget.note_limit("size")
-            size = f"{sizes.waiting(context)} jobs on {context.problem.num_gpus} GPUs"
+            size = f"{plural(sizes.waiting(context), 'job')} on {plural(context.problem.num_gpus, 'GPU')}"
             yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
             return
         builder = ModelBuilder(budget.solver_deadline(BUILD_SHARE), sizes.most_columns(budget))
@@ -147,7 +148,7 @@ def _attempt(
         return StageReport(str(error), "skipped", level=level, step=name), None
     if not solution.failed:
         budget.note_limit(solution.limit)
-    report = replace(_take(context, solution, task, f"{solver}, {model.num_variables} columns"), step=name)
+    report = replace(_take(context, solution, task, f"{solver}, {plural(model.num_variables, 'column')}"), step=name)
     return report, solution.limit if solution.failed else None
 
 

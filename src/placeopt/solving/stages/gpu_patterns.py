@@ -19,6 +19,7 @@ from placeopt.formulations.node_rows import LOADS, fullness
 from placeopt.heuristics.bundles import realise
 from placeopt.linear import IntArray
 from placeopt.problem import Allocation, Move, Problem, State
+from placeopt.readable import plural
 from placeopt.solvers.diving import WHOLE, rounded_down
 from placeopt.solvers.result import Progress, Solution
 from placeopt.solving import sizes
@@ -95,7 +96,9 @@ class GpuPatternPlans:
                 break
         if not maker.in_time():
             context.budget.note_limit("time")
-        yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} GPU patterns", offer=offer)
+        yield StageReport(
+            f"{plural(made, 'plan')} from {plural(len(patterns.gpu_pattern), 'GPU pattern')}", offer=offer
+        )
 
     def _most_plans(self, context: SolveContext, made: int) -> int:
         if self.before_exact is not None and sizes.may_be_built(context, self.before_exact):

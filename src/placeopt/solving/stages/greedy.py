@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
@@ -53,7 +54,7 @@ class Greedy:
             handover.first_pass = result.allocation
         if result.by_class:
             budget.note_limit("time")
-        cut = f", {result.by_class} jobs placed by class" if result.by_class else ""
-        cut += f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
+        cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
+        cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)
         yield StageReport(f"{name} in order {rule.order}{cut}", "improved", offer=offer)

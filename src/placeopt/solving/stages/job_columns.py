@@ -13,6 +13,7 @@ from placeopt.errors import OutOfTime
 from placeopt.formulations.cost_relaxation import Arrangement, CostRelaxation, JobMaster, Part, with_whole_jobs
 from placeopt.linear import LinearModel
 from placeopt.problem import Placement
+from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Basis, Solution
 from placeopt.solving.context import CostGuide, CostPrices, JobColumns, SolveContext
@@ -91,7 +92,9 @@ class JobColumnBound:
             context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
         handover.cost_guide = CostGuide(value, guide_of(context, relaxation, best))
         handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best, prices.pricing_s))
-        yield StageReport(f"{steps} programs, {len(master.columns)} columns of whole jobs", "proved", level="cost")
+        yield StageReport(
+            f"{plural(steps, 'program')}, {plural(len(master.columns), 'column')} of whole jobs", "proved", level="cost"
+        )
 
 
 def solve_master(

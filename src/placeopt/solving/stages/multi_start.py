@@ -84,7 +84,7 @@ class MultiStart:
                 best, most = result.allocation, worth
             passes, longest_s = passes + 1, max(longest_s, time.monotonic() - began)
         offer = None if best is None else context.incumbent.offer(best)
-        yield StageReport(f"{passes} passes of greedy", offer=offer)
+        yield StageReport(f"{passes} {'pass' if passes == 1 else 'passes'} of greedy", offer=offer)
 
 
 def _disturbed(jobs: IntArray, spread: float, random: np.random.Generator) -> IntArray:

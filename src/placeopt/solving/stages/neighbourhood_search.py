@@ -1,4 +1,4 @@
-"""Stage ``search``: large neighbourhoods on rounds of any size, for value and then for cost."""
+"""Stage ``neighbourhood-search``: large neighbourhoods on rounds of any size, for value and then for cost."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NeighbourhoodSearch:
     that catches up, or gives way to the best plan after half of the time.
     """
 
-    name: ClassVar[str] = "search"
+    name: ClassVar[str] = "neighbourhood-search"
     uses_solver: ClassVar[bool] = True
     before_exact: str | None = None
     """Formulation of an exact stage that follows, for which time is left where its model is built."""
@@ -122,7 +122,7 @@ class _Run:
                 offered = self._steps
                 offer = self._offer(search)
                 since = time.monotonic()
-                self._context.report("search")
+                self._context.report("neighbourhood-search")
                 if self._context.is_closed:
                     break
         if self._is_late():

@@ -18,6 +18,7 @@ import numpy as np
 
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
 from placeopt.heuristics.greedy_pass import GreedyResult
+from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport
@@ -80,13 +81,13 @@ class Alternative(ABC):
         context.handover.tried.add(self.name)
         result = self._place(context, budget.heuristic_deadline(self.share))
         if result.not_reached:
-            yield StageReport(f"{len(result.not_reached)} jobs not reached in its share of the time", "kept")
+            yield StageReport(f"{plural(len(result.not_reached), 'job')} not reached in its share of the time", "kept")
             return
         allocation = context.greedy.fill_up(problem, budget, result.allocation)
         offer = context.incumbent.offer(allocation)
         if isinstance(offer, Accepted):
             context.handover.first_pass = allocation
-        yield StageReport(f"{problem.num_jobs - len(problem.running)} jobs", offer=offer)
+        yield StageReport(plural(problem.num_jobs - len(problem.running), "job"), offer=offer)
 
 
 @dataclass(frozen=True)
