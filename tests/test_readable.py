@@ -1,4 +1,4 @@
-"""Numbers for people: no exponents, no seconds by the million (issue 16, C6)."""
+"""Numbers for people: no exponents, no seconds by the million."""
 
 import io
 import random
@@ -31,7 +31,7 @@ from placeopt.report.text import TextTable
     ],
 )
 def test_amounts(value: float | None, text: str) -> None:
-    """Issue 16, C6: 1,213 was "1.21e+03"."""
+    """The number 1,213 was written "1.21e+03"."""
     assert amount(value) == text
 
 
@@ -52,7 +52,7 @@ def test_amounts(value: float | None, text: str) -> None:
     ],
 )
 def test_durations(value: float | None, text: str) -> None:
-    """Issue 16, C6: 36 days were "3,133,088.8 s"."""
+    """A span of 36 days was "3,133,088.8 s"."""
     assert duration(value) == text
 
 
@@ -69,7 +69,7 @@ def test_no_amount_has_an_exponent() -> None:
 
 @pytest.mark.parametrize("width", [30, 40, 60, 100])
 def test_no_column_is_hidden(width: int) -> None:
-    """Issue 16, C6: columns that a page is too narrow for stand below, beside the first column again."""
+    """Columns that a page is too narrow for stand below, beside the first column again."""
     names = ["policy", *(f"measure-{i}" for i in range(9))]
     rows = [[f"name-{r}", *(f"{r}cell{i}" for i in range(9))] for r in range(3)]
     out = io.StringIO()

@@ -83,7 +83,7 @@ def test_report_and_check_use_what_the_run_knew(
 def test_check_updates_the_file_that_the_run_went_by(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 16, C3: --update writes into the run's own file of known values unless another is named."""
+    """--update writes into the run's own file of known values unless another is named."""
     instances = tmp_path / "mine"
     instances.mkdir()
     (instances / "tiny.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")

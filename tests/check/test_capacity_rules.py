@@ -71,7 +71,7 @@ class TestGpus:
         assert findings(round_, allowed) == []
 
     def test_requests_count_not_what_is_granted(self) -> None:
-        """Request 300, granted 700: 700 are left for others, not 701 (issue 16, A9)."""
+        """Request 300, granted 700: 700 are left for others, not 701."""
         jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=700), job("c", gpu_milli=701)]
         round_ = instance(1, jobs)
         assert findings(round_, plan_for(round_, {"a": at(0), "b": at(0)})) == []

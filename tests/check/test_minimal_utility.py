@@ -87,7 +87,7 @@ class TestWho:
 
     @pytest.mark.parametrize(("where", "rule"), [(("n0", [0, 4]), "gpu_indexes"), (("n9", [0, 2]), "unknown_node")])
     def test_places_that_are_not_there_have_no_utility(self, where: Any, rule: str) -> None:
-        """Issue 16, A2: told by the rule that they break, and nothing is raised."""
+        """Told by the rule that they break, and nothing is raised."""
         round_ = self.round(1000)
         assert [violation.rule for violation in violations(round_, plan_for(round_, {"a": [where]}))] == [rule]
 
@@ -104,7 +104,7 @@ class TestWho:
         ("theirs", "rule"), [([("n0", [1]), ("n9", [0])], "unknown_node"), ([("n0", [1]), ("n0", [4])], "gpu_indexes")]
     )
     def test_a_neighbour_that_is_partly_nowhere(self, theirs: Any, rule: str, form: str) -> None:
-        """Issue 16, A2: where it is, it disturbs; where it is not, it is told. 1000/1333 is below 0.8, above 0.7."""
+        """Where it is, it disturbs; where it is not, it is told. 1000/1333 is below 0.8, above 0.7."""
         slow = Slowdown(profile="calm", beside="loud", socket_thousandths=333)
         policy = utility_policy(interference=1000)
         policy = policy.model_copy(update={"interference": policy.interference.model_copy(update={"model": form})})
@@ -121,7 +121,7 @@ class TestWho:
         assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))} == {"gpu_model"}
 
     def test_infeasible_gangs_and_gpus_of_a_job_that_requests_none(self) -> None:
-        """Two workers of a model that is nowhere; a CPU worker that the plan gives two GPUs: issue 16, A2."""
+        """Two workers of a model that is nowhere; a CPU worker that the plan gives two GPUs."""
         policy = utility_policy(communication=1000)
         fields = {"communication": TRAFFIC, "utility_min_thousandths": 1000}
         gang = job("a", workers=2, gpu_models=("X",), **fields)

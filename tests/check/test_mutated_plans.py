@@ -117,7 +117,7 @@ def test_what_runs_on_hardware_that_is_not_listed(where: tuple[str, list[int]]) 
 
 @pytest.mark.parametrize("where", [("gone", [0, 1]), ("n0", [0, 9])])
 def test_a_plan_is_drawn_whose_running_jobs_stand_on_hardware_that_is_not_listed(where: tuple[str, list[int]]) -> None:
-    """Issue 16, found by the campaign of A2: links between GPUs of a node that is gone."""
+    """Links between GPUs of a node that is gone."""
     away = job("away", gpus=2)
     round_ = instance(1, [away], running=[running(away, [where])])
     plan = plan_for(round_, {})

@@ -228,7 +228,7 @@ class TestShape:
         ]
 
     def test_an_unknown_node_lies_nowhere(self) -> None:
-        """Issue 16, A2: its worker counts in no domain, the others do; nothing is raised."""
+        """Its worker counts in no domain, the others do; nothing is raised."""
         found = self.judged("092", splits=(Split(level="rack", domains=1),))
         assert found == [
             ("unknown_node", "job 'a' on node 'n9'", []),
@@ -237,7 +237,7 @@ class TestShape:
 
 
 def test_missing_gpus_of_an_unchecked_record_are_only_reported() -> None:
-    """Issue 16, A2: by every rule that looks at GPUs; a plan like this cannot be read from a file, but be made."""
+    """By every rule that looks at GPUs; a plan like this cannot be read from a file, but be made."""
     gpus = tuple(Gpu(model="V100", memory_mib=100) for _ in range(4))
     a = job("a", gpus=2, gpu_models=("V100",), gpu_memory_mib=100)
     round_ = instance(1, [a], machines=[machine(gpus=gpus)])

@@ -1,7 +1,7 @@
 """
 Limits that running jobs broke before the round: told apart from what the plan breaks, of whom, and when they do not.
 
-Issue 16, A10, in the referee alone; `tests/whole/test_standing.py` has whole solves.
+The referee alone; `tests/whole/test_standing.py` has whole solves.
 """
 
 from typing import Any

@@ -38,7 +38,7 @@ def scenario(arrivals: list[Arrival]) -> Scenario:
 
 @pytest.mark.parametrize("name", policy_names())
 def test_every_policy_reports_whether_it_lacks_estimates(name: str) -> None:
-    """Issue 16, C1: which jobs, how many, and for what; policies that read none have nothing to say."""
+    """Which jobs, how many, and for what; policies that read none have nothing to say."""
     world = scenario([bare("long", 60_000), bare("short", 10_000)])
     missing = missing_estimates(world, named_policy(name))
     assert (missing is not None) == (name in READ), missing
@@ -86,7 +86,7 @@ def test_parts_of_policies_that_read_run_times() -> None:
 
 
 def test_srtf_without_estimates_is_fcfs_and_the_summary_reports_it() -> None:
-    """Issue 16, C1: with the actual times as estimates it is srtf again."""
+    """With the actual times as estimates it is srtf again."""
     jobs = [bare("first", 10_000), bare("long", 60_000), bare("short", 1000)]
     world = scenario(jobs)
     told = summarise(simulate(world, named_policy("srtf")))

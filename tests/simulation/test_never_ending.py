@@ -1,4 +1,4 @@
-"""Jobs that never end come first, with the reason; means over survivors say so (issue 16, C5)."""
+"""Jobs that never end come first, with the reason; means over survivors say so."""
 
 import io
 from dataclasses import asdict
@@ -31,7 +31,7 @@ def text_of(*policies: Any) -> str:
 
 
 def test_a_blocked_queue_names_the_job_that_blocks_it() -> None:
-    """Issue 16, C5: all wait behind a job that nothing can place."""
+    """All wait behind a job that nothing can place."""
     found = summarise(simulate(blocked(), named_policy("fcfs")))
     assert (found.jobs, found.ended, found.stranded) == (3, 0, 3)
     huge, a, b = found.never_ends
@@ -44,7 +44,7 @@ def test_a_blocked_queue_names_the_job_that_blocks_it() -> None:
 
 
 def test_means_over_survivors_are_marked() -> None:
-    """Issue 16, C5: wait 0.0 s stood there as if it were the best of all; now ended / never ends stand first."""
+    """Wait 0.0 s stood there as if it were the best of all; now ended / never ends stand first."""
     text = text_of(named_policy("fcfs"), named_policy("best-fit"))
     head, fcfs, best_fit = (line.split() for line in text.splitlines()[1:4])
     assert head[:4] == ["policy", "ended", "never", "end"]
@@ -81,7 +81,7 @@ def test_shares_of_all_jobs_count_those_that_never_end() -> None:
 
 
 def test_goals_about_slowed_jobs_are_not_met_by_survivors() -> None:
-    """``slowed<=0`` of a replay in which jobs never end is not told (relative of issue 16, C5)."""
+    """``slowed<=0`` of a replay in which jobs never end is not told."""
     found = measured_by_replay(simulate(blocked(), named_policy("best-fit")))
     assert (found["slowed"], found["delayed"], found["mean_wait"], found["makespan"]) == (None, None, None, None)
 

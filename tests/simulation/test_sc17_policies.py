@@ -47,7 +47,7 @@ def test_placements_of_table_1_job_by_job() -> None:
 
 def test_the_published_order_of_policies_on_the_paper_s_job_list() -> None:
     """
-    Issue 16, A11, and SC'17 5.2.2: TOPO-AWARE puts job 1 on the socket that job 0 is not on, and ends before FCFS.
+    SC'17 5.2.2: TOPO-AWARE puts job 1 on the socket that job 0 is not on, and ends before FCFS.
 
     Published: 356.9, 454.2 and 456.2 s. Equation 5 is a mean over all sockets of the machine; over those of one half,
     job 1 joined job 0 and TOPO-AWARE ended with FCFS.

@@ -1,4 +1,4 @@
-"""Rules of policies by name: the built-in ones are complete, and Python code registers others (issue 17)."""
+"""Rules of policies by name: the built-in ones are complete, and Python code registers others."""
 
 from typing import Any, get_args
 

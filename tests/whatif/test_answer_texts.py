@@ -1,4 +1,4 @@
-"""What a what-if answer says is what was asked (issue 16, C2 and C6)."""
+"""What a what-if answer says is what was asked."""
 
 import io
 
@@ -34,7 +34,7 @@ def three_racks():  # type: ignore[no-untyped-def]
 
 
 def test_an_answer_about_some_domains_names_them() -> None:
-    """Issue 16, C2: it said "yes  whatever fails"."""
+    """The answer "yes  whatever fails" stood there."""
     found = fail(three_racks(), "rack", domains=["rack-2"], limits=SHORT)
     assert (found.answer, found.asked, found.domains) == ("yes", ("rack-2",), 3)
     text = page(failures_page(found))
@@ -46,7 +46,7 @@ def test_an_answer_about_some_domains_names_them() -> None:
 
 
 def test_an_answer_about_pairs_of_some_domains_is_marked() -> None:
-    """Issue 16, C2: --k with --domains; all of them together, and any of them."""
+    """--k with --domains; all of them together, and any of them."""
     two = fail(three_racks(), "rack", k=2, domains=["rack-0", "rack-2"], limits=SHORT)
     assert page(failures_page(two)).startswith("if rack-0, rack-2 fail together: no")
     any_one = fail(three_racks(), "rack", domains=["rack-0", "rack-2"], changes=True, limits=SHORT)
@@ -68,7 +68,7 @@ def test_an_answer_about_all_domains_is_n_plus_k() -> None:
 
 
 def test_workers_of_half_a_gpu_hold_half_a_gpu() -> None:
-    """Issue 16, C6: 842 such workers, no two of a gang on one GPU, "held 842 GPUs"."""
+    """842 such workers, no two of a gang on one GPU, "held 842 GPUs"."""
     base = instance([node("n0")], [], machines=[machine("m", gpus=4)], policy=Policy(share_mode="fraction"))
     found = fit(base, parse_job("0.5", base), SHORT)
     cluster = found.gangs[-1]
@@ -87,7 +87,7 @@ def test_workers_of_half_a_gpu_hold_half_a_gpu() -> None:
     ],
 )
 def test_an_open_interval_agrees_with_nothing(low: int | None, high: int, duals: int | None, word: str) -> None:
-    """Issue 16, C6: "agree yes" stood beside an interval of 0 to +16,347."""
+    """The words "agree yes" stood beside an interval of 0 to +16,347."""
     price = Price(of="node", name="m", low=low, high=high, by_duals=duals, price_milli_per_hour=1_213_000, gpus=8)
     text = page(prices_page(Prices(value=1, value_bound=2, prices=(price,), left=0, seconds=0.0)))
     line = next(line for line in text.splitlines() if line.split()[:2] == ["node", "m"])
@@ -96,7 +96,7 @@ def test_an_open_interval_agrees_with_nothing(low: int | None, high: int, duals:
 
 
 def test_a_restricted_defragmentation_is_marked() -> None:
-    """Issue 16, C2: limits of the question stand in the answer."""
+    """Limits of the question stand in the answer."""
     found = Defrag(level="node", domains=4, free_before=1, front=(), most=3, stuck=0, seconds=0.0)
     asked = found.model_copy(update={"moves_most": 2, "exempt": 1, "all_movable": True})
     text = " ".join(page(defrag_page(asked)).split())

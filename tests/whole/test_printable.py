@@ -1,4 +1,4 @@
-"""What comes from files and arguments is safe to print, in messages, tables, JSON and CSV (issue 16, A7)."""
+"""What comes from files and arguments is safe to print, in messages, tables, JSON and CSV."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"
 
 
 def test_what_cannot_be_seen_is_escaped_as_json() -> None:
-    """Issue 16, A7: and what can be seen is left as it is."""
+    """What cannot be seen is escaped, and what can be seen is left as it is."""
     text = "a" + "".join(UNSAFE) + "\U000e0001\ud800 é 日本 ░ \n"
     safe = printable(text)
     assert all(one.isprintable() or one == "\n" for one in safe)
@@ -30,7 +30,7 @@ def test_what_cannot_be_seen_is_escaped_as_json() -> None:
 
 @pytest.mark.parametrize("sign", UNSAFE)
 def test_messages_of_errors_are_printable(sign: str, tmp_path: Path) -> None:
-    """Issue 16, A7: whatever they quote, from Python too, not only on the command line."""
+    """Whatever they quote, from Python too, not only on the command line."""
     assert str(PlaceoptError(f"a{sign}b")) == f"a{printable(sign)}b"
     name = f"none{sign}.json"
     with pytest.raises(BadInput) as caught:
@@ -45,7 +45,7 @@ def test_messages_of_errors_are_printable(sign: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sign", [sign for sign in UNSAFE if sign not in "\u200b\ufeff"])
 def test_ids_and_names_have_none(sign: str, tmp_path: Path) -> None:
-    """Issue 16, A7: control characters and marks of direction are refused where names are read."""
+    """Control characters and marks of direction are refused where names are read."""
     for fields in ({"id": f"a{sign}b"}, {"id": "a", "user": f"a{sign}b"}):
         path = tmp_path / "round.json"
         document: Any = json.loads(GOLDEN.read_bytes())
@@ -63,7 +63,7 @@ def test_signs_that_scripts_need_may_stand_in_names() -> None:
 
 @pytest.mark.parametrize("sign", UNSAFE)
 def test_output_is_printable(sign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Issue 16, A7: one place writes; JSON stays JSON, and colours pass only where they are ours."""
+    """One place writes; JSON stays JSON, and colours pass only where they are ours."""
     write_out(json.dumps({"name": f"a{sign}b"}, ensure_ascii=False) + "\n")
     write_error(f"error: a{sign}b")
     done = capsys.readouterr()
@@ -76,7 +76,7 @@ def test_output_is_printable(sign: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_names_of_files_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Issue 16, A7: an argument may hold anything."""
+    """An argument may hold anything."""
     for sign in UNSAFE:
         assert run(["solve", f"none{sign}.json"]) in (2, 3)
         assert run(["solve", GOLDEN.as_posix(), "--method", f"x{sign}"]) == 2
@@ -85,7 +85,7 @@ def test_names_of_files_on_the_command_line(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_cells_of_csv_are_no_formulas() -> None:
-    """Issue 16, A7: what spreadsheets would run begins with an apostrophe; numbers are left alone."""
+    """What spreadsheets would run begins with an apostrophe; numbers are left alone."""
     cells = ["=1+1", "+A1", "-A1", "@SUM", "\tx", "\rx", "-1", "-1.5e3", "+3", "a=b", "", None, -2, 0.5]
     rows = list(csv.reader(io.StringIO(csv_text(["=h", "b"], [cells]), newline="")))
     assert rows[0] == ["'=h", "b"]

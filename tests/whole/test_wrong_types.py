@@ -1,4 +1,4 @@
-"""Values of wrong types, and names of nothing, to every public call: refused in words (issue 16, A6)."""
+"""Values of wrong types, and names of nothing, to every public call: refused in words."""
 
 import inspect
 import threading
@@ -74,7 +74,7 @@ CALLS = [
 def test_values_of_wrong_types_are_refused(
     call: Callable[..., object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Issue 16, A6: for each argument in turn, the others right; whatever comes out, nothing untyped does."""
+    """For each argument in turn, the others right; whatever comes out, nothing untyped does."""
     monkeypatch.chdir(tmp_path)  # a writer may well take "x" for a file
     parameters = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
     needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
@@ -89,7 +89,7 @@ def test_values_of_wrong_types_are_refused(
 
 
 def test_a_wrong_argument_is_named_with_its_type() -> None:
-    """Issue 16, A6: the messages of the calls that the issue names."""
+    """What a few calls say of a wrong value."""
     for call, words in (
         (lambda: violations({}, PLAN), "instance: dict, expected an Instance"),  # type: ignore[arg-type]
         (lambda: violations(ROUND, None), "plan: NoneType, expected a Plan"),  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def test_a_wrong_argument_is_named_with_its_type() -> None:
 
 
 def test_names_of_nothing_in_a_plan() -> None:
-    """Issue 16, A6: a job or node that is not there, to `audit` and to `review`."""
+    """A job or node that is not there, to `audit` and to `review`."""
     placed = next(p for p in PLAN.placements)
     strange = placed.model_copy(update={"job": "gone"})
     told = audit(ROUND, PLAN.model_copy(update={"placements": (strange,)}))

@@ -204,7 +204,7 @@ def test_arrays_and_their_limits(tmp_path: Path) -> None:
 
 
 def test_other_generic_resources_are_named_ones(tmp_path: Path) -> None:
-    """Issue 21: by node, of all types together; a job of several nodes takes them on each; held ones as listed."""
+    """By node, of all types together; a job of several nodes takes them on each; held ones as listed."""
     jobs = [
         RUNS | {"tres_per_node": "gres:nic:1"},
         RUNS | {"job_id": 5, "gres_detail": ["gpu:a100:0(IDX:N/A),nic:cx7:2(IDX:0,1)"]},
