@@ -11,7 +11,7 @@ QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tes
 	tests/documentation/test_docstrings.py \
 	tests/formats/test_documents.py tests/heuristics/test_job_orders.py \
 	tests/solving/test_changes.py tests/solving/test_wrong_solvers.py tests/whole/test_imports.py \
-	--ignore=tests/check/test_mutated_plans.py --ignore=tests/terms/test_colocated_pairs.py
+	--ignore=tests/check/test_mutated_plans.py
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: demo test types lint pages quick cover night site lock clean

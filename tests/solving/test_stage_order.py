@@ -74,7 +74,7 @@ def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
     )
     (exact,) = (stage for stage in plan.stages if stage.name == "counts-cost")
     assert exact.outcome != "skipped"
-    assert "20380 columns" in exact.detail
+    assert "20,380 columns" in exact.detail
 
 
 def test_a_round_with_an_open_gap_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
