@@ -8,7 +8,6 @@ some seconds before the JSON: between them job 25 started on g7 and job 53 was c
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import re
 from collections import defaultdict
@@ -274,15 +273,3 @@ def test_text_is_refused_with_the_expected_command(name: str) -> None:
         read_slurm(DATA / name, JOBS)
     with pytest.raises(Unsupported, match="'squeue --json'"):
         read_slurm(NODES, DATA / name)
-
-
-def test_the_tables_of_the_page_are_current() -> None:
-    """docs/import.md prints what the import gives beside what Slurm says."""
-    spec = importlib.util.spec_from_file_location("slurm_table", ROOT / "bench" / "tables" / "slurm_table.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    page = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
-    for table in script.tables():
-        assert "\n".join(table) in page
