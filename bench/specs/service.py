@@ -63,7 +63,7 @@ class Client(http.client.HTTPConnection):
 def run(asked: Load) -> Iterator[Row]:
     """Yield a row for each call: milliseconds of the wall clock that its client waits."""
     busy = busy_cluster(asked.nodes)
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder), busy) as path:
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), busy) as (path, _):
         running = [held.job for held in busy.running]
         began = time.perf_counter()
         with ThreadPoolExecutor(asked.clients) as threads:
@@ -93,8 +93,8 @@ def busy_cluster(nodes: int) -> Instance:
 
 
 @contextmanager
-def served(folder: Path, busy: Instance) -> Iterator[Path]:
-    """Serve the cluster, its journal in a folder; yield the socket."""
+def served(folder: Path, busy: Instance) -> Iterator[tuple[Path, int]]:
+    """Serve the cluster, its journal in a folder; yield the socket and the process."""
     path, file = folder / "s", folder / "cluster.json"
     write_instance(file, busy)
     where = ("--listen", f"unix:{path}", "--state", str(folder / "state"))
@@ -106,7 +106,7 @@ def served(folder: Path, busy: Instance) -> Iterator[Path]:
         if not path.exists():
             raise RuntimeError(f"placeopt serve: {said.strip()}")
         Client(path).call("PUT", "/v1/cluster", file.read_bytes())
-        yield path
+        yield path, process.pid
     finally:
         process.terminate()
         process.communicate(timeout=60)

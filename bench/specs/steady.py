@@ -60,9 +60,9 @@ def run(asked: Stay) -> Iterator[Row]:
                 seconds.clear()
 
 
-def resident_mib() -> float:
-    """Return the resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+def resident_mib(process: int | str = "self") -> float:
+    """Return the resident memory of a process."""
+    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
