@@ -21,10 +21,10 @@ def slurm() -> Instance:
     return read_slurm(DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf")
 
 
-def pods(tmp_path: Path) -> Instance:
+def pods() -> Instance:
     """Read a gang of two pods and a pod that runs."""
     waiting = [pod(f"p{i}", namespace="team", uid=f"uid-{i}", **GANG) for i in range(2)]
-    return read(tmp_path, node("n0"), node("n1"), *waiting, pod("old", "n0", namespace="team", uid="uid-old"))
+    return read(node("n0"), node("n1"), *waiting, pod("old", "n0", namespace="team", uid="uid-old"))
 
 
 def test_slurm_jobs_keep_their_names() -> None:
@@ -34,11 +34,11 @@ def test_slurm_jobs_keep_their_names() -> None:
     assert origins["507_1"] == JobOrigin(name="job507", id="507_1")
 
 
-def test_pods_keep_their_names(tmp_path: Path) -> None:
+def test_pods_keep_their_names() -> None:
     """Pods by rank, each with its UID; nodes with theirs."""
     first = node("n0")
     first["metadata"]["uid"] = "uid-n0"
-    found = read(tmp_path, first, *(pod(f"p{i}", namespace="team", uid=f"uid-{i}", **GANG) for i in range(2)))
+    found = read(first, *(pod(f"p{i}", namespace="team", uid=f"uid-{i}", **GANG) for i in range(2)))
     assert found.cluster.nodes[0].origin == Origin(name="n0", id="uid-n0")
     (gang,) = found.jobs
     workers = (Origin(name="team/p0", id="uid-0"), Origin(name="team/p1", id="uid-1"))
@@ -92,9 +92,9 @@ def test_scontrol_of_changes(one: Action, lines: list[str]) -> None:
     assert as_scontrol([one]).splitlines() == lines
 
 
-def test_bindings(tmp_path: Path) -> None:
+def test_bindings() -> None:
     """Both pods of the gang are bound, by namespace, name and UID."""
-    round_ = pods(tmp_path)
+    round_ = pods()
     plan = solve(round_, isolation="thread", time_limit_s=5)
     items = as_bindings(plan_actions(round_, plan))["items"]
     assert [item["metadata"] for item in items] == [
@@ -128,9 +128,9 @@ def test_jobs_without_origin_are_refused() -> None:
         as_bindings([bare])
 
 
-def test_jobs_are_found_by_either_name(tmp_path: Path) -> None:
+def test_jobs_are_found_by_either_name() -> None:
     """By id, by name and by pod; a name that several jobs have is refused with their ids."""
-    round_ = pods(tmp_path)
+    round_ = pods()
     plan = solve(round_, isolation="thread", time_limit_s=5)
     assert {explain(round_, plan, name).job for name in ("team/g", "team/p1", "uid-0")} == {"team/g"}
     with pytest.raises(BadInput, match=r"no job 'p9'.*its ids look like"):

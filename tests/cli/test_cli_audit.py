@@ -60,7 +60,7 @@ def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
 def test_pods_on_what_is_gone_stay_in_both(cli: Cli, tmp_path: Path) -> None:
     """A node that is not listed, and a GPU too many on one that is: no internal fault."""
     now = tmp_path / "now.json"
-    round_ = read(tmp_path, node("n", "7"), pod("p", "gone"), pod("big", "n", asks={"nvidia.com/gpu": "8"}), pod("q"))
+    round_ = read(node("n", "7"), pod("p", "gone"), pod("big", "n", asks={"nvidia.com/gpu": "8"}), pod("q"))
     now.write_bytes(dumps(round_))
     audit = cli("audit", now, "--time-limit", 5, "--json", "--quiet")
     assert audit.code == 0

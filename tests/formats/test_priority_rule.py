@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from helpers import kubernetes_objects as k8s
 from helpers import slurm_files as slurm
+from helpers.kubernetes_objects import near, node, pod, read, term
 from placeopt import BadInput, Instance, solve, violations
 from placeopt.formats import (
     DEFAULT_RULE,
@@ -21,6 +21,7 @@ from placeopt.model import MAX_VALUE, Changes
 
 REAL = Path(__file__).parent.parent / "data" / "snapshots" / "slurm-22.05"
 LISTS = (REAL / "nodes.json.gz", REAL / "jobs.json.gz", REAL / "topology.conf")
+KUEUE = "kueue.x-k8s.io/pod-group-name"
 
 
 def flags(instance: Instance) -> dict[str, tuple[bool, bool]]:
@@ -32,13 +33,23 @@ def preemptible(instance: Instance) -> list[str]:
     return [job for job, (_, may) in flags(instance).items() if may]
 
 
+def write(folder: Path, **texts: str) -> list[Path]:
+    """Write files, named without their ending."""
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return [folder / name for name in texts]
+
+
 class TestValue:
     """The value of a GPU."""
 
     def test_by_hand(self) -> None:
-        """1000 x 1.25 ^ (binary digits), rounded down."""
+        """1000 x 1.25 ^ (binary digits), rounded down; of a job by GPUs, without any in proportion and at least 1."""
         worth = [DEFAULT_RULE.gpu_value(priority, ()) for priority in (-4, -1, 0, 1, 2, 3, 4, 100, 1000)]
         assert worth == [512, 800, 1000, 1250, 1562, 1562, 1953, 4768, 9313]
+        assert [DEFAULT_RULE.value(gpus, 9313) for gpus in (2, 1, 0)] == [18_626, 9313, 9]
+        assert DEFAULT_RULE.value(0, 100) == 1
+        assert DEFAULT_RULE.value(5000, 900_000) == MAX_VALUE
 
     def test_it_never_falls_as_priority_grows(self) -> None:
         """Over the whole range of Kubernetes and Slurm; never below 1."""
@@ -47,50 +58,39 @@ class TestValue:
         assert worth == sorted(worth)
         assert min(worth) >= 1
 
-    def test_classes_come_first(self) -> None:
-        """The first class that the rule names; where it names none, the priority."""
+    def test_classes_come_first(self, tmp_path: Path) -> None:
+        """The first class that the rule names, of Slurm's QOS before partition; where it names none, the priority."""
         rule = PriorityRule(value_per_gpu_of={"urgent": 7000, "scav": 10}, percent_per_doubling=0)
         assert [rule.gpu_value(9, names) for names in (["urgent", "scav"], ["", "scav"], [])] == [7000, 10, 1000]
-
-    def test_jobs(self) -> None:
-        """By GPUs; one without GPUs in proportion, at least 1; at most what a job can be worth."""
-        assert [DEFAULT_RULE.value(gpus, 9313) for gpus in (2, 1, 0)] == [18_626, 9313, 9]
-        assert DEFAULT_RULE.value(0, 100) == 1
-        assert DEFAULT_RULE.value(5000, 900_000) == MAX_VALUE
-
-    def test_a_job_of_higher_priority_gets_the_gpu(self, tmp_path: Path) -> None:
-        """Of two that are alike otherwise, whichever stands first; a flat rule values both alike."""
-        for order in ((0, 1000), (1000, 0)):
-            pods = [k8s.pod(f"p{priority}", priority=priority) for priority in order]
-            found = k8s.read(tmp_path, k8s.node(gpus="1"), *pods)
-            assert [placed.job for placed in solve(found, time_limit_s=5).placements] == ["default/p1000"]
-        flat = k8s.read(tmp_path, k8s.node(gpus="1"), *pods, rule=PriorityRule(percent_per_doubling=0))
-        assert {job.options[0].value for job in flat.jobs} == {1000}
-
-    def test_qos_before_partition(self, tmp_path: Path) -> None:
-        """Slurm names both."""
-        rule = {"value_per_gpu_of": {"urgent": 5000, "gpu": 300}}
-        (tmp_path / "rule.json").write_text(json.dumps(rule))
-        slurm.read(tmp_path, slurm.WAITS | {"tres_per_node": "gres:gpu:2", "qos": "urgent"}, slurm.RUNS)
-        found = read_slurm(tmp_path / "n.json", tmp_path / "j.json", rule=tmp_path / "rule.json")
+        (file,) = write(tmp_path, rule=json.dumps({"value_per_gpu_of": {"urgent": 5000, "gpu": 300}}))
+        waits = slurm.WAITS | {"tres_per_node": "gres:gpu:2", "qos": "urgent"}
+        found = read_slurm(*slurm.replies(waits, slurm.RUNS), rule=file)
         assert {job.id: job.options[0].value for job in found.jobs} == {"2": 10_000, "1": 1}
 
-    def test_gangs_with_a_minimum(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("order", [(0, 1000), (1000, 0)])
+    def test_a_job_of_higher_priority_gets_the_gpu(self, order: tuple[int, int]) -> None:
+        """Of two that are alike otherwise, whichever stands first; a flat rule values both alike."""
+        items = (node(gpus="1"), *(pod(f"p{priority}", priority=priority) for priority in order))
+        assert [one.job for one in solve(read(*items), time_limit_s=5).placements] == ["default/p1000"]
+        flat = read(*items, rule=PriorityRule(percent_per_doubling=0))
+        assert {job.options[0].value for job in flat.jobs} == {1000}
+
+    @pytest.mark.parametrize(
+        ("rule", "value", "extra"), [(None, 2500, 1250), (PriorityRule(value_per_gpu_of={"low": 10}), 20, 10)]
+    )
+    def test_gangs_with_a_minimum(self, rule: PriorityRule | None, value: int, extra: int) -> None:
         """The value of the minimum, and that of each worker above."""
-        groups = [{"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}]
-        labels = {"scheduling.x-k8s.io/pod-group": "g"}
-        pods = [k8s.pod(f"g{i}", labels=labels, priority=1, priorityClassName="low") for i in range(3)]
-        option = k8s.read(tmp_path, k8s.node(), *pods, *groups).jobs[0].options[0]
-        assert (option.value, option.value_per_extra_worker) == (2500, 1250)
-        rule = PriorityRule(value_per_gpu_of={"low": 10})
-        option = k8s.read(tmp_path, k8s.node(), *pods, *groups, rule=rule).jobs[0].options[0]
-        assert (option.value, option.value_per_extra_worker) == (20, 10)
+        group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}
+        more: dict[str, Any] = {"priority": 1, "priorityClassName": "low"}
+        pods = [pod(f"g{i}", labels={"scheduling.x-k8s.io/pod-group": "g"}, **more) for i in range(3)]
+        (option,) = read(node(), *pods, group, rule=rule).jobs[0].options
+        assert (option.value, option.value_per_extra_worker) == (value, extra)
 
     def test_a_file_that_is_no_rule(self, tmp_path: Path) -> None:
         """Names the field."""
         (tmp_path / "r.json").write_text('{"value_per_gpu": 0}')
         with pytest.raises(BadInput, match=r"r\.json: value_per_gpu: 0, expected at least 1"):
-            read_kubernetes([k8s.node()], rule=tmp_path / "r.json")
+            read_kubernetes([node()], rule=tmp_path / "r.json")
 
 
 CONF = """
@@ -112,6 +112,7 @@ PartitionName=scav
    OverTimeLimit=NONE PreemptMode=REQUEUE
 """
 CONFIG = "Configuration data as of 2026-11-22T02:41:55\nPreemptMode             = OFF\nPreemptType             = {}\n"
+QOS = "Name|Preempt|PreemptMode\nnormal|low,idle|cluster\nlow||requeue\nidle||cluster\n"
 
 
 class TestSlurm:
@@ -141,36 +142,26 @@ class TestSlurm:
     )
     def test_by_partition(self, tmp_path: Path, mode: str, own: str, job: dict[str, Any], may: bool) -> None:
         """The partition's mode before the cluster's; a job that may not be requeued keeps its place."""
-        (tmp_path / "slurm.conf").write_text(CONF.format(mode=mode, own=own))
+        conf = write(tmp_path, conf=CONF.format(mode=mode, own=own))
         runs = slurm.RUNS | {"partition": "scav"} | job
-        slurm.read(tmp_path, runs, partitions=["gpu", "scav"])
-        given = (tmp_path / "n.json", tmp_path / "j.json")
-        assert preemptible(read_slurm(*given, preemption=[tmp_path / "slurm.conf"])) == ["1"] * may
-        single = SlurmObjects(given[0], preemption=[tmp_path / "slurm.conf"])
-        assert single.flags(runs) == {"1": {"movable": False, "preemptible": may}}
-        slurm.read(tmp_path, runs, partitions=["scav"])  # no partition of a higher tier has the node
-        assert preemptible(read_slurm(*given, preemption=[tmp_path / "slurm.conf"])) == []
+        nodes, jobs = slurm.replies(runs, partitions=["gpu", "scav"])
+        assert preemptible(read_slurm(nodes, jobs, preemption=conf)) == ["1"] * may
+        assert SlurmObjects(nodes, preemption=conf).flags(runs) == {"1": {"movable": False, "preemptible": may}}
+        nodes, jobs = slurm.replies(runs, partitions=["scav"])  # no partition of a higher tier has the node
+        assert preemptible(read_slurm(nodes, jobs, preemption=conf)) == []
 
     def test_as_scontrol_prints_it(self, tmp_path: Path) -> None:
         """Several lines a partition; the cluster's settings in a file of their own, or missing."""
-        (tmp_path / "partitions.txt").write_text(SHOWN)
-        (tmp_path / "config.txt").write_text(CONFIG.format("preempt/partition_prio"))
-        slurm.read(tmp_path, slurm.RUNS | {"partition": "scav"}, partitions=["gpu", "scav"])
-        given = (tmp_path / "n.json", tmp_path / "j.json")
-        both = [tmp_path / "config.txt", tmp_path / "partitions.txt"]
+        both = write(tmp_path, config=CONFIG.format("preempt/partition_prio"), partitions=SHOWN)
+        given = slurm.replies(slurm.RUNS | {"partition": "scav"}, partitions=["gpu", "scav"])
         assert preemptible(read_slurm(*given, preemption=both)) == ["1"]
         assert preemptible(read_slurm(*given, preemption=both[1:])) == []
 
     def test_by_qos(self, tmp_path: Path) -> None:
         """Those that another QOS may preempt; the mode of the QOS before the cluster's."""
-        (tmp_path / "config.txt").write_text(CONFIG.format("preempt/qos"))
-        (tmp_path / "qos.txt").write_text(
-            "Name|Preempt|PreemptMode\nnormal|low,idle|cluster\nlow||requeue\nidle||cluster\n"
-        )
+        both = write(tmp_path, qos=QOS, config=CONFIG.format("preempt/qos"))
         jobs = [slurm.RUNS | {"job_id": i, "qos": qos} for i, qos in enumerate(("normal", "low", "idle", ""), start=1)]
-        slurm.read(tmp_path, *jobs)
-        both = [tmp_path / "qos.txt", tmp_path / "config.txt"]
-        assert preemptible(read_slurm(tmp_path / "n.json", tmp_path / "j.json", preemption=both)) == ["2"]
+        assert preemptible(read_slurm(*slurm.replies(*jobs), preemption=both)) == ["2"]
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -181,9 +172,8 @@ class TestSlurm:
         ],
     )
     def test_other_files_are_refused(self, tmp_path: Path, text: str, words: str) -> None:
-        (tmp_path / "odd.txt").write_text(text)
         with pytest.raises(BadInput, match=words):
-            read_slurm(*LISTS, preemption=[tmp_path / "odd.txt"])
+            read_slurm(*LISTS, preemption=write(tmp_path, odd=text))
 
     @pytest.mark.parametrize(
         ("fields", "found"),
@@ -200,100 +190,83 @@ class TestSlurm:
             ({"comment": "placeopt.movable", "tres_alloc_str": "cpu=8,node=1,gres/shard=1"}, (False, False)),
         ],
     )
-    def test_by_comment(self, tmp_path: Path, fields: dict[str, Any], found: tuple[bool, bool]) -> None:
+    def test_by_comment(self, fields: dict[str, Any], found: tuple[bool, bool]) -> None:
         """A word that cannot be read, or a job that holds what cannot be read: it keeps everything."""
-        instance = slurm.read(tmp_path, slurm.RUNS | fields)
+        instance = slurm.read(slurm.RUNS | fields)
         assert flags(instance) == {"1": found}
-        assert ("Kept as running, mark movable is neither true nor false" in instance.note) == (
-            "yes" in fields.get("comment", "")
-        )
+        odd = "yes" in fields.get("comment", "")
+        assert ("Kept as running, mark movable is neither true nor false" in instance.note) == odd
 
     def test_parts_of_a_job_stay(self) -> None:
         """A job that holds different amounts on its nodes is several: none can be moved alone."""
         nodes, jobs = (json.loads((slurm.DATA / f"slurm_{kind}.json").read_text()) for kind in ("nodes", "jobs"))
         for job in jobs["jobs"]:
             job["comment"] = "placeopt.movable"
-        movable = {name for name, (may, _) in flags(read_slurm(nodes, jobs)).items() if may}
-        assert movable == {"501", "502", "503", "504", "505"}
+        assert flags(read_slurm(nodes, jobs)) == dict.fromkeys(("501", "502", "503", "504", "505"), (True, False))
         four = next(job for job in jobs["jobs"] if job["job_id"] == 504)
         four |= {"gres_detail": ["gpu:1(IDX:0)", "gpu:a100:2(IDX:0-1)"]}
         parts = flags(read_slurm(nodes, jobs))
         assert (parts["504"], parts["504+1"]) == ((False, False), (False, False))
 
 
+LOW: dict[str, Any] = {"priority": -99}
+YES = {"annotations": {"placeopt.io/movable": "true"}}
+
+
 class TestKubernetes:
     """Preemption by priority and class, and marks in annotations."""
 
-    def test_below_the_bar(self, tmp_path: Path) -> None:
+    def test_below_the_bar(self) -> None:
         """That of the cluster autoscaler, or another; a class whatever the priority."""
-        pods = [k8s.pod(f"p{priority}", "n", priority=priority) for priority in (0, -10, -11)]
-        pods.append(k8s.pod("c", "n", priorityClassName="batch"))
-        items = (k8s.node(), *pods)
-        assert preemptible(k8s.read(tmp_path, *items)) == ["default/p-11"]
+        pods = [pod(f"p{priority}", "n", priority=priority) for priority in (0, -10, -11)]
+        items = [node(), *pods, pod("c", "n", priorityClassName="batch")]
+        assert preemptible(read(*items)) == ["default/p-11"]
         bar = PriorityRule(preemptible_below=0, preemptible={"batch": True})
-        assert preemptible(k8s.read(tmp_path, *items, rule=bar)) == ["default/p-10", "default/p-11", "default/c"]
-        reader = KubernetesObjects(list(items), rule=bar)
-        assert reader.flags(pods[3]) == {"default/c": {"movable": False, "preemptible": True}}
-        assert reader.flags(k8s.pod("w")) == {}
+        assert preemptible(read(*items, rule=bar)) == ["default/p-10", "default/p-11", "default/c"]
+        reader = KubernetesObjects(items, rule=bar)
+        assert reader.flags(items[-1]) == {"default/c": {"movable": False, "preemptible": True}}
+        assert reader.flags(pod("w")) == {}
 
-    def test_annotations(self, tmp_path: Path) -> None:
+    def test_annotations(self) -> None:
         """Of all pods of a gang; a word that is neither true nor false takes both away."""
-        yes = {"annotations": {"placeopt.io/movable": "true"}}
-        gang = {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}}
-        mixed = {"labels": {"kueue.x-k8s.io/pod-group-name": "h"}}
         odd = {"annotations": {"placeopt.io/movable": "true", "placeopt.io/preemptible": ""}}
-        found = k8s.read(
-            tmp_path,
-            k8s.node(gpus="8"),
-            k8s.pod("a", "n", **yes),
-            k8s.pod("g0", "n", **gang, **yes),
-            k8s.pod("g1", "n", **gang, **yes),
-            k8s.pod("h0", "n", **mixed, **yes),
-            k8s.pod("h1", "n", **mixed),
-            k8s.pod("odd", "n", priority=-99, **odd),
-            k8s.pod("no", "n", priority=-99, annotations={"placeopt.io/preemptible": "false"}),
+        found = read(
+            node(gpus="8"),
+            pod("a", "n", **YES),
+            *(pod(f"g{i}", "n", labels={KUEUE: "g"}, **YES) for i in range(2)),
+            pod("h0", "n", labels={KUEUE: "h"}, **YES),
+            pod("h1", "n", labels={KUEUE: "h"}),
+            pod("odd", "n", **LOW, **odd),
+            pod("no", "n", **LOW, annotations={"placeopt.io/preemptible": "false"}),
         )
-        assert flags(found) == {
-            "default/a": (True, False),
-            "default/g": (True, False),
-            "default/h": (False, False),
-            "default/odd": (False, False),
-            "default/no": (False, False),
-        }
+        kept = dict.fromkeys(("default/h", "default/odd", "default/no"), (False, False))
+        assert flags(found) == {"default/a": (True, False), "default/g": (True, False), **kept}
         assert "mark preemptible is neither true nor false" in found.note
 
-    def test_what_others_depend_on_keeps_its_place(self, tmp_path: Path) -> None:
+    def test_what_others_depend_on_keeps_its_place(self) -> None:
         """A part of a gang; a pod to which the affinity of another refers; one whose GPUs cannot be read."""
-        low: dict[str, Any] = {"priority": -99}
-        group = {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}}
-        found = k8s.read(
-            tmp_path,
-            k8s.node(),
-            k8s.node("m"),
-            k8s.pod("g0", "n", **group, **low),
-            k8s.pod("g1", **group, **low),
-            k8s.pod("base", "n", labels={"app": "base"}, **low),
-            k8s.pod("near", affinity=k8s.near(k8s.term({"app": "base"})), **low),
-            k8s.pod("odd", "m", asks={"nvidia.com/gpu.shared": "1"}, **low),
-        )
+        gang = [pod("g0", "n", labels={KUEUE: "g"}, **LOW), pod("g1", labels={KUEUE: "g"}, **LOW)]
+        base = [pod("base", "n", labels={"app": "b"}, **LOW), pod("near", affinity=near(term({"app": "b"})), **LOW)]
+        odd = pod("odd", "m", asks={"nvidia.com/gpu.shared": "1"}, **LOW)
+        found = read(node(), node("m"), *gang, *base, odd)
+        assert len(found.running) == 3
         assert preemptible(found) == []
 
-    def test_pods_that_preempt_nobody_are_named(self, tmp_path: Path) -> None:
+    def test_pods_that_preempt_nobody_are_named(self) -> None:
         """The round has no such rule: the note says so, where it matters."""
-        never = k8s.pod("w", preemptionPolicy="Never")
-        low = k8s.pod("low", "n", priority=-99)
-        assert "preemptionPolicy Never" in k8s.read(tmp_path, k8s.node(), never, low).note
-        assert "preemptionPolicy" not in k8s.read(tmp_path, k8s.node(), never).note
-        assert "preemptionPolicy" not in k8s.read(tmp_path, k8s.node(), k8s.pod("w"), low).note
+        never, low = pod("w", preemptionPolicy="Never"), pod("low", "n", **LOW)
+        assert "preemptionPolicy Never" in read(node(), never, low).note
+        assert "preemptionPolicy" not in read(node(), never).note
+        assert "preemptionPolicy" not in read(node(), pod("w"), low).note
 
 
-def test_a_round_preempts_what_may_be(tmp_path: Path) -> None:
+def test_a_round_preempts_what_may_be() -> None:
     """A waiting pod takes the place of an expendable one, where the policy allows it; the referee accepts it."""
-    items = (k8s.node(gpus="1"), k8s.pod("low", "n", priority=-99), k8s.pod("high", priority=1000))
-    found = k8s.read(tmp_path, *items)
+    items = (node(gpus="1"), pod("low", "n", **LOW), pod("high", priority=1000))
+    found = read(*items)
     policy = found.policy.model_copy(update={"changes": Changes(preemptions_max=1)})
     plan = solve(found, policy=policy, time_limit_s=5)
     assert [entry.job for entry in plan.preempted] == ["default/low"]
     assert violations(found, plan) == []
-    kept = k8s.read(tmp_path, *items, rule=PriorityRule(preemptible_below=-1000))
+    kept = read(*items, rule=PriorityRule(preemptible_below=-1000))
     assert not solve(kept, policy=policy, time_limit_s=5).preempted

@@ -12,8 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from placeopt.formats.figure import luminance
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 AXE = os.environ.get("PLACEOPT_AXE", "")
 """The file ``axe.min.js``; ``npm pack axe-core`` brings it."""
@@ -48,8 +46,14 @@ FOUND = re.compile(r'<pre id="axe-found">(.*?)</pre>', re.DOTALL)
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, from 1 to 21, as WCAG 2.2 defines it."""
-    low, high = sorted((luminance(one), luminance(other)))
+    """Return the contrast of two colours (#RRGGBB), from 1 to 21, by WCAG 2.2 and sRGB's own curve (IEC 61966-2-1)."""
+
+    def luminance(colour: str) -> float:
+        parts = [part / 255 for part in bytes.fromhex(colour[1:])]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted(map(luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 
 

@@ -1,7 +1,5 @@
-"""Kubernetes' objects as ``kubectl get --output json`` prints them, with only the fields that matter."""
+"""Kubernetes' objects as the API returns them, with only the fields that matter."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from placeopt.formats import read_kubernetes
@@ -31,10 +29,9 @@ def pod(name: str, node: str | None = None, **more: Any) -> dict[str, Any]:
     return {"kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec, "status": status}
 
 
-def read(tmp_path: Path, *items: Any, **options: Any) -> Instance:
-    """Read a list of these objects."""
-    (tmp_path / "k.json").write_text(json.dumps({"kind": "List", "items": items}))
-    return read_kubernetes([tmp_path / "k.json"], **options)
+def read(*items: Any, **options: Any) -> Instance:
+    """Read a list of these objects, as the API returns it."""
+    return read_kubernetes({"kind": "List", "items": list(items)}, **options)
 
 
 def term(labels: dict[str, str] | None, key: str = HOSTNAME, **more: Any) -> dict[str, Any]:

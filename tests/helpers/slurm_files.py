@@ -36,15 +36,13 @@ def idle_nodes(count: int) -> dict[str, Any]:
     return {"nodes": [{"name": f"n{i}", **node} for i in range(count)]}
 
 
-def read(tmp_path: Path, *jobs: dict[str, Any], **node: Any) -> Instance:
-    """Read the small cluster, its first node (4 A100, 64 CPUs) changed, with these jobs."""
+def replies(*jobs: dict[str, Any], **node: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the nodes of the small cluster, the first (4 A100, 64 CPUs) changed, and these jobs, as Slurm does."""
     nodes = json.loads((DATA / "slurm_nodes.json").read_text())
     nodes["nodes"][0].update(node)
-    (tmp_path / "n.json").write_text(json.dumps(nodes))
-    (tmp_path / "j.json").write_text(json.dumps({"jobs": jobs}))
-    return read_slurm(tmp_path / "n.json", tmp_path / "j.json")
+    return nodes, {"jobs": list(jobs)}
 
 
-def left_out(instance: Instance) -> list[str]:
-    """Lines of the note about jobs left out."""
-    return [line.removeprefix("Left out, ") for line in instance.note.splitlines() if line.startswith("Left out")]
+def read(*jobs: dict[str, Any], **node: Any) -> Instance:
+    """Read the small cluster of `replies`."""
+    return read_slurm(*replies(*jobs, **node))

@@ -3,7 +3,8 @@
 import pyarrow
 import pyarrow.parquet
 
-from placeopt.formats.job_table.rows import read_rows
+from placeopt.formats.job_table import read_jobs
 
 pyarrow.parquet.write_table(pyarrow.table({"submit": [0, 60], "duration": [10, 20], "gpus": [1, 2]}), "jobs.parquet")
-assert len(list(read_rows("jobs.parquet", ["submit", "gpus"]).rows)) == 2
+jobs, _ = read_jobs("jobs.parquet", "submit=submit,duration=duration,gpus=gpus")
+assert [job.gpus for job in jobs] == [1, 2]

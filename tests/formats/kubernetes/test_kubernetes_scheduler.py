@@ -1,7 +1,6 @@
 """Rounds read from random clusters, beside the filters of Kubernetes' scheduler, written down a second time."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import placeopt
@@ -13,7 +12,7 @@ SEEDS = range(50)
 """400 were run once, in two minutes: all alike."""
 
 
-def clusters(tmp_path: Path) -> Iterator[tuple[int, Instance, Scheduler, dict[str, list[dict[str, Any]]]]]:
+def clusters() -> Iterator[tuple[int, Instance, Scheduler, dict[str, list[dict[str, Any]]]]]:
     """Yield seed, round, scheduler with what runs, and the pods of each job that waits."""
     for seed in SEEDS:
         nodes, running, waiting = random_cluster(seed)
@@ -24,10 +23,10 @@ def clusters(tmp_path: Path) -> Iterator[tuple[int, Instance, Scheduler, dict[st
         for one in waiting:
             name = one["metadata"]["labels"].get("ray.io/cluster", one["metadata"]["name"])
             pods.setdefault(f"default/{name}", []).append(one)
-        yield seed, read(tmp_path, *nodes, *running, *waiting), scheduler, pods
+        yield seed, read(*nodes, *running, *waiting), scheduler, pods
 
 
-def test_the_scheduler_takes_every_plan(tmp_path: Path) -> None:
+def test_the_scheduler_takes_every_plan() -> None:
     """
     No plan puts a pod where a filter refuses it.
 
@@ -35,7 +34,7 @@ def test_the_scheduler_takes_every_plan(tmp_path: Path) -> None:
     its others need it; each finds its node open.
     """
     placed = 0
-    for seed, round_, scheduler, pods in clusters(tmp_path):
+    for seed, round_, scheduler, pods in clusters():
         running = {one.job for one in round_.running}
         plan = placeopt.solve(round_, method="stranding", time_limit_s=30)
         todo = []
@@ -50,10 +49,10 @@ def test_the_scheduler_takes_every_plan(tmp_path: Path) -> None:
     assert placed > len(SEEDS) / 2
 
 
-def test_every_node_is_open_that_the_scheduler_would_take(tmp_path: Path) -> None:
+def test_every_node_is_open_that_the_scheduler_would_take() -> None:
     """For single pods, the nodes of the round are those of the filters, no more and no less."""
     asked = taken = 0
-    for seed, round_, scheduler, pods in clusters(tmp_path):
+    for seed, round_, scheduler, pods in clusters():
         for job in round_.jobs:
             if len(pods.get(job.id, [])) != 1:
                 continue
