@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -246,6 +247,18 @@ class TestProcesses:
         plan = solve(knapsack("abcde", gpus=3, policy=Policy(order="fcfs", weights=NO_COST)))
         assert [p.job for p in plan.placements] == ["e"]
         assert any("could not start" in stage.detail for stage in plan.stages)
+
+    def test_a_solver_process_that_ended_is_not_named(self) -> None:
+        """Its number may be another program's by then."""
+        with Engine() as engine:
+            engine.start()
+            (pid,) = engine.solver_pids
+            os.kill(pid, signal.SIGKILL)
+            for _ in range(1000):
+                if engine.solver_pids == ():
+                    break
+                time.sleep(0.01)
+            assert (engine.solver_pid, engine.solver_pids) == (None, ())
 
     @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
     def test_a_stage_whose_solvers_die_is_tried_again_by_another(self, method: str) -> None:

@@ -109,12 +109,12 @@ class Engine:
 
     @property
     def solver_pid(self) -> int | None:
-        """Process id of the solver process, None without one."""
+        """Process id of the first solver process that lives, None without one."""
         return next(iter(self.solver_pids), None)
 
     @property
     def solver_pids(self) -> tuple[int, ...]:
-        """Process ids of all solver processes; a race of two solvers has a second one."""
+        """Process ids of the solver processes that live; a race of two solvers has a second one."""
         return self._solver.solver_pids
 
     solve = exclusive(only_documented(_by_solver(Solver.solve)))

@@ -16,12 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel
-
-from placeopt.errors import InternalFault
-from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
+from placeopt.service.commits import decided, with_decision, with_plan
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
 from placeopt.service.extender_calls import VERBS, ExtenderCalls
@@ -36,7 +33,6 @@ from placeopt.service.messages import (
     CommitRequest,
     CommitResult,
     Decide,
-    Decided,
     RoundList,
     RoundStatus,
     StartFlags,
@@ -50,8 +46,8 @@ from placeopt.service.refused import Refused, refusal
 from placeopt.service.request import NO_TEXT, Request, Text, read_request, whole_number
 from placeopt.service.rounds import Rounds
 from placeopt.service.snapshot_files import SnapshotFiles
-from placeopt.service.steps import Step, Update, commit_of, words_of
-from placeopt.service.told_actions import found_by_host, ordered, read_row, starts
+from placeopt.service.steps import words_of
+from placeopt.service.told_actions import found_by_host, read_row
 from placeopt.service.writer import Writer
 
 MOST_WAITING = 1024
@@ -245,22 +241,12 @@ class Service:
         if not (asked.jobs or asked.add_jobs):
             raise Refused(400, "expected jobs or add_jobs", place="jobs")
         if not asked.commit:
-            return self._writer.do(lambda: _json(self._decided(self._cluster.deciding, asked)[0]))
+            return self._writer.do(lambda: _json(decided(self._cluster.deciding, asked)[0]))
 
         def work() -> Change:
-            engine = self._cluster.deciding
-            steps: list[Step] = []
-            if asked.add_jobs:
-                steps.append(Update(do="update", add_jobs=asked.add_jobs))
-                self._cluster.carry_out(steps[0])
-            reply, plan = self._decided(engine, asked)
-            step = commit_of(engine, plan, asked.commit_to(engine, plan), asked.flags())
-            if step.starts:
-                steps.append(step)
-            actions = starts(engine, step.starts)
-            self._count("committed", len(step.starts))
-            reply = reply.model_copy(update={"revision": engine.revision, "actions": actions})
-            return Change(steps, " and ".join(one.words() for one in steps), reply, actions)
+            change = with_decision(self._cluster, asked)
+            self._count("committed", len(change.actions))
+            return change
 
         return self._change(request, work)
 
@@ -273,7 +259,7 @@ class Service:
             plan = asked.plan if asked.round is None else self._rounds.find(asked.round).plan
             if plan is None:
                 raise Refused(409, f"round {asked.round!r} has no plan, or no longer")
-            return self._committed(plan, asked, rebase=asked.rebase)
+            return self._committed(plan, asked, rebase=asked.rebase)[0]
 
         return self._change(request, work)
 
@@ -359,35 +345,22 @@ class Service:
         if self._untold and self._cluster.journal.wants_snapshot:
             self._files.keep(self._untold[-1].number, self._cluster.engine.snapshot)
 
-    def _decided(self, engine: Engine, asked: Decide) -> tuple[Decided, Plan]:
-        jobs = (*asked.jobs, *(job.id for job in asked.add_jobs))
-        plan = engine.place(jobs, method=asked.method, explain=asked.explain)
-        return Decided(revision=engine.revision, placements=plan.placements, unplaced=plan.unplaced), plan
-
-    def _committed(self, plan: Plan, asked: StartFlags, *, rebase: bool) -> Change:
-        engine = self._cluster.deciding
-        before = engine.snapshot if plan.moved or plan.shrunk or plan.preempted else None
-        done = asked.commit_to(engine, plan, rebase=rebase)
-        step = commit_of(engine, plan, done, asked.flags())
-        actions = starts(engine, step.starts) if before is None else ordered(engine, before, step, self._cluster.policy)
-        self._count("committed", len(done.committed))
-        self._count("refused", len(done.refused))
-        reply = CommitResult(revision=engine.revision, committed=done.committed, refused=done.refused, actions=actions)
-        return Change((step,) if done.committed else (), step.words(), reply, actions)
+    def _committed(self, plan: Plan, asked: StartFlags, *, rebase: bool) -> tuple[Change, CommitResult]:
+        change, result = with_plan(self._cluster, plan, asked, rebase=rebase)
+        self._count("committed", len(result.committed))
+        self._count("refused", len(result.refused))
+        return change, result
 
     def _commit_round(self, plan: Plan, asked: StartRound) -> CommitResult:
-        replies: list[BaseModel] = []
+        results: list[CommitResult] = []
 
         def work() -> Change:
-            change = self._committed(plan, asked, rebase=True)
-            replies.append(change.reply)
+            change, result = self._committed(plan, asked, rebase=True)
+            results.append(result)
             return change
 
         self._change(Request(), work)
-        result = replies[0]
-        if not isinstance(result, CommitResult):
-            raise InternalFault(f"a commit gave {type(result).__name__}")
-        return result
+        return results[0]
 
     def _round_over(self, status: RoundStatus) -> None:
         with suppress(Refused):  # the service is about to end: the round counts as interrupted

@@ -57,8 +57,9 @@ class Worker(Runner):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the child, also its process group; ``None`` if there is none."""
-        return None if self._child is None else self._child.pid
+        """Process id of the child, also its process group; ``None`` if none lives."""
+        child = self._child
+        return child.pid if child is not None and child.alive else None
 
     def start(self) -> None:
         """Start the child, if there is none, without waiting for it. Failing is no error here: `solve` says why."""

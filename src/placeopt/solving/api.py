@@ -173,7 +173,7 @@ class Solver:
 
     @property
     def solver_pids(self) -> tuple[int, ...]:
-        """Process ids of all solver processes; a race of two solvers has a second one."""
+        """Process ids of the solver processes that live; a race of two solvers has a second one."""
         pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
         return tuple(pid for pid in pids if pid is not None)
 
