@@ -68,6 +68,10 @@ LIVE = """\
 `python bench/run.py live differences service`. Calls of a resource manager to a busy cluster of nodes of 8 GPUs:
 milliseconds of the wall clock. Over HTTP every change is on disk before its reply.
 """
+MEMORY = """\
+`python bench/run.py memory`. Resident memory of the process that plays the rounds of a day (2,880, one after
+the other), with explanations, readings and what-ifs between them.
+"""
 SOLVERS = """\
 `python bench/run.py solvers`. 5 s a case, one thread; gaps are to the best value known (`instances/best.solu`).
 """
@@ -90,6 +94,7 @@ def page(rows: list[Row]) -> str:
         online_section(results.get("online", [])),
         simulation_section(results.get("simulation", [])),
         live_section(results),
+        memory_section(results.get("memory", [])),
         solvers_section(results.get("solvers", [])),
         failures_section(results),
     )
@@ -194,8 +199,27 @@ def live_section(results: Results) -> str:
     return section("Live calls", LIVE, rows, columns, lines)
 
 
+def memory_section(rows: list[Row]) -> str:
+    """Return how memory goes on over the rounds of a day, as a table and drawn."""
+    runs: dict[str, list[Row]] = {}
+    for row in rows:
+        if FAILED not in row:
+            runs.setdefault(row["round"], []).append(row)
+    lines: list[Cells] = []
+    pictures = ""
+    for name, some in runs.items():
+        mib = [row["mib"] for row in some]
+        lines.append((name, mib[0], mib[len(mib) // 2], mib[-1], max(mib), span([row["load"] for row in some])))
+        hours = ", ".join(str(number + 1) for number in range(len(mib)))
+        axes = f'    x-axis "hour" [{hours}]\n    y-axis "MiB" 0 --> {1.2 * max(mib):.0f}\n'
+        curve = f'    title "{name}"\n{axes}    line {mib}'
+        pictures += f"\n```mermaid\nxychart-beta\n{curve}\n```\n"
+    columns = ("through", "MiB after an hour", "after half", "at the end", "most", "load")
+    return section("Memory over a day", MEMORY, rows, columns, lines) + pictures
+
+
 def solvers_section(rows: list[Row]) -> str:
-    """Return how far solvers get on problems that are no rounds."""
+    """Return how far solvers get on assignment problems and general MIPs."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if FAILED not in row:
