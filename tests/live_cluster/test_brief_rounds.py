@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.live_engine import engine_of
 from placeopt import Engine, Instance, violations
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, Violation
@@ -48,8 +49,7 @@ def drawn(rng: np.random.Generator, *, changes: bool = False) -> Instance:
 def both(loaded: Instance, **options: object) -> tuple[bool, int]:
     """Compare the brief round with the whole one; return whether it was brief, and how many jobs wait."""
     runs = {one.job for one in loaded.running}
-    with Engine(isolation="thread") as engine:
-        engine.load(loaded)
+    with engine_of(loaded) as engine:
         short = engine.place(deterministic=True, brief=True, **options)  # type: ignore[arg-type]
         whole = engine.place(deterministic=True, warm=False, **options)  # type: ignore[arg-type]
         starts = [one for one in whole.placements if one.job not in runs]
@@ -95,8 +95,7 @@ def test_rounds_that_may_change_what_runs_are_whole() -> None:
 
 def test_what_the_ledger_refuses_is_decided_by_the_whole_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault of look-ahead, say: stages judge what they find by themselves."""
-    with Engine(isolation="thread") as engine:
-        engine.load(drawn(np.random.default_rng(61_000)))
+    with engine_of(drawn(np.random.default_rng(61_000))) as engine:
         assert engine.place(deterministic=True, brief=True).asked is not None
         broken = Violation("gpu_share", "node 'n0' GPU 0", "held twice")
         monkeypatch.setattr(Ledger, "violations", lambda *_: [broken])

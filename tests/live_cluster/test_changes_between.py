@@ -3,129 +3,69 @@
 import copy
 import dataclasses
 import json
-import random
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from test_random_changes import assert_as_if_fresh, step
 
+from helpers.live_engine import assert_as_if_fresh, engine_of, step
 from placeopt import BadInput, Engine, StaleSnapshot
 from placeopt.formats import read_kubernetes, read_slurm
-from placeopt.live_cluster import ClusterChanges, changes_between
-from placeopt.model import Instance, Job, Node, Running
-from strategies import rounds
+from placeopt.live_cluster import changes_between
+from placeopt.model import Instance, Node
+from strategies import Choice, choices, rounds, seeded
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-KUBERNETES = json.loads((EXAMPLES / "kubernetes.json").read_text())
-
-
-def applied(before: Instance, changes: ClusterChanges) -> tuple[dict[str, Job], dict[str, Running], dict[str, Node]]:
-    jobs = {job.id: job for job in before.jobs}
-    running = {record.job: record for record in before.running}
-    nodes = {node.id: node for node in before.cluster.nodes}
-    for job in changes.release:
-        del jobs[job], running[job]
-    for job in changes.remove_jobs:
-        assert job not in running
-        del jobs[job]
-    for name, node in changes.nodes.items():
-        if node is None:
-            del nodes[name]
-        else:
-            nodes[name] = node
-    for record in changes.add_jobs:
-        assert record.id not in jobs
-        jobs[record.id] = record
-    for held in changes.adopt:
-        assert held.job in jobs
-        assert held.job not in running
-        running[held.job] = held
-    for job, priority in changes.priorities.items():
-        jobs[job] = jobs[job].model_copy(update={"priority": priority})
-    for job, end in changes.expected_end_ms.items():
-        running[job] = running[job].model_copy(update={"expected_end_ms": end})
-    return jobs, running, nodes
+KUBERNETES = json.loads((Path(__file__).parents[2] / "examples" / "kubernetes.json").read_text())
+SLURM = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
 
 
-def changed(seed: int) -> dict:
-    """Return the snapshot after random events."""
-    draw = random.Random(seed)
+def changed(choice: Choice) -> dict[str, Any]:
+    """Return the snapshot after random events to pods that are no daemons, which would make another machine type."""
     document = copy.deepcopy(KUBERNETES)
     items = document["items"]
-    pods = [item for item in items if item["kind"] == "Pod"]
-    nodes = [item["metadata"]["name"] for item in items if item["kind"] == "Node"]
-    for pod in draw.sample(pods, 4):
-        event = draw.choice(["gone", "start", "wait", "priority", "new", "resize"])
-        if event == "gone":
-            items.remove(pod)
-        elif event == "start":
-            pod["spec"]["nodeName"] = draw.choice(nodes)
-            pod["status"] = {"phase": "Running", "startTime": "2026-11-22T05:00:00Z"}
-        elif event == "wait":
-            pod["spec"].pop("nodeName", None)
-            pod["status"] = {"phase": "Pending"}
-        elif event == "priority":
-            pod["spec"]["priority"] = draw.randrange(-5, 5)
-        elif event == "new":
-            again = copy.deepcopy(pod)
-            again["metadata"]["name"] += f"-{seed}"
-            items.append(again)
-        else:
-            pod["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": f"{draw.randrange(1, 9)}"}
-    for item in items:
-        if item["kind"] == "Node" and draw.random() < 0.2:
-            item["spec"]["unschedulable"] = not item["spec"].get("unschedulable", False)
+    pods = [item for item in items if item["kind"] == "Pod" and "exporter" not in item["metadata"]["name"]]
+    nodes = [item for item in items if item["kind"] == "Node"]
+    for pod in choice.shuffled(pods)[:4]:
+        spec, meta = pod["spec"], pod["metadata"]
+        match choice.number(0, 6):
+            case 0:
+                items.remove(pod)
+            case 1:
+                spec["nodeName"] = choice.pick(nodes)["metadata"]["name"]
+                pod["status"] = {"phase": "Running", "startTime": "2026-11-22T05:00:00Z"}
+            case 2:
+                spec.pop("nodeName", None)
+                pod["status"] = {"phase": "Pending"}
+            case 3:
+                spec["priority"] = choice.pick((-100, -5, 0, 4, 1000))
+            case 4:
+                items.append({**copy.deepcopy(pod), "metadata": {**meta, "name": f"new-{choice.number(0, 10**6)}"}})
+            case 5:
+                meta.setdefault("annotations", {})["placeopt.io/movable"] = choice.pick(("true", "false"))
+            case _:
+                spec["containers"][0].setdefault("resources", {})["requests"] = {"cpu": f"{choice.number(1, 8)}"}
+    for node in choice.some(nodes, 0.2):
+        node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+    if choice.chance(0.2):
+        items.remove(choice.pick(nodes))
     return document
-
-
-@pytest.mark.parametrize("previous", [False, True])
-def test_changes_lead_from_one_reading_to_the_next(previous: bool) -> None:
-    seen: set[str] = set()
-    before = read_kubernetes(KUBERNETES)
-    for seed in range(60):
-        after = read_kubernetes(changed(seed), previous=before if previous else None)
-        changes = changes_between(before, after)
-        seen |= {name for name, value in vars(changes).items() if value}
-        jobs, running, nodes = applied(before, changes)
-        assert jobs == {job.id: job for job in after.jobs}
-        assert nodes == {node.id: node for node in after.cluster.nodes}
-        assert {job: (record.option, record.assignments) for job, record in running.items()} == {
-            record.job: (record.option, record.assignments) for record in after.running
-        }
-        before = after
-    assert seen >= {"release", "remove_jobs", "nodes", "add_jobs", "adopt", "priorities", "now_ms"}
 
 
 def test_nothing_changed_between_two_equal_readings() -> None:
     first, second = read_kubernetes(KUBERNETES), read_kubernetes(KUBERNETES)
     assert not changes_between(first, second)
-    folder = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
-    slurm = [read_slurm(folder / "nodes.json.gz", folder / "jobs.json.gz") for _ in range(2)]
+    slurm = [read_slurm(SLURM / "nodes.json.gz", SLURM / "jobs.json.gz") for _ in range(2)]
     assert not changes_between(*slurm)
 
 
 def test_a_live_cluster_takes_what_ended_and_what_came() -> None:
-    folder = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
-    before = read_slurm(folder / "nodes.json.gz", folder / "jobs.json.gz")
-    after = read_slurm(folder / "nodes_later.json.gz", folder / "jobs_later.json.gz", previous=before)
-    changes = changes_between(before, after)
-    assert changes
-    assert not changes.reload
-    with Engine(isolation="thread") as engine:
-        engine.load(before)
-        for job in changes.release:
-            engine.release(job)
-        engine.update(
-            add_jobs=changes.add_jobs, remove_jobs=changes.remove_jobs, nodes=changes.nodes, now_ms=changes.now_ms
-        )
-        state = engine.snapshot
-    assert {job.id for job in state.jobs} == {job.id for job in after.jobs}
-    assert {node.id: node for node in state.cluster.nodes} == {node.id: node for node in after.cluster.nodes}
-    starts = {record.job for record in changes.adopt}
-    assert {record.job for record in state.running} | starts == {record.job for record in after.running}
+    """Two readings of a Slurm, one hour apart."""
+    before = read_slurm(SLURM / "nodes.json.gz", SLURM / "jobs.json.gz")
+    after = read_slurm(SLURM / "nodes_later.json.gz", SLURM / "jobs_later.json.gz", previous=before)
+    with engine_of(before) as engine:
+        engine.apply(changes_between(before, after))
+        agrees(engine, after)
 
 
 def agrees(engine: Engine, after: Instance) -> None:
@@ -139,31 +79,14 @@ def agrees(engine: Engine, after: Instance) -> None:
     assert_as_if_fresh(engine)
 
 
-def marked(seed: int) -> dict:
-    """Return the snapshot after random events, some pods with other marks and priorities."""
-    draw = random.Random(seed)
-    document = changed(seed)
-    daemons = {item["metadata"]["name"]: item for item in KUBERNETES["items"] if "exporter" in item["metadata"]["name"]}
-    items = [item for item in document["items"] if "exporter" not in item["metadata"]["name"]]
-    document["items"] = [*items, *daemons.values()]  # another daemon would make another machine type
-    for pod in items:
-        if pod["kind"] == "Pod" and draw.random() < 0.2:
-            pod["metadata"].setdefault("annotations", {})["placeopt.io/movable"] = draw.choice(["true", "false"])
-            pod["spec"]["priority"] = draw.choice([-100, 0, 1000])
-    if draw.random() < 0.2:
-        nodes = [item for item in document["items"] if item["kind"] == "Node"]
-        document["items"].remove(draw.choice(nodes))
-    return document
-
-
 def test_an_engine_takes_random_differences() -> None:
     """Applied, they make of it what loading the later reading would."""
-    before, seen, loads = read_kubernetes(KUBERNETES), set(), 0
-    with Engine(isolation="thread") as engine:
-        engine.load(before)
+    seen, loads = set(), 0
+    with engine_of(read_kubernetes(KUBERNETES)) as engine:
         for seed in range(40):
-            after = read_kubernetes(marked(seed), previous=engine.snapshot if seed % 8 else None)
+            after = read_kubernetes(changed(seeded(seed)), previous=engine.snapshot if seed % 8 else None)
             changes = changes_between(engine.snapshot, after, flags=True)
+            assert changes_between(engine.snapshot, after) == dataclasses.replace(changes, flags={})
             seen |= {name for name, value in vars(changes).items() if value}
             if changes.reload:
                 loads += 1
@@ -176,19 +99,16 @@ def test_an_engine_takes_random_differences() -> None:
                 assert engine.revision - revision in (0, 1)
                 assert not changes_between(engine.snapshot, after, flags=True)
             agrees(engine, after)
-    assert seen >= {"release", "remove_jobs", "nodes", "add_jobs", "adopt", "priorities", "flags", "reload"}
+    assert seen >= {"release", "remove_jobs", "nodes", "add_jobs", "adopt", "priorities", "flags", "now_ms", "reload"}
     assert loads < 20
 
 
-@given(rounds(changes=True), st.integers(0, 2**32))
-def test_two_states_of_random_rounds(one: Instance, seed: int) -> None:
+@given(rounds(changes=True), choices)
+def test_two_states_of_random_rounds(one: Instance, choice: Choice) -> None:
     """From any state of a cluster to any other of it: jobs of several shapes, gangs, shares, racks."""
-    rng = np.random.default_rng(seed)
-    with Engine(isolation="thread") as other, Engine(isolation="thread") as engine:
-        other.load(one)
-        engine.load(one)
+    with engine_of(one) as other, engine_of(one) as engine:
         for _ in range(6):
-            step(rng, other)
+            step(choice, other)
         after = other.snapshot
         changes = changes_between(engine.snapshot, after, flags=True)
         if changes.reload or after.policy != one.policy:
@@ -200,13 +120,12 @@ def test_two_states_of_random_rounds(one: Instance, seed: int) -> None:
 def test_differences_that_do_not_fit_change_nothing() -> None:
     """Half of them is possible: a later part is refused, and the former state, with its history, is there again."""
     before = read_kubernetes(KUBERNETES)
-    candidates = (read_kubernetes(marked(seed), previous=before) for seed in range(80))
+    candidates = (read_kubernetes(changed(seeded(seed)), previous=before) for seed in range(80))
     found = (changes_between(before, after) for after in candidates)
     changes = next(one for one in found if one.release and one.remove_jobs and one.adopt and not one.reload)
     held = before.running[0]
     odd = held.model_copy(update={"job": "nobody"})
-    with Engine(isolation="thread") as engine:
-        engine.load(before)
+    with engine_of(before) as engine:
         engine.update(now_ms=before.now_ms + 1)
         plan = engine.place(method="stranding")
         engine.update(now_ms=before.now_ms + 2)
@@ -270,7 +189,7 @@ def test_equal_records_are_kept_as_objects() -> None:
     assert all(one is other for one, other in zip(again.running, first.running, strict=True))
     assert all(one is other for one, other in zip(again.cluster.nodes, first.cluster.nodes, strict=True))
     for seed in range(20):
-        document = changed(seed)
+        document = changed(seeded(seed))
         alone, kept = read_kubernetes(document), read_kubernetes(document, previous=first)
         assert kept.jobs == alone.jobs
         assert hardware(kept) == hardware(alone)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from helpers.live_engine import engine_of
 from placeopt import Engine, PlaceoptError
-from placeopt.build import instance, job, running
+from placeopt.build import job, running
 
 ODD: list[Any] = [5, 1.5, True, "x", object(), [1], [None], [["a"]], {3: 4}, {"a": 1}]
 ODD += [{name: value} for name in ("runs", "waits", "n0") for value in ([], 7, "drain?", {"movable": 1}, {3: True})]
@@ -37,8 +38,7 @@ IDS = {"remove_jobs", "jobs", "nodes to rank", "movable"}
 def test_odd_values_are_refused(call: str) -> None:
     """Never an internal fault, as malformed containers were, and never half of it."""
     held = [running(RUNS, [("n0", [0])])]
-    with Engine(isolation="thread") as engine:
-        engine.load(instance(1, [RUNS, WAITS], running=held))
+    with engine_of(1, [RUNS, WAITS], running=held) as engine:
         for value in ODD:
             if value in TAKEN.get(call, ()) or (call in IDS and isinstance(value, dict)):
                 continue

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import placeopt
+from helpers.live_engine import engine_of
 from placeopt import BadInput, Engine, EngineInUse, PlaceoptError, generate, violations
 from placeopt.build import instance, job
 from placeopt.live_cluster import ClusterChanges
@@ -56,8 +57,7 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
 def test_every_public_call_is_refused_during_another(first: str) -> None:
     """Also from ``on_progress``, in the thread of the first call, where waiting would never end."""
     refused: dict[str, EngineInUse] = {}
-    with Engine(isolation="thread") as engine:
-        engine.load(instance(2, [job("a"), job("b")]))
+    with engine_of(2, [job("a"), job("b")]) as engine:
         before = engine.snapshot
         others = calls(engine)
         assert sorted(others) == sorted(set(public_members()) - ALLOWED)

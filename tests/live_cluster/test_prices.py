@@ -1,6 +1,7 @@
 """Prices of nodes: stated by node or by machine type, and kept while a resource manager's readings come in."""
 
-from placeopt import Engine, build
+from helpers.live_engine import engine_of
+from placeopt import build
 from placeopt.live_cluster import changes_between, keep_prices
 
 TYPES = [build.machine(price_milli_per_hour=5000)]
@@ -29,8 +30,7 @@ def test_a_reading_takes_no_price_away() -> None:
     changes = changes_between(priced, reading)
     assert changes.reload == ()
     assert set(changes.nodes) == {"n1"}
-    with Engine(isolation="thread") as engine:
-        engine.load(priced)
+    with engine_of(priced) as engine:
         engine.apply(changes)
         cluster = engine.snapshot.cluster
         assert [cluster.price_of(node) for node in cluster.nodes] == [1000, 5000]
@@ -41,8 +41,7 @@ def test_a_reading_that_is_loaded_whole_keeps_prices_too() -> None:
     priced = build.instance([build.node("n0", price_milli_per_hour=1000), build.node("n1")], machines=TYPES)
     more = [build.node("n0"), build.node("n1"), build.node("big", "b")]
     reading = build.instance(more, machines=[build.machine(), build.machine("b", gpus=8)])
-    with Engine(isolation="thread") as engine:
-        engine.load(priced)
+    with engine_of(priced) as engine:
         assert changes_between(engine.snapshot, reading).reload
         engine.load(keep_prices(engine.snapshot, reading))
         cluster = engine.snapshot.cluster

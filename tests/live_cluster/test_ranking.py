@@ -2,75 +2,94 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 
 from helpers.brute_force import placements
-from placeopt import BadInput, Engine, Instance, Unsupported, generate
+from helpers.live_engine import engine_of, places, refuses
+from placeopt import Instance, violations
+from placeopt.build import instance, job, node, running
 from placeopt.model import Communication
 from placeopt.problem import State, compile_problem
 from placeopt.terms.rules import fits
-from strategies import rounds
+from strategies import Choice, choices, rounds
 
 
-def single(instance: Instance) -> Instance:
+def single(loaded: Instance) -> Instance:
     """Let every waiting job have one worker, so that a worker's place is the job's."""
-    running = {held.job for held in instance.running}
+    held = {one.job for one in loaded.running}
+    alone = {"workers": 1, "workers_min": None, "splits": (), "value_per_extra_worker": 0}
     jobs = []
-    for job in instance.jobs:
-        if job.id not in running:
-            options = tuple(
-                option.model_copy(update={"workers": 1, "workers_min": None, "splits": (), "value_per_extra_worker": 0})
-                for option in job.options
-            )
-            job = job.model_copy(update={"options": options, "communication": Communication()})
-        jobs.append(job)
-    return instance.model_copy(update={"jobs": tuple(jobs)})
+    for one in loaded.jobs:
+        options = tuple(option.model_copy(update=alone) for option in one.options)
+        update = {"options": options, "communication": Communication()}
+        jobs.append(one if one.id in held else one.model_copy(update=update))
+    return loaded.model_copy(update={"jobs": tuple(jobs)})
 
 
-@given(rounds(minima=False) | rounds(minima=False, resources=True))
-def test_nodes_are_those_of_brute_force(loaded: Instance) -> None:
-    instance = single(loaded)
-    problem = compile_problem(instance)
+@given(rounds(minima=False) | rounds(minima=False, resources=True), choices)
+def test_nodes_are_those_of_brute_force(loaded: Instance, choice: Choice) -> None:
+    """In a ranking of all nodes; and in a decision on some of them, where there is a place if one of them has it."""
+    loaded = single(loaded)
+    problem = compile_problem(loaded)
     state = State(problem)
-    with Engine(isolation="thread") as engine:
-        engine.load(instance)
-        for job, name in enumerate(problem.job_ids):
-            if job in problem.running:
+    with engine_of(loaded) as engine:
+        for number, name in enumerate(problem.job_ids):
+            if number in problem.running:
                 continue
+            possible = {problem.node_ids[p.nodes[0]] for p in placements(problem, number) if fits(state, number, p)}
             found = engine.rank(name, method="best-fit")
-            possible = {
-                problem.node_ids[place.nodes[0]] for place in placements(problem, job) if fits(state, job, place)
-            }
             assert {entry.node for entry in found.nodes} == possible
             assert set(found.refused) == set(problem.node_ids) - possible
             scores = [entry.score for entry in found.nodes if entry.option == found.nodes[0].option]
             assert None not in scores
             assert scores == sorted(scores)
+            some = choice.some(problem.node_ids)
+            plan = engine.place([name], nodes=some, method="best-fit")
+            assert bool(plan.placements) == bool(possible & set(some))
+            assert {at.node for held in plan.placements for at in held.assignments} <= set(some)
+            assert violations(loaded, plan) == []
+
+
+@given(rounds(), choices)
+def test_gangs_stay_on_the_nodes(loaded: Instance, choice: Choice) -> None:
+    """For one call: the next one looks at all nodes again."""
+    held = {one.job for one in loaded.running}
+    waiting = [one.id for one in loaded.jobs if one.id not in held]
+    some = choice.some([one.id for one in loaded.cluster.nodes], 0.7)
+    with engine_of(loaded) as engine:
+        before = engine.place(waiting, explain=False)
+        plan = engine.place(waiting, nodes=some)
+        assert {at for where in places(plan).values() for at, _ in where} <= set(some)
+        assert violations(loaded, plan) == []
+        assert places(engine.place(waiting, explain=False)).keys() == places(before).keys()
 
 
 def test_reasons_are_the_first_true_ones() -> None:
     """A drained node, one with few GPUs left, and one that the caller did not ask for."""
-    instance = generate("gangs", jobs=60, nodes=3, gpus=8, seed=1)
-    running = {held.job for held in instance.running}
-    alone = [job for job in instance.jobs if job.id not in running and job.options[0].workers == 1]
-    eight = next(job for job in alone if job.options[0].demand.gpus == 8)
-    one = next(job for job in alone if job.options[0].demand.gpus == 1)
-    with Engine(isolation="thread") as engine:
-        engine.load(instance.model_copy(update={"running": ()}))
-        busy = engine.place([one.id]).placements[0].assignments[0].node
-        engine.commit(engine.place([one.id]))
-        others = [node.id for node in instance.cluster.nodes if node.id != busy]
-        engine.update(nodes={others[0]: "drain"})
-        found = engine.rank(eight.id)
-        assert [(entry.node, entry.workers) for entry in found.nodes] == [(others[1], 1)]
-        assert found.refused[others[0]] == "the node is drained and takes no new work"
-        assert found.refused[busy].endswith("of 8 GPUs have room")
-        assert engine.rank(eight.id, [busy]).nodes == ()
-        assert set(engine.rank(eight.id, [busy]).refused) == {busy}
-        with pytest.raises(BadInput, match="no node 'x'"):
-            engine.rank(eight.id, ["x"])
-        with pytest.raises(BadInput, match="waits"):
-            engine.rank(one.id)
-        with pytest.raises(Unsupported, match="single nodes"):
-            engine.rank(eight.id, method="auto")
+    runs, wide = job("runs"), job("wide", gpus=4)
+    nodes = [node("drained", drained=True), node("busy"), node("free")]
+    with engine_of(nodes, [runs, wide], running=[running(runs, [("busy", [0])])]) as engine:
+        found = engine.rank("wide")
+        assert [(entry.node, entry.workers) for entry in found.nodes] == [("free", 1)]
+        assert found.refused["drained"] == "the node is drained and takes no new work"
+        assert found.refused["busy"] == "3 of 4 GPUs have room"
+        asked = engine.rank("wide", ["busy"])
+        assert (asked.nodes, set(asked.refused)) == ((), {"busy"})
+
+
+def test_what_is_refused() -> None:
+    """Nodes that are not there, jobs that run, methods that decide over all nodes."""
+    runs = job("runs")
+    loaded = instance(1, [runs, job("waits")], running=[running(runs, [("n0", [0])])])
+    with engine_of(loaded) as engine:
+        refuses(
+            engine,
+            [
+                ("no node 'x'", lambda e: e.rank("waits", ["x"])),
+                ("waits", lambda e: e.rank("runs")),
+                ("single nodes", lambda e: e.rank("waits", method="auto")),
+                ("no node 'x'", lambda e: e.place(["waits"], nodes=["x"])),
+                ("whole round", lambda e: e.place(nodes=["n0"])),
+                ("over all nodes", lambda e: e.place(["waits"], nodes=["n0"], method="drb")),
+            ],
+        )

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placeopt import Engine, Instance, Plan, Policy
-from placeopt.build import instance, job, machine, node
+from helpers.live_engine import engine_of
+from placeopt import Instance, Plan, Policy
+from placeopt.build import job, machine, node
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.model import Communication, Interference, Job, Slowdown, Weights
 from placeopt.problem import compile_problem
@@ -54,8 +55,7 @@ def kept(plan: Plan, names: list[str], cluster: Instance) -> dict[str, Place]:
 def test_any_round(round_: Instance, method: str) -> None:
     """Each waiting job, one after the other, each committed."""
     held = {one.job for one in round_.running}
-    with Engine(isolation="thread") as engine:
-        engine.load(round_)
+    with engine_of(round_) as engine:
         for name in [one.id for one in round_.jobs if one.id not in held]:
             now = engine.snapshot
             expected = afresh(now, [name], method)
@@ -97,8 +97,7 @@ def test_jobs_that_come_and_go(method: str, mode: str) -> None:
     kinds = [minsky(), dgx1(), machine("two", gpus=2, cpu_millicores=12_000)]
     nodes = [*(node(f"n{i}", "minsky") for i in range(3)), node("n3", "dgx-1")]
     some = 0
-    with Engine(isolation="thread") as engine:
-        engine.load(instance(nodes, machines=kinds, slowdowns=slow, policy=policy))
+    with engine_of(nodes, machines=kinds, slowdowns=slow, policy=policy) as engine:
         for step in range(40):
             name = f"j{step}"
             engine.update(add_jobs=[newcomer(name, rng, shares=mode != "exclusive")])

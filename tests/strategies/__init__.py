@@ -17,8 +17,11 @@ printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.
 `plans`, `any_plans`        lawful plans of a round; plans with something broken
 `scenarios`                 jobs that arrive over time
 `graphs`, `distances`       symmetric matrices
+`choices`                   choices that a test goes on making in its body
 ==========================  ====================================================================================
 """
+
+from hypothesis import strategies as st
 
 from strategies.broken_plans import make_any_plan
 from strategies.choice import Choice, seeded, strategy
@@ -35,6 +38,7 @@ __all__ = [
     "Choice",
     "any_plans",
     "branch_and_price_rounds",
+    "choices",
     "clusters",
     "distances",
     "gang_rounds",
@@ -57,6 +61,7 @@ __all__ = [
     "wired_machines",
 ]
 
+choices = st.builds(Choice)
 machines, wired_machines = strategy(make_machine), strategy(make_wired_machine)
 clusters, trees = strategy(make_cluster), strategy(make_tree)
 weights, jobs = strategy(make_cost_weights), strategy(make_job)
