@@ -207,14 +207,20 @@ def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | N
     They are made size by size: the smallest one fills up whatever the larger ones leave, so every beginning ends in at
     least one pattern.
     """
-    counts = np.zeros((1, len(sizes)), dtype=np.int64)
     left = np.array([share])
-    for number, size in enumerate(sizes.tolist()[:-1]):
+    begun: list[tuple[IntArray, IntArray]] = []  # for each size: the beginning that is continued, and how many of it
+    for size in sizes.tolist()[:-1]:
         times = left // size + 1
         if int(times.sum()) > most:  # each begins at least one pattern
             return None
-        counts = np.repeat(counts, times, axis=0)
-        counts[:, number] = np.repeat(np.cumsum(times) - 1, times) - np.arange(len(counts))  # most first, then fewer
-        left = np.repeat(left, times) - counts[:, number] * size
+        before = np.repeat(np.arange(len(left)), times)
+        number = (np.cumsum(times) - 1)[before] - np.arange(len(before))  # most first, then fewer
+        left = left[before] - number * size
+        begun.append((before, number))
+    counts = np.empty((len(left), len(sizes)), dtype=np.int64)
     counts[:, -1] = left // sizes[-1]  # what is left then is less than the smallest size
+    at = np.arange(len(left))
+    for size_index, (before, number) in reversed([*enumerate(begun)]):
+        counts[:, size_index] = number[at]
+        at = before[at]
     return counts if len(counts) <= most else None
