@@ -121,7 +121,7 @@ def test_maximal_patterns_are_those_of_enumeration(unit: int, parts: set[int], s
 
 
 def test_far_too_many_patterns_are_not_made() -> None:
-    """More than 10^30 multisets: counted, not listed, without overflow; a list of 20,000 has 160 MB and took seconds."""
+    """More than 10^30 multisets: counted, not listed, without overflow; 20,000 of them are 160 MB."""
     tracemalloc.start()
     try:
         assert maximal_gpu_patterns(1000, np.arange(999, 0, -1), 20_000) is None
