@@ -65,7 +65,7 @@ class StaleSnapshot(PlaceoptError):
         self, planned: int, revision: int, jobs: tuple[str, ...], nodes: tuple[str, ...], changes: str
     ) -> None:
         super().__init__(
-            f"the plan is for revision {planned}, the cluster is at {revision}; since then: {changes}; place anew"
+            f"the plan is for revision {planned}, the cluster is at {revision}; since then: {changes}; place again"
         )
         self.planned, self.revision, self.jobs, self.nodes, self._changes = planned, revision, jobs, nodes, changes
 

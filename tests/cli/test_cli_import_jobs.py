@@ -102,10 +102,10 @@ def test_forms_of_values(cli: Cli, tmp_path: Path) -> None:
     assert [arrival.job.user for arrival in made] == ["a b", "x"]
     for reason in (
         "its GPUs are neither whole nor a part of one: 1 (row 4)",
-        "gpus is no amount: 1 (row 5)",
+        "gpus is not an amount: 1 (row 5)",
         "it ends before it starts: 1 (row 6)",
-        "submit is no number: 1 (row 7)",
-        "the row has more or fewer fields than the header, or is no object: 1 (row 8)",
+        "submit is not a number: 1 (row 7)",
+        "the row has more or fewer fields than the header, or is not an object: 1 (row 8)",
     ):
         assert f"Left out, {reason}." in done.err
     seconds = columns.replace(":ms", "")

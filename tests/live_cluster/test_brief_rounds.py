@@ -62,7 +62,7 @@ def both(loaded: Instance, **options: object) -> tuple[bool, int]:
 
 
 def test_look_ahead_decides_the_same() -> None:
-    """Where jobs start, had better wait, or have no room; most such rounds are settled, and not all."""
+    """Where jobs start, should wait, or have no room; most such rounds are settled, and not all."""
     found = [both(drawn(np.random.default_rng(61_000 + seed))) for seed in range(40)]
     assert 20 < sum(brief for brief, _ in found) < 40
     assert sum(waiting for brief, waiting in found if brief) > 0

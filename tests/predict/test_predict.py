@@ -247,7 +247,7 @@ class TestInterference:
         assert set(pairs) == {Pair("A", "B", 0.5), Pair("B", "A", 0.5)}
         assert left == {
             "of a job without a rate alone": 2,
-            "of a name that is no job's": 1,
+            "with a name that is not a job": 1,
             "of jobs of several GPUs": 1,
         }
         five = [*pairs, Pair("A", "A", 0.4), Pair("B", "B", 0.7), Pair("A", "C", 0.7), Pair("C", "C", 0.7)]
@@ -259,7 +259,7 @@ class TestInterference:
         [
             ({}, "there is none"),
             ({"('A', 4)": {"null": 1.0, "('A', 4)": [1.0, 1.0]}}, "1 of jobs of several GPUs"),
-            ({"(A": {"null": 1.0, "(A": [1.0, 1.0]}}, "1 of a name that is no job's"),
+            ({"(A": {"null": 1.0, "(A": [1.0, 1.0]}}, "1 with a name that is not a job"),
             ({"A": {"null": 1.0, "A": [0.0, 0.0]}}, "1 of zeros"),
             ({"A": {"null": float("nan"), "A": [1.0, 1.0]}}, "a rate of nan"),
             ({"A": {"null": 1.0, "A": [1.0]}}, "ValueError"),

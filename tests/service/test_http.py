@@ -390,7 +390,7 @@ class TestSockets:
         open_socket(parse_address(where, has_tokens=False))[0].close()
         path.unlink()
         path.write_text("mine", encoding="utf-8")
-        with pytest.raises(BadInput, match="no socket"):
+        with pytest.raises(BadInput, match="not a socket"):
             open_socket(parse_address(where, has_tokens=False))
         assert path.read_text(encoding="utf-8") == "mine"
 

@@ -155,7 +155,7 @@ def test_what_is_no_journal_is_said(tmp_path):
         Service(tmp_path)
     shutil.rmtree(tmp_path)
     tmp_path.write_text("a file")
-    with pytest.raises(BadInput, match="is no folder, so it cannot be used for the state"):
+    with pytest.raises(BadInput, match="is not a folder, so it cannot be used for the state"):
         Service(tmp_path)
 
 

@@ -27,7 +27,7 @@ def test_bounds_are_rounded_to_integers_on_the_safe_side() -> None:
 
 
 def test_multipliers_that_lean_on_nothing_count_as_zero() -> None:
-    """The row has no lower bound, so a negative multiplier proves nothing; nor does one that is no number."""
+    """The row has no lower bound, so a negative multiplier proves nothing; nor does one that is not a number."""
     for useless in (-3.0, np.nan, np.inf, -np.inf, 1e300):
         assert dual_bound(knapsack(), np.array([useless])) == 287
     with pytest.raises(ValueError, match="duals for"):

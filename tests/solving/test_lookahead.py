@@ -100,7 +100,7 @@ def test_the_bound_is_of_the_whole_round(engine: Engine) -> None:
     assert placed.levels[0].objective == running_ + 4
     assert (value.objective, value.bound) == (running_ + 2, running_ + 4)
     assert (plan.status, plan.limit, plan.levels[1].bound) == ("feasible", "none", None)
-    assert plan.bound_relaxes[-2] == "1 job that by look-ahead had better wait may start now"
+    assert plan.bound_relaxes[-2] == "1 job that by look-ahead should wait may start now"
     assert plan.stages[0].detail.startswith("1 job ends earlier by waiting; stages after this one")
 
 

@@ -39,7 +39,7 @@ def quota_until(
     Raises
     ------
     BadInput
-        If ``percent`` is no whole number of 1 or more, or no waiting job requests a GPU.
+        If ``percent`` is not a whole number of at least 1, or no waiting job requests a GPU.
     PlaceoptError
         If the relaxation was not solved in time.
     """

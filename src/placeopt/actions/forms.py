@@ -43,7 +43,7 @@ def as_scontrol(actions: Sequence[Action]) -> str:
 def _slurm_id(action: Action) -> str:
     if action.origin is None or action.origin.id is None:
         raise BadInput(
-            f"job {action.job!r}: no origin with an id, so Slurm cannot be told which job it is; "
+            f"job {action.job!r}: no origin with an id, so Slurm cannot identify the job; "
             "rounds of 'import slurm' have it"
         )
     return action.origin.id
@@ -79,8 +79,8 @@ def _pod(action: Action, part: ActionPart) -> tuple[dict[str, str], dict[str, st
     namespace, slash, name = part.origin.name.partition("/") if part.origin is not None else ("", "", "")
     if not slash:
         raise BadInput(
-            f"job {action.job!r}: worker {part.rank} has no origin NAMESPACE/NAME, so it is no pod; rounds of 'import "
-            "kubernetes' have it"
+            f"job {action.job!r}: worker {part.rank} has no origin NAMESPACE/NAME, so it is not a pod; rounds of "
+            "'import kubernetes' have it"
         )
     uid = part.origin.id if part.origin is not None else None
     return {"namespace": namespace, "name": name}, {} if uid is None else {"uid": uid}

@@ -177,7 +177,7 @@ class CheckCase:
 
 
 def gpu_number(key: str) -> int:
-    """Return the GPU index of a key of an assignment's ``gpus``; -1 where it is no number."""
+    """Return the GPU index of a key of an assignment's ``gpus``; -1 where it is not a number."""
     try:
         return int(key)
     except ValueError:

@@ -1,7 +1,7 @@
 """
 Drivers: loops that read a live cluster, decide rounds, and carry out their actions in the host system.
 
-`slurm` and `kubernetes` have a room each; here is what both share: the loop, its pauses, and what is told of a round.
+`slurm` and `kubernetes` have a room each. Both share the loop, its pauses, and the line printed after each round.
 """
 
 from typing import TYPE_CHECKING

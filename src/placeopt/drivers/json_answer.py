@@ -15,5 +15,5 @@ def json_object(text: str | bytes, source: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise Unreachable(f"{source}: the answer is no JSON object: {text[:80]!r}")
+        raise Unreachable(f"{source}: the answer is not a JSON object: {text[:80]!r}")
     return found

@@ -165,5 +165,5 @@ def _solved(q: Question, builder: ModelBuilder) -> Solution | None:
 def _placement(case: ExplainCase, v: Variables, solution: Solution, others: State) -> Placement:
     placement = decode(v, np.asarray(solution.values))[case.number]
     if placement is None or not fits(others, case.number, placement):
-        raise SolverFault("what the solver returned is no place for the job")
+        raise SolverFault("the solver returned a placement that does not fit the job")
     return placement

@@ -117,7 +117,7 @@ def _although_it_fits(q: Question, best: Fit, worth: int) -> tuple[UnplacedReaso
     ):
         return planned.reason, planned.detail
     if "utility" in q.open:
-        where += "; whether it has its minimal utility there was not told in time"
+        where += "; whether it has its minimal utility there was not determined in time"
     limit = "" if q.plan.limit == "none" else f" (stopped by {q.plan.limit})"
     return "not_reached", f"{where}; the search did not get to it{limit}"
 

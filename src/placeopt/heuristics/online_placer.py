@@ -36,7 +36,7 @@ class Moves:
     Raises
     ------
     BadInput
-        If one of them is no whole number of 1 or more. Without moves: ``moves=None``.
+        If one of them is not a whole number of at least 1. Without moves: ``moves=None``.
     """
 
     most: int = 10

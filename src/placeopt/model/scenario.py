@@ -243,8 +243,8 @@ class Scenario(Record):
         refuse_repeats("core_curves[].profile", (curve.profile for curve in self.core_curves), "one curve per profile")
         if self.physics.rule != "rate" and (self.core_curves or self.physics.memory_bandwidth_percent is not None):
             raise ValueError(
-                f"physics.rule: {self.physics.rule!r} knows neither core_curves nor memory_bandwidth_percent; expected "
-                "'rate', or leave those out"
+                f"physics.rule: {self.physics.rule!r} supports neither core_curves nor memory_bandwidth_percent; "
+                "expected 'rate', or leave those out"
             )
         begin = {held.job for held in self.running}
         for i, arrival in enumerate(self.arrivals):
@@ -268,7 +268,7 @@ class Scenario(Record):
         """Return why a job can never get the memory that it really needs; None if it can."""
         for option in arrival.job.options:
             if need_mib > largest_gpu_mib(self.cluster, option):
-                return f"no GPU allowed to option {option.id!r} has as much: it would fail for ever"
+                return f"no GPU allowed to option {option.id!r} has as much: it would fail every time"
             if arrival.service and need_mib > option.demand.gpu_memory_mib:
                 return f"the service states {option.demand.gpu_memory_mib}; services must not understate their memory"
         return None

@@ -23,7 +23,7 @@ _NAME = re.compile(r"\(.+, ([1-9][0-9]{0,4})\)", re.DOTALL)
 ZEROS = "of zeros: not runnable together, or never measured"
 SEVERAL = "of jobs of several GPUs"
 NO_RATE = "of a job without a rate alone"
-ODD = "of a name that is no job's"
+ODD = "with a name that is not a job"
 
 
 class Pair(NamedTuple):
@@ -138,7 +138,7 @@ def _gpus(name: str) -> int:
 
 
 def _rate(value: object) -> float:
-    rate = float(value)  # type: ignore[arg-type]  # what is no number raises TypeError, which the caller reports
+    rate = float(value)  # type: ignore[arg-type]  # what is not a number raises TypeError, which the caller reports
     if not 0 <= rate < float("inf"):
         raise ValueError(f"a rate of {rate}")
     return rate

@@ -116,7 +116,7 @@ CALLS: dict[str, Call] = {
             None,
             ActionList,
             False,
-            "Actions that were told, those without an outcome first of all.",
+            "Actions that were returned to a caller, those without an outcome first.",
             ("outcome",),
         ),
         Call(

@@ -276,7 +276,7 @@ class DurableCluster:
         try:
             self._restore()
         except (PlaceoptError, sqlite3.Error) as error:
-            self.fault = f"the cluster cannot be read back from the journal: {error}; start the service anew"
+            self.fault = f"the cluster cannot be read back from the journal: {error}; restart the service"
 
 
 def _unwritten(error: sqlite3.Error) -> Refused:

@@ -32,7 +32,7 @@ def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:
         name = action_name(said.action)
         row = journal.action(name)
         if row is None:
-            raise Refused(404, f"action {said.action!r}: none of this name was told, or long ago")
+            raise Refused(404, f"action {said.action!r}: no action of this name was returned, or it was dropped since")
         before = known[name][1] if name in known else row.outcome
         if before == said.result:
             continue

@@ -20,7 +20,7 @@ TITLES = {
     400: "The request is malformed",
     401: "A token is needed",
     403: "The token does not allow this call",
-    404: "There is no such thing",
+    404: "Not found",
     408: "The request took too long to arrive",
     409: "The cluster has changed",
     413: "The request is too large",

@@ -45,7 +45,9 @@ class StateFolder:
     def __init__(self, path: Path) -> None:
         self.path, self.database = path, path / DATABASE
         if path.exists() and not path.is_dir():
-            raise BadInput(f"{path}: is no folder, so it cannot be used for the state; name a folder, which may be new")
+            raise BadInput(
+                f"{path}: is not a folder, so it cannot be used for the state; name a folder, which may be new"
+            )
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

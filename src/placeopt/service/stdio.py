@@ -117,7 +117,7 @@ def _sign(line: str, at: int, signs: str) -> tuple[int, str]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no value of JSON")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

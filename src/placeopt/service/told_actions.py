@@ -65,7 +65,7 @@ def after_failure(engine: Engine, told: ToldAction, *, last: bool) -> tuple[Step
     if not last or _parts(running) != sorted((part.rank, part.node, part.gpus) for part in action.parts):
         if action.do == "start":
             return ()  # it waits, or a later action started it elsewhere
-        raise Refused(422, f"action {told.id!r}: job {job.id!r} was placed anew since; say where it runs by changes")
+        raise Refused(422, f"action {told.id!r}: job {job.id!r} was placed again since; say where it runs by changes")
     undo = () if running is None else (Undo(do="undo", job=job.id),)
     if told.before is None:
         return undo

@@ -18,7 +18,7 @@ from typing import Self, TextIO
 from placeopt.errors import BadInput
 from placeopt.simulation.scheduling.decision import Line
 
-ANEW = "start anew without resuming (--no-resume), or name another folder"
+ANEW = "start again without resuming (--no-resume), or name another folder"
 
 
 def log_name(scenario: str, policy: str, seed: int) -> str:

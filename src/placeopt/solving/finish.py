@@ -102,7 +102,7 @@ def _relaxes(context: SolveContext, open_levels: list[Level]) -> tuple[str, ...]
     ahead: tuple[str, ...] = ()
     if context.ahead is not None:
         waits, places = len(context.ahead.waits), len(context.ahead.scheduled)
-        counted = ((waits, "had better wait may start now"), (places, "have their place may stand elsewhere"))
+        counted = ((waits, "should wait may start now"), (places, "have their place may stand elsewhere"))
         ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
     if open_levels[0].name == "value":
         return (*context.bounds.relaxes, *ahead)

@@ -67,7 +67,7 @@ class Cost(ABC):
     @property
     def unsupported_by_columns(self) -> str | None:
         """Why columns of ``formulations/branch_and_price`` cannot charge the cost; None if they can."""
-        return f"branch and price does not know the cost {self.name!r}"
+        return f"branch and price does not support the cost {self.name!r}"
 
     def selected_by(self, policy: Policy) -> bool:
         """

@@ -107,7 +107,7 @@ def test_a_pod_without_a_controller_waits_for_kube_scheduler(
     cluster.submit(pod("a", owned=False))
     driven = connect(bind_s=0.0)
     driven.turn()
-    assert "a stays: it has no controller, so nothing makes it anew" in driven.turn().notes
+    assert "a stays: it has no controller, so nothing creates it again" in driven.turn().notes
     cluster.blind.clear()
     cluster.turn()
     cluster.turn()

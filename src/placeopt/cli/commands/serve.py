@@ -74,7 +74,7 @@ def serve(
 
 
 def _lines(service: Service, interruption: Interruption) -> None:
-    """Answer lines until the input ends, nobody reads the answers, or a signal comes."""
+    """Answer lines until the input ends, the client closes its end, or a signal comes."""
     from placeopt.service.stdio import serve_lines
 
     # Streams of their own: the thread may still wait for a line when the process ends.
@@ -97,7 +97,7 @@ def _lines(service: Service, interruption: Interruption) -> None:
 
     threading.Thread(target=run, name="placeopt-stdio", daemon=True).start()
     reader = select.poll()
-    reader.register(out, 0)  # only that nobody reads any more
+    reader.register(out, 0)  # reports only that the client has closed its end
     while not over.wait(0.2) and not interruption.event.is_set() and not reader.poll(0):
         pass
 

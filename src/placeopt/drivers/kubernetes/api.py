@@ -179,7 +179,7 @@ def _configure(configuration: Any, kubeconfig: str | None) -> str:
         _, context = config.list_kube_config_contexts(config_file=kubeconfig)
     except Exception as error:  # noqa: BLE001 - the client raises whatever its parsers and the file do
         where = kubeconfig or default
-        raise BadInput(f"{where}: is no configuration of a cluster ({error}); --kubeconfig names one") from None
+        raise BadInput(f"{where}: is not a cluster configuration ({error}); --kubeconfig names one") from None
     return str(context["context"].get("namespace") or "default")
 
 

@@ -67,7 +67,7 @@ def evict_incomplete(calls: PodCalls, pods: Sequence[Object]) -> list[str]:
     for pod in pods:
         name = pod["metadata"]["name"]
         if not has_controller(pod):
-            notes.append(f"{name} stays: it has no controller, so nothing makes it anew")
+            notes.append(f"{name} stays: it has no controller, so nothing creates it again")
             continue
         why = calls.evict(pod, this_version=is_whole(pod))  # which it is by itself, if alone
         if why is not None:

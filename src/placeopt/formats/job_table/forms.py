@@ -53,7 +53,7 @@ _SLURM_DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,2})(?::([0-9]{1,2}))?\Z")
 def number(text: str) -> Fraction:
     """Return the exact value of a decimal number."""
     if not _NUMBER.match(text):
-        raise ValueError("is no number")
+        raise ValueError("is not a number")
     return Fraction(text)
 
 
@@ -67,7 +67,7 @@ def moment_ms(text: str, form: str) -> int:
         try:
             return _datetime_ms(datetime.strptime(text, form))
         except ValueError:
-            raise ValueError(f"is no time of the form {form!r}") from None
+            raise ValueError(f"is not a time of the form {form!r}") from None
     if form or _NUMBER.match(text):
         value = number(text) * _UNITS_MS[form or "s"]
         if abs(value) > 1000 * MOST_S:
@@ -76,7 +76,7 @@ def moment_ms(text: str, form: str) -> int:
     try:
         return _datetime_ms(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        raise ValueError("is no time") from None
+        raise ValueError("is not a time") from None
 
 
 def is_time_form(form: str) -> bool:
@@ -136,7 +136,7 @@ def amount(text: str, field: str, form: str) -> Fraction:
             return number(text) * _BYTES_MIB[form]
         return number(text) if _NUMBER.match(text) else parse_quantity(text)
     except (ValueError, ZeroDivisionError):
-        raise ValueError("is no amount") from None
+        raise ValueError("is not an amount") from None
 
 
 @lru_cache(65_536)

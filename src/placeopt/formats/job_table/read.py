@@ -126,7 +126,7 @@ def _by_row(table: Rows, wanted: dict[str, Column], notes: ImportNotes) -> Itera
     getters = _getters(table, wanted)
     for number, row in table.rows:
         if row is None:
-            notes.leave_out("the row has more or fewer fields than the header, or is no object", f"row {number}")
+            notes.leave_out("the row has more or fewer fields than the header, or is not an object", f"row {number}")
             continue
         yield f"row {number}", {field: get(row) for field, get in getters}
 
@@ -239,7 +239,7 @@ def _span(fields: Fields, wanted: dict[str, Column], field: str) -> int:
     try:
         return round(span_ms(_needed(fields, field), column.form) * column.factor)
     except ValueError:
-        raise _Left(f"{field} is no duration") from None
+        raise _Left(f"{field} is not a duration") from None
 
 
 def _amount(fields: Fields, wanted: dict[str, Column], field: str) -> Fraction | None:
@@ -261,7 +261,7 @@ def _whole(fields: Fields, wanted: dict[str, Column], field: str) -> int | None:
     if value is None:
         return None
     if value.denominator != 1 or value < 1:
-        raise _Left(f"{field} is no whole number from 1 on")
+        raise _Left(f"{field} is not a whole number of at least 1")
     return int(value)
 
 
@@ -271,9 +271,9 @@ def _priority(fields: Fields, wanted: dict[str, Column]) -> int:
     try:
         value = amount(_needed(fields, "priority"), "priority", "") * wanted["priority"].factor
     except ValueError:
-        raise _Left("priority is no number") from None
+        raise _Left("priority is not a number") from None
     if value.denominator != 1 or abs(value) > MAX_PRIORITY:
-        raise _Left(f"priority is no whole number of at most {MAX_PRIORITY:,}")
+        raise _Left(f"priority is not a whole number of at most {MAX_PRIORITY:,}")
     return int(value)
 
 

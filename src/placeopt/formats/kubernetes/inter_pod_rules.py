@@ -236,7 +236,7 @@ class InterPodRules:
                 return "with affinity between some pods of a gang"
             level = self.level_of(term.key)
             if level is None:
-                return f"with affinity by {term.key}, which is no level (--levels names them)"
+                return f"with affinity by {term.key}, which is not a level (--levels names them)"
             draft.single_node |= level == "node"
             if level != "node":
                 draft.split(level, 1)

@@ -85,7 +85,7 @@ class JobBuilder:
         if key is not None:
             level = "node" if key == "kubernetes.io/hostname" else self.levels.get(key)
             if level is None:
-                return f"that must stay within one {key}, which is no level (--levels names them)"
+                return f"that must stay within one {key}, which is not a level (--levels names them)"
             if level == "node":
                 draft.single_node = True
             else:

@@ -129,7 +129,7 @@ def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     else:
         shapes = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
     if named and not all(shape.alone for shape in shapes):
-        raise JobLeftOut(f"asks for {named[0][0][:60]} by node, and for workers that are no nodes")
+        raise JobLeftOut(f"asks for {named[0][0][:60]} by node, and for workers that are not whole nodes")
     return [replace(shape, models=models if shape.gpus else (), named=named) for shape in shapes]
 
 

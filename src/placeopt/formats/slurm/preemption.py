@@ -62,7 +62,7 @@ def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
 
     Each is ``slurm.conf``, or the output of ``scontrol show config``, ``scontrol show partitions`` (oneliner or not),
     or ``sacctmgr -P show qos format=name,preempt,preemptmode``. Raises `BadInput` if a file is none of these, or a tier
-    is no number.
+    is not a number.
     """
     cluster: dict[str, str] = {}
     partitions: dict[str, dict[str, str]] = {}

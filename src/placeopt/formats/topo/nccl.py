@@ -169,7 +169,7 @@ def _links(source: SourceFile, gpu_elements: list[_GpuElement]) -> tuple[tuple[L
                 to_cpu[i] = to_cpu.get(i, 0) + (mbps or 0)
             elif other is None or other == i:
                 raise source.bad(
-                    1, f"{element.tag} of GPU {gpu.bus}: target {target[:40]!r} is no other GPU of the file"
+                    1, f"{element.tag} of GPU {gpu.bus}: target {target[:40]!r} is not another GPU of the file"
                 )
             else:
                 pair = (min(i, other), max(i, other))

@@ -101,7 +101,7 @@ def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:
         if w.cost.unsupported_by_columns is not None:
             raise Unsupported(w.cost.unsupported_by_columns)
     if applies(problem):
-        raise Unsupported("branch and price knows no minimal utility")
+        raise Unsupported("branch and price does not support minimal utility")
     if problem.changeable:
         raise Unsupported("branch and price leaves running jobs as they are, and some may be changed")
     if problem.jobs_per_gpu != 1 and not problem.shares_bind:
@@ -113,23 +113,23 @@ def _refuse_option(problem: Problem, o: int) -> None:
     if not options.gpus[o]:
         raise Unsupported("branch and price places jobs with GPUs only")
     if options.splits[o]:
-        raise Unsupported("branch and price knows no splits")
+        raise Unsupported("branch and price does not support splits")
     workers, bundles, gpus = (int(a[o]) for a in (options.workers, options.bundles, options.gpus))
     if workers > 1 and problem.class_communication[int(options.job_class[o])].edges:
-        raise Unsupported("branch and price knows no traffic graphs between workers")
+        raise Unsupported("branch and price does not support traffic graphs between workers")
     if bundles > 1:
         largest = int(np.diff(problem.node_gpu_start).max(initial=0))
         if 2 * gpus <= largest:  # then columns would have to say whose workers they hold
             raise Unsupported("branch and price needs gangs whose workers take more than half of a node")
         links = (problem.machine_link_mbps < UNLIMITED).any() or (problem.domain_link_mbps < UNLIMITED).any()
         if options.network_mbps[o] and links:
-            raise Unsupported("branch and price knows no limits of uplinks")
+            raise Unsupported("branch and price does not support limits of uplinks")
 
 
 def _pairs(problem: Problem, weight: int) -> IntArray:
     """Shape (P, P): what two jobs that meet cost together, at the levels inside a room, where all must be equal."""
     if weight and problem.policy.interference.model != "pairwise":
-        raise Unsupported("branch and price knows pairwise interference only")
+        raise Unsupported("branch and price supports pairwise interference only")
     closest = problem.slowdown[0]
     out = np.zeros((len(closest) + 1, len(closest) + 1), dtype=np.int64)
     out[:-1, :-1] = weight * (closest + closest.T)

@@ -144,7 +144,7 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
 def _shares(bundle_groups: BundleGroups) -> IntArray:
     """Shares that bundle groups need, ascending. Each divides the next, so the slots of each size say what fits."""
     if (bundle_groups.gpus[bundle_groups.milli < 1000] > 1).any():
-        raise Unsupported("branch and price knows shares on single GPUs only")
+        raise Unsupported("branch and price supports shares on single GPUs only")
     shares = np.unique(np.append(bundle_groups.milli, 1000))
     fractions = shares[shares < 1000]
     if (fractions[1:] % fractions[:-1]).any():
@@ -296,7 +296,7 @@ class _CostTables:
                 inside = tuple(np.flatnonzero(level.gpu_to_domain[a:b] == d).tolist())
                 if d >= 0 and inside not in parts and (len(inside) < b - a):
                     raise Unsupported(
-                        f"branch and price knows fragmentation of rooms and nodes, not of each {level.name!r}"
+                        f"branch and price supports fragmentation of rooms and nodes, not of each {level.name!r}"
                     )
                 if (
                     d < 0

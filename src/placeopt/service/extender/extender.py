@@ -152,7 +152,7 @@ class Extender(Reservations):
             decision = self._decisions.get(name)
             if decision is None:
                 if self._is_gang(name):
-                    return {"Error": f"the gang of pod {args.pod} holds no room any more; filter decides anew"}
+                    return {"Error": f"the gang of pod {args.pod} holds no room any more; filter decides again"}
                 why = self._take(name, args)
                 if why is not None:
                     return {"Error": why}

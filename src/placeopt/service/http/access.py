@@ -51,7 +51,7 @@ def refuse_foreign_pages(headers: Mapping[str, str], address: Address, *, has_to
         return
     host = headers.get("host", "")
     if not _is_loopback(urlsplit(f"//{host}")):
-        raise refuse(403, f"host: {host[:100]!r} is no name of this machine's loopback")
+        raise refuse(403, f"host: {host[:100]!r} is not a loopback name of this machine")
     origin = headers.get("origin")
     if origin is not None and origin != f"http://{host}":
         raise refuse(403, f"origin: pages of {origin[:100]!r} may not call")

@@ -52,7 +52,7 @@ class Limits:
         Raises
         ------
         BadArgument
-            If a name is not known, or a value is no whole number from 1 on.
+            If a name is not known, or a value is not a whole number of at least 1.
         """
         known = {field.name for field in fields(cls)}
         given: dict[str, int] = {}

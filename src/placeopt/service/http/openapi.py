@@ -26,7 +26,7 @@ STATUSES = {
     400: "The request is malformed; `place` is the path inside the body.",
     401: "A token is needed.",
     403: "The token does not allow this call.",
-    404: "There is no such thing.",
+    404: "Not found.",
     405: "The path has another method.",
     408: "The request took too long to arrive.",
     409: "The cluster has changed; `jobs` and `nodes` say what.",

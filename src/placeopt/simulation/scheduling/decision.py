@@ -67,7 +67,7 @@ def decision_of_line(line: Line) -> Decision:
         }
         return Decision(stop=tuple(stop), **read)
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start anew without resuming") from None
+        raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start again without resuming") from None
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class NodePatterns:
         if context.value_proven:
             return StatedReason("the value is proven already")
         if context.problem.changeable:
-            return StatedReason("running jobs may be changed, which node patterns do not know")
+            return StatedReason("running jobs may be changed, which node patterns do not support")
         return None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:

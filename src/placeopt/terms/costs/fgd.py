@@ -41,7 +41,7 @@ class Fgd(Cost):
     unit = "weighted GPU-milli"
     default_weight = 300
     omitted_by_cost_relaxation = "fragmentation"
-    unsupported_by_columns = "branch and price knows fragmentation in the form 'partial' only"
+    unsupported_by_columns = "branch and price supports fragmentation in the form 'partial' only"
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``fgd``."""
