@@ -149,7 +149,7 @@ def space(team: str) -> dict[str, Any]:
         # one name in two zones are one domain here, and two in a round, which calls domains by their path
         ("some pods", [*ABC, gang("p", labels=WEB, affinity=apart(term(WEB))), gang("q", affinity=apart(term(WEB)))]),
         (f"by {ROW}", pair(ABC, labels=WEB, affinity=apart(term(WEB, ROW)))),
-        ("no level", pair(ABC, labels=WEB, affinity=near(term(WEB, ROW)))),
+        ("not a level", pair(ABC, labels=WEB, affinity=near(term(WEB, ROW)))),
         (f"by {RACK}", pair(SAME_RACKS, labels=WEB, affinity=apart(term(WEB, RACK)))),
         # gates: Kueue's say that a pod waits for room; any other is about something else
         (None, [node(), pod("p", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])]),

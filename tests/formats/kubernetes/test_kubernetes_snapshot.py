@@ -79,7 +79,7 @@ def test_required_topology_is_a_split() -> None:
     assert (split.level, split.domains) == ("rack", 1)
     named = read(*items, levels=["example.com/row"])
     assert ([domain.level for domain in named.cluster.domains], named.jobs) == (["row"], ())
-    assert "which is no level (--levels names them): 1 (default/g)" in named.note
+    assert "which is not a level (--levels names them): 1 (default/g)" in named.note
     with pytest.raises(BadInput, match="no node carries"):
         read(*items, levels=["nothing"])
 
