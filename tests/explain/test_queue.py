@@ -6,13 +6,11 @@ from collections import Counter
 
 import pytest
 
-from helpers.instance_edits import beside, fits_somewhere
+from helpers.instance_edits import beside, fits_somewhere, single_changes
 from helpers.plans import plan_for
 from placeopt import Instance, Plan, solve
 from placeopt.build import instance, job, machine, node
 from placeopt.explain import explain, explain_all
-from placeopt.explain.changes import single_changes
-from placeopt.explain.queue import EXAMPLES
 from placeopt.model import Policy, Queue, Quota
 from strategies import make_round, seeded
 
@@ -34,7 +32,7 @@ def test_reasons_are_those_of_single_jobs(seed: int) -> None:
         one = explain(round_, plan, unplaced.job, time_limit_s=20.0, isolation="thread")
         counted[one.reason or "", frozenset(item.name for item in one.conflict)] += 1
     assert counted == {(one.reason, frozenset(one.constraints)): one.jobs for one in queue.reasons}
-    assert all(len(one.examples) == min(one.jobs, EXAMPLES) for one in queue.reasons)
+    assert all(len(one.examples) == min(one.jobs, 5) for one in queue.reasons)
 
 
 def test_changes_free_what_brute_force_finds() -> None:
@@ -44,19 +42,18 @@ def test_changes_free_what_brute_force_finds() -> None:
         round_, plan = planned(seed, named=True)
         found = {one.change: one for one in explain_all(round_, plan, time_limit_s=60.0).changes}
         waiting = [unplaced.job for unplaced in plan.unplaced]
-        for change in single_changes(round_, plan):
-            edited, policy = change.edit(round_, plan.policy.values)
-            judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": policy})})
+        for change, edited in single_changes(round_, plan):
+            judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": edited.policy})})
             now = {name: fits_somewhere(beside(round_, plan, name, whole_plan=True), name) for name in waiting}
             alone = [
                 name
                 for name in waiting
                 if not now[name] and fits_somewhere(beside(edited, judged, name, whole_plan=True), name)
             ]
-            one = found.pop(change.said, None)
-            assert (one.jobs_alone if one is not None else 0) == len(alone), (seed, change.said)
+            one = found.pop(change, None)
+            assert (one.jobs_alone if one is not None else 0) == len(alone), (seed, change)
             if one is not None:
-                assert one.jobs_together <= len(alone), (seed, change.said)
+                assert one.jobs_together <= len(alone), (seed, change)
                 freed += one.jobs_together
         assert not found
     assert freed > 20

@@ -13,12 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from helpers.free_nodes import FreeNodes, assert_known
-from helpers.instance_edits import edits
+from helpers.instance_edits import edits, groups_of, name_of, single_changes
 from placeopt import Instance, Plan
 from placeopt.explain import QueueExplanation, WaitingReason
-from placeopt.explain.changes import single_changes
-from placeopt.explain.words import constraint_name
-from placeopt.feasibility.requirement import DROP_ORDER, NAMED
 from placeopt.model import Job, Placement, Running
 
 
@@ -51,13 +48,11 @@ def tried(round_: Instance, plan: Plan, queue: QueueExplanation) -> Tried:
     if +stated != +reasons:
         found.faults.append(f"reasons {dict(stated)}, true are {dict(reasons)}")
     alone = {one.change: one.jobs_alone for one in queue.changes}
-    for change in single_changes(round_, plan):
-        edited, policy = change.edit(round_, plan.policy.values)
-        free = FreeNodes(edited.model_copy(update={"policy": policy}), plan.placements)
-        true, said = sum(map(free.fits, open_)), alone.pop(change.said, 0)
+    for change, edited in single_changes(round_, plan):
+        true, said = sum(map(FreeNodes(edited, plan.placements).fits, open_)), alone.pop(change, 0)
         found.changes += 1
         if true != said:
-            found.faults.append(f"{change.said}: {said} fit alone, true are {true}")
+            found.faults.append(f"{change}: {said} fit alone, true are {true}")
     found.faults += [f"{change!r} is no change" for change in alone]
     record = {job.id: job for job in waiting}
     for reason in queue.reasons:
@@ -71,9 +66,8 @@ def tried(round_: Instance, plan: Plan, queue: QueueExplanation) -> Tried:
 def _conflict_faults(round_: Instance, plan: Plan, job: Job, reason: WaitingReason) -> Iterator[str]:
     """Infeasible with everything else dropped; feasible without any one member."""
     held = round_.running if reason.reason == "conflict" else plan.placements
-    groups = [group for group in DROP_ORDER if group not in ("split", "resource")]
-    groups += {NAMED + name: None for option in job.options for name in option.demand.resources}
-    kept = [group for group in groups if constraint_name(group) in reason.constraints]
+    groups = groups_of(job)
+    kept = [group for group in groups if name_of(group) in reason.constraints]
     if len(kept) != len(reason.constraints):
         yield f"{job.id}: {reason.constraints} are not all constraints"
     dropped = [group for group in groups if group not in kept]

@@ -9,16 +9,14 @@ from itertools import combinations
 import numpy as np
 
 from helpers.brute_force import placements, without_minimal_utilities
-from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
+from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, groups_of, replaced, resized
 from placeopt.explain import Alternative, Explanation
-from placeopt.feasibility.requirement import DROP_ORDER
-from placeopt.model import Instance, Job, Option, Plan, Split
+from placeopt.model import Instance, Job, Option, Plan, Running, Split
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.running import running_placement
 from placeopt.terms import cost_delta, weighted_costs
-from placeopt.terms.costs.utility import utility
 from placeopt.terms.rules import fits
+from placeopt.terms.rules.minimal_utility import falls_short
 
 
 def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str]:
@@ -39,9 +37,8 @@ def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str
     staying = beside(instance, plan, explanation.job, whole_plan=False, without=may_go)
     requirements = _asks_utility(instance, explanation.job, after.policy.postpone.rule)
     if fits_somewhere(after, explanation.job):
-        best = _reach(after, instance, explanation.job) if requirements else None
-        if best is not None and not best[0]:
-            return [*_postponed_faults(instance, after, explanation, best[1])]
+        if requirements and _reaches(after, instance, explanation.job) is False:
+            return [*_postponed_faults(instance, after, explanation)]
         return (
             []
             if explanation.reason in ("not_reached", "outvoted", "policy")
@@ -74,11 +71,11 @@ def _asks_utility(instance: Instance, job: str, rule: str) -> bool:
     )
 
 
-def _reach(round_: Instance, instance: Instance, job: str) -> tuple[bool, int] | None:
-    """Tell whether some place keeps all minima, and the best utility of the job; None: there is no room."""
+def _reaches(round_: Instance, instance: Instance, job: str, least: int | None = None) -> bool | None:
+    """Tell whether some place keeps all minima, with ``least`` as the job's; None: there is no room."""
     state = State(_asking(round_, instance))
     number = state.problem.job_ids.index(job)
-    return _reach_in(state, number, list(placements(state.problem, number)))
+    return _reaches_in(state, number, list(placements(state.problem, number)), least)
 
 
 def _asking(round_: Instance, instance: Instance) -> Problem:
@@ -90,33 +87,33 @@ def _asking(round_: Instance, instance: Instance) -> Problem:
     return compile_problem(round_.model_copy(update={"jobs": jobs}))
 
 
-def _reach_in(state: State, job: int, possible: Sequence[Placement]) -> tuple[bool, int] | None:
-    best, reached, jobs = -1, False, state.problem.instance.jobs
-    room = replace(state.problem, policy=without_minimal_utilities(state.problem).policy)
+def _reaches_in(state: State, job: int, possible: Sequence[Placement], least: int | None = None) -> bool | None:
+    jobs, reached = list(state.problem.instance.jobs), None
+    if least is not None:
+        jobs[job] = jobs[job].model_copy(update={"utility_min_thousandths": least})
+    judged = replace(state.problem, instance=state.problem.instance.model_copy(update={"jobs": jobs}), running={})
+    room = without_minimal_utilities(state.problem)
     for placement in possible:
-        state.problem, judged = room, state.problem
-        fit = fits(state, job, placement)
-        state.problem = judged
-        if not fit:
+        state.problem = room
+        if not fits(state, job, placement):
             continue
         undo = state.apply(Move(job, placement))
-        actual = utility(state, job)
-        beside = {other for node in placement.nodes for other in state.node_jobs[node]} - {job}
-        kept = all(utility(state, k) >= (jobs[k].utility_min_thousandths or 0) for k in beside)
-        reached |= kept and actual >= (jobs[job].utility_min_thousandths or 0)
-        if kept or best < 0:
-            best = max(best, actual)
+        state.problem = judged
+        beside = {other for node in placement.nodes for other in state.node_jobs[node]} | {job}
+        reached = reached or not any(falls_short(state, other) for other in beside)
         state.apply(undo)
-    return None if best < 0 else (reached, best)
+    return reached
 
 
-def _postponed_faults(instance: Instance, after: Instance, explanation: Explanation, best: int) -> Iterator[str]:
+def _postponed_faults(instance: Instance, after: Instance, explanation: Explanation) -> Iterator[str]:
     """No place keeps all minima: the best one, and the fewest GPUs to free."""
-    if explanation.reason != "postponed" or explanation.best_place is None:
+    place = explanation.best_place
+    if explanation.reason != "postponed" or place is None:
         yield f"below its minimal utility everywhere, but {explanation.reason}"
         return
-    if not explanation.best_place.falls_short and explanation.best_place.utility != best:
-        yield f"utility {explanation.best_place}, true is {best}"
+    reached = [_reaches(after, instance, explanation.job, place.utility + more) for more in (0, 1)]
+    if not place.falls_short and reached != [True, False]:
+        yield f"the utility of {place} is {'not reached' if not reached[0] else 'exceeded'}"
     yield from _asked_faults(instance, after, explanation)
 
 
@@ -128,8 +125,7 @@ def _asked_faults(instance: Instance, round_: Instance, explanation: Explanation
     busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
 
     def reaches(gpus: Sequence[int]) -> bool:
-        reach = _reach_in(_freed(problem, gpus), job, possible)
-        return reach is not None and reach[0]
+        return bool(_reaches_in(_freed(problem, gpus), job, possible))
 
     sizes = (size for size in range(len(busy) + 1) if any(map(reaches, combinations(busy, size))))
     true, stated = next(sizes, None), explanation.remedies.gpus_to_free
@@ -139,8 +135,7 @@ def _asked_faults(instance: Instance, round_: Instance, explanation: Explanation
         if named is not None:
             gone = {rival.job for rival in named.jobs}
             left = tuple(held for held in round_.running if held.job not in gone)
-            reach = _reach(round_.model_copy(update={"running": left}), instance, explanation.job)
-            if reach is None or not reach[0]:
+            if not _reaches(round_.model_copy(update={"running": left}), instance, explanation.job):
                 yield f"without {gone} it does not reach its minimal utility"
 
 
@@ -151,11 +146,8 @@ def _record(instance: Instance, job: str) -> Job:
 def _conflict_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
     """Infeasible together and with nothing else; feasible without any one."""
     job = _record(round_, explanation.job)
-    levels = {split.level for option in job.options for split in option.splits}
-    groups = [group for group in DROP_ORDER if group != "split"] + [f"split:{level}" for level in levels]
-    groups += {f"resource:{name}": None for option in job.options for name in option.demand.resources}
     kept = [constraint.group for constraint in explanation.conflict]
-    dropped = [group for group in groups if group not in kept]
+    dropped = [group for group in groups_of(job) if group not in kept]
     full = in_full(round_, explanation)
     if not kept:
         yield "no conflict named"
@@ -370,8 +362,9 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
     ran = next((running for running in instance.running if running.job == explanation.job), None)
     stays = now is not None and ran is not None and _where(ran) == _where(now)
     if not elsewhere and now is not None and stays:
-        nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where no job may start any more
-        places.append(running_placement(now, problem, job, nodes))
+        runs = Running(job=now.job, option=now.option, assignments=now.assignments)
+        there = compile_problem(round_.model_copy(update={"running": (*round_.running, runs)}), plan.policy.values)
+        places.append(there.running[job])  # it may stay where no job may start any more
     best = min(
         ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
         default=None,

@@ -1,4 +1,8 @@
-"""Constraints taken away by editing the records, and the question "does it fit?" by trying every placement."""
+"""
+Constraints taken away by editing the records, and the question "does it fit?" by trying every placement.
+
+What is edited is stated here again: the constraints of a job, and the single changes of a cluster or its policy.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from helpers.brute_force import placements
-from placeopt.model import Amounts, Communication, Instance, Job, Option, Plan, Policy, Running
+from placeopt.model import Amounts, Communication, Instance, Job, Option, Plan, Policy, Queue, Running
 from placeopt.problem import compile_problem
 
 RESOURCES = {
@@ -17,6 +21,63 @@ RESOURCES = {
     "network_bandwidth": "network_bandwidth_mbps",
     "gpu_memory": "gpu_memory_mib",
 }
+
+GROUPS = (
+    *("utility", "queue", "drained", "taints", "nodes_allowed", "node_selector", *RESOURCES, "jobs_per_gpu"),
+    *("gpu_model", "gpu_share", "workers_per_node", "single_node", "gang", "gpu_count"),
+)
+"""Constraints that a job may state, but for splits (``split:rack``) and named resources (``resource:licence``)."""
+PLENTY: dict[str, dict[str, int | None]] = {
+    "CPU": {"cpu_millicores": 100_000_000},
+    "memory": {"memory_mib": 1_000_000_000},
+    "memory bandwidth": {"memory_bandwidth_mbps": None},
+    "PCIe bandwidth": {"pcie_bandwidth_mbps": None},
+}
+
+
+def name_of(group: str) -> str:
+    """Return the words for a constraint."""
+    if group.startswith(("split:", "resource:")):
+        return group.partition(":")[2]
+    words = {"drained": "drained nodes", "cpu": "CPU"}.get(group, group)
+    return words.replace("_", " ").replace("gpu", "GPU").replace("pcie", "PCIe")
+
+
+def groups_of(job: Job) -> list[str]:
+    """Return the constraints that the job may state, each once."""
+    groups = [f"split:{split.level}" for option in job.options for split in option.splits]
+    groups += [f"resource:{name}" for option in job.options for name in option.demand.resources]
+    return [*GROUPS, *dict.fromkeys(groups)]
+
+
+def single_changes(round_: Instance, plan: Plan) -> Iterator[tuple[str, Instance]]:
+    """Yield the single changes that may let waiting jobs start: in words, and the round with the change."""
+    policy, cluster = plan.policy.values, round_.cluster
+    waiting = {unplaced.job for unplaced in plan.unplaced}
+
+    def edited(policy: Policy = policy, **update: object) -> Instance:
+        return round_.model_copy(update={"policy": policy, "cluster": cluster.model_copy(update=update)})
+
+    drained = sum(node.drained for node in cluster.nodes)
+    if drained:
+        nodes = tuple(node.model_copy(update={"drained": False}) for node in cluster.nodes)
+        yield f"undrain all drained nodes ({drained:,})", edited(nodes=nodes)
+    for taint in {taint for node in cluster.nodes for taint in node.taints}:
+        left = [tuple(other for other in node.taints if other != taint) for node in cluster.nodes]
+        pairs = zip(cluster.nodes, left, strict=True)
+        yield f"remove taint {taint!r}", edited(nodes=tuple(n.model_copy(update={"taints": t}) for n, t in pairs))
+    for queue in policy.queues:
+        queues = tuple(Queue(id=one.id) if one is queue else one for one in policy.queues)
+        yield f"lift the limits of queue {queue.id!r}", edited(policy.model_copy(update={"queues": queues}))
+    named = {name for job in round_.jobs if job.id in waiting for o in job.options for name in o.demand.resources}
+    for name in (*PLENTY, *named):
+        updates = [PLENTY.get(name, {"resources": Amounts({**m.resources, name: 10**9})}) for m in cluster.machines]
+        machines = tuple(m.model_copy(update=u) for m, u in zip(cluster.machines, updates, strict=True))
+        yield f"enough {name} on every node", edited(machines=machines)
+    for kind in {node.machine for node in cluster.nodes}:
+        node = min((node for node in cluster.nodes if node.machine == kind), key=lambda one: one.drained)
+        more = node.model_copy(update={"id": "one more", "drained": False})
+        yield f"one more node of type {kind!r}", edited(nodes=(*cluster.nodes, more))
 
 
 def changeable(instance: Instance, plan: Plan) -> set[str]:
