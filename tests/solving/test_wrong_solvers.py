@@ -1,5 +1,6 @@
 """No solver is believed: a false, late or broken answer changes nothing but the record of its stage."""
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -45,10 +46,7 @@ def solved(
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (
-            Solution("infeasible", bound=0),
-            "columns",
-        ),  # a round of optional jobs never is: the plan that is held stands
+        (Solution("infeasible", bound=0), "columns"),  # a round of optional jobs never is: the plan held stands
         (Solution("error", bound=10, message=DIED, failed=True), "signal 9"),
         (Solution("feasible", bound=10, message=DIED), "signal 9"),  # its hint was kept
         (Solution("no_solution", "user", bound=10), "stopped from outside"),  # nobody of ours asked for it
@@ -80,3 +78,31 @@ def test_a_clock_that_ends_a_solve_in_deterministic_mode_is_the_limit() -> None:
     """Work ends solves there; a plan in which the clock had a say need not be the same again."""
     plan, _ = solved(lambda _: Solution("no_solution", "time", bound=10), "counts-cpsat", deterministic=True)
     assert plan.limit == "time"
+
+
+class _Noticed(threading.Event):
+    """An event that waits, once it is set, until somebody asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+
+    def is_set(self) -> bool:
+        if super().is_set():
+            self.asked.set()
+        return super().is_set()
+
+
+def test_a_solve_that_the_user_ends_is_no_failure() -> None:
+    """The command line warned of a stage that had failed, after Ctrl-C."""
+    cancel = _Noticed()
+
+    def answer(_: LinearModel, __: SolveOptions) -> Solution:
+        cancel.set()
+        cancel.asked.wait(60)
+        return Solution("no_solution", "user")
+
+    with installed(answer, "highs"), Engine(isolation="thread") as engine:
+        plan = engine.solve(ROUND, method="search", time_limit_s=600, threads=1, cancel=cancel)
+    assert plan.limit == "user"
+    assert (plan.stages[-1].name, plan.stages[-1].outcome) == ("capacity-relaxation", "kept")

@@ -42,7 +42,8 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
     if not method.is_greedy or method.greedy.shape != "value" or problem.changeable or has_traffic:
         return None
     rule = method.greedy.for_problem(problem)
-    result = rule.place(problem, budget, budget.heuristic_deadline())
+    with budget.heuristic() as deadline:
+        result = rule.place(problem, budget, deadline)
     if result.not_reached:
         return None
     starts = {

@@ -97,7 +97,7 @@ class WaitingPlan:
         update = {
             "unplaced": tuple(reasons(context, final, explain=explain).values()),
             "status": "optimal" if closed and not unpriced else "feasible",
-            "limit": "none" if closed else budget.limit,
+            "limit": "none" if closed else context.limit,
             "levels": (Level(name="value", sense="max", objective=best.value, bound=bounds.whole_value),),
             "gap": (None if unpriced else 0.0) if closed else relative_gap(best.value, bounds.whole_value),
             "bound_relaxes": () if closed else context.bounds.relaxes,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.model.plan import PlanLimit
 from placeopt.solvers.racing import RACE, RACERS
 from placeopt.solvers.result import SolveOptions
@@ -55,7 +57,8 @@ class Budget:
     What a round may use, and what cut it short. Times are of ``time.monotonic()``.
 
     In deterministic mode work ends a stage, and the deadline is only a guard. That is decided here: stages state
-    what they need and take what they get.
+    what they need and take what they get. Whatever they do not get for lack of time is noted here, too: so a plan
+    whose limit is ``none`` is the plan that more time gives.
     """
 
     params: SolveParams
@@ -113,11 +116,6 @@ class Budget:
         if LIMITS.index(limit) > LIMITS.index(self.limit):
             self.limit = limit
 
-    def note_clock_limit(self) -> None:
-        """Note that the clock ended a solve; in deterministic mode another run may find another plan then."""
-        if self.params.deterministic:
-            self.note_limit("time")
-
     def stopped(self) -> bool:
         """Tell whether the user cancelled or the deadline has passed, and note which."""
         if self.limit == "user" or (self.cancelled is not None and self.cancelled()):
@@ -133,22 +131,42 @@ class Budget:
         return f"stopped by {self.limit}" if self.stopped() else None
 
     def can_try_again(self) -> bool:
-        """Tell whether another solver process could still load; where not, the clock has ended the round."""
-        if self.left_s > TRY_AGAIN_S:
-            return True
-        self.note_clock_limit()
-        return False
+        """Tell whether another solver process could still load, also in deterministic mode."""
+        return self._noted(self.left_s > TRY_AGAIN_S)
 
-    def heuristic_deadline(self, share: float = 1.0, *, reserve_s: float = 0.0) -> float:
-        """
-        Return when a heuristic has to end: after ``share`` of the time left, and ``reserve_s`` before the deadline.
+    def _noted(self, in_time: bool) -> bool:
+        """Return ``in_time``; where it is false, the clock has cut the round short."""
+        if not in_time:
+            self.note_limit("time")
+        return in_time
 
-        In deterministic mode that is the deadline itself: work ends a heuristic, and the clock is only a guard. Where
-        the guard ends it, the plan's limit is ``time``.
+    @contextmanager
+    def heuristic(self, share: float = 1.0, *, reserve_s: float = 0.0, least_s: float = 0.0) -> Iterator[float]:
         """
-        if self.params.deterministic:
-            return self.deadline
-        return min(time.monotonic() + share * self.left_s, self.deadline - reserve_s)
+        Yield when a heuristic has to end, and note the limit if it is at work until then.
+
+        That is after ``share`` of the time left, and ``reserve_s`` before the deadline, but not sooner than in
+        ``least_s``. In deterministic mode it is the deadline: work ends a heuristic, and the clock is only a guard.
+        """
+        now, ends = time.monotonic(), self.deadline
+        if not self.params.deterministic:
+            ends = min(now + share * self.left_s, self.deadline - reserve_s)
+        ends = max(ends, now + least_s)
+        yield ends
+        self._noted(time.monotonic() < ends)
+
+    @contextmanager
+    def until_out_of_time(self) -> Iterator[None]:
+        """Go on after the block where time ends it, and note that."""
+        try:
+            yield
+        except OutOfTime as error:
+            self.note_error(error)
+
+    def note_error(self, error: PlaceoptError) -> None:
+        """Note the limit where the error that ended a part of the round is `OutOfTime`: the clock, or the user."""
+        if not self.stopped() and isinstance(error, OutOfTime):
+            self.note_limit("time")
 
     def solver_deadline(self, share: float) -> float:
         """Return when a stage of several solves has to end: after ``share`` of the time left, if work ends none."""
@@ -157,16 +175,16 @@ class Budget:
         return min(self.deadline, time.monotonic() + share * self.left_s)
 
     def is_past(self, moment: float) -> bool:
-        """Tell whether the clock has passed ``moment``; never in deterministic mode."""
-        return not self.params.deterministic and time.monotonic() > moment
+        """Tell whether the clock has passed ``moment``, where work has to end; never in deterministic mode."""
+        return not self._noted(self.params.deterministic or time.monotonic() <= moment)
 
     def has_passed(self, since: float, seconds: float) -> bool:
         """Tell whether ``seconds`` have passed since that moment; always in deterministic mode."""
         return self.params.deterministic or time.monotonic() - since >= seconds
 
     def has_left(self, seconds: float) -> bool:
-        """Tell whether more than ``seconds`` are left; always in deterministic mode."""
-        return self.params.deterministic or self.left_s > seconds
+        """Tell whether more than ``seconds`` are left for work that takes so long; always in deterministic mode."""
+        return self._noted(self.params.deterministic or self.left_s > seconds)
 
     def steps(self, per_second: float) -> int:
         """Return the steps that a stage may take in this slice: ``per_second`` of its work in deterministic mode."""

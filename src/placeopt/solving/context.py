@@ -16,6 +16,7 @@ from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
+from placeopt.model.plan import PlanLimit
 from placeopt.model.plan import Stage as StageRecord
 from placeopt.problem import Allocation, IntArray, Problem, State, open_state
 from placeopt.solvers.racing import Beside
@@ -230,6 +231,11 @@ class SolveContext:
         if gap == 0 and self.weighted:
             gap = relative_gap(self.incumbent.cost, self.bounds.cost)
         return gap is not None and gap <= self.budget.params.gap
+
+    @property
+    def limit(self) -> PlanLimit:
+        """What cut the round short; nothing where it is proven, or within the gap."""
+        return "none" if self.is_closed else self.budget.limit
 
     @property
     def value_gap(self) -> float | None:

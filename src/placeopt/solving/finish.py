@@ -60,7 +60,7 @@ def finish(
         update={
             "unplaced": tuple(reasons(context, final, explain=explain).values()),
             "status": "feasible" if open_levels else "optimal",
-            "limit": budget.limit if open_levels else "none",
+            "limit": context.limit if open_levels else "none",
             "levels": tuple(levels),
             "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
             "bound_relaxes": _relaxes(context, open_levels),

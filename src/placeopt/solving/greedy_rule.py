@@ -92,10 +92,11 @@ class GreedyRule:
         """Place the waiting jobs beside what runs."""
         jobs, cancelled, seed = self.jobs(problem), budget.cancelled, budget.params.seed
         if self.shape == "swaf":
-            return swaf(problem, jobs, self.score, deadline=deadline, cancelled=cancelled)
+            return _noted(budget, swaf(problem, jobs, self.score, deadline=deadline, cancelled=cancelled))
         if self.shape == "window":
-            return window(problem, jobs, self.score, deadline=deadline, cancelled=cancelled, seed=seed)
-        return greedy(
+            made = window(problem, jobs, self.score, deadline=deadline, cancelled=cancelled, seed=seed)
+            return _noted(budget, made)
+        made = greedy(
             problem,
             jobs,
             self.score,
@@ -108,11 +109,13 @@ class GreedyRule:
             in_turn=_in_turn(budget),
             grace_s=GRACE * budget.reserve_s,
         )
+        return _noted(budget, made)
 
     def fill_up(self, problem: Problem, budget: Budget, start: Allocation, deadline: float | None = None) -> Allocation:
         """Return ``start`` with waiting jobs added by score, until ``deadline``; None for that of heuristics."""
         if deadline is None:
-            deadline = budget.heuristic_deadline()
+            with budget.heuristic() as ends:
+                return self.fill_up(problem, budget, start, ends)
         filled = greedy(
             problem, self.jobs(problem), self.score, deadline=deadline, cancelled=budget.cancelled, start=start
         )
@@ -131,17 +134,26 @@ class GreedyRule:
 
         For plans that no other plan stands beside: placing by class may take ``grace_s`` more.
         """
-        return greedy(
-            problem,
-            self.jobs(problem),
-            self.score,
-            deadline=budget.heuristic_deadline(),
-            cancelled=budget.cancelled,
-            start=start,
-            fill=True,
-            in_turn=_in_turn(budget),
-            grace_s=grace_s,
-        )
+        with budget.heuristic() as deadline:
+            result = greedy(
+                problem,
+                self.jobs(problem),
+                self.score,
+                deadline=deadline,
+                cancelled=budget.cancelled,
+                start=start,
+                fill=True,
+                in_turn=_in_turn(budget),
+                grace_s=grace_s,
+            )
+        return _noted(budget, result)
+
+
+def _noted(budget: Budget, result: GreedyResult) -> GreedyResult:
+    """Note that the clock has cut a pass short, unless the user cancelled it."""
+    if (result.not_reached or result.by_class) and not budget.stopped():
+        budget.note_limit("time")
+    return result
 
 
 def _in_turn(budget: Budget) -> float:

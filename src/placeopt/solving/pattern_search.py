@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -136,18 +135,17 @@ class PatternSearch:
     def _check_time(self) -> None:
         budget = self.context.budget
         if budget.stopped() or budget.is_past(self._ends):
-            budget.note_limit("time")
             raise OutOfTime("the time limit came before the patterns were priced")
 
     def mix(self) -> None:
         """Generate patterns until prices bound the value close to that of the mix, or the time left is needed."""
-        with suppress(OutOfTime):
+        with self.context.budget.until_out_of_time():
             self._generate()
         carried = self.context.handover.carried_prices
         if carried is not None and self._center is not None:
             carried.keep(self.bundle_groups, self.job_groups, self._center)
         if self.programs and self.job_groups.charge.any():
-            with suppress(OutOfTime):
+            with self.context.budget.until_out_of_time():
                 self._charge()
         self.mixed = self.objective
 
@@ -203,7 +201,7 @@ class PatternSearch:
     def dive(self) -> None:
         """Round the mix to integers, as far as time permits: jobs of several bundles first, then large parts."""
         self._reserved_steps, self._reserved_checks = 0, PLACED
-        with suppress(OutOfTime):
+        with self.context.budget.until_out_of_time():
             self._dive()
 
     def _dive(self) -> None:
@@ -223,7 +221,7 @@ class PatternSearch:
     def _fill_last_nodes(self) -> None:
         """Fill the nodes that are left by an integer program; where it ends with less, round a step and try again."""
         best, worth, ended = None, 0, False
-        with suppress(OutOfTime):
+        with self.context.budget.until_out_of_time():
             for _ in range(INTEGER_TRIES):
                 rest, whole = self.master.copy(), self._integers()
                 if whole is not None and (best is None or rest.worth(whole) > worth):
@@ -264,7 +262,6 @@ class PatternSearch:
         options = replace(budget.options(SIMPLEX_WORK, self._left_s), relax=True, start=self._basis, keep_basis=True)
         solution = self.context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
-            budget.note_limit(solution.limit)
             return False
         self.programs += 1
         self._program_s = time.monotonic() - began
@@ -285,14 +282,15 @@ class PatternSearch:
         """
         self._reserved_steps, self._reserved_checks = (0, self._left) if finely else (WHOLE_STEPS, PLACED)
         budget = self.context.budget
-        with suppress(OutOfTime):
+        with budget.until_out_of_time():
             for cells in GRIDS if finely else GRIDS[:1]:
                 small = cells <= max(CELLS, CELLS_PER_JOB * self.context.problem.num_jobs)
                 is_open = not self._is_close(self.context.bounds.value) and not self.context.is_closed
                 cells_before, took_s = self._grid
                 is_finer = cells > cells_before
-                in_time = not cells_before or budget.has_left(took_s * cells / cells_before / GRID_SHARE)
-                if is_finer and small and self._center is not None and is_open and in_time:
+                if not (is_finer and small and self._center is not None and is_open):
+                    continue
+                if not cells_before or budget.has_left(took_s * cells / cells_before / GRID_SHARE):
                     began = time.monotonic()
                     self._prove(self._center.copy(), cells)
                     self._grid = cells, time.monotonic() - began

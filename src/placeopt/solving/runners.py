@@ -60,11 +60,9 @@ class SolverRunners:
         else:
             runner = self._runners[0]
             solution = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-        if solution.limit == "user":
-            budget.note_limit("user")  # the runner received Ctrl-C: no stage after this one begins
-        if solution.limit == "time":
-            budget.note_clock_limit()
-        if solution.failed:
+        if not solution.failed:
+            budget.note_limit(solution.limit)  # where the runner received Ctrl-C, no stage after this one begins
+        else:
             context.last_solver_error = solution.message or f"ended by {solution.limit}"
         return solution
 

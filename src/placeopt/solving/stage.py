@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from placeopt.errors import BadInput, InternalFault, Unsupported
 from placeopt.model.plan import Stage as StageRecord
 from placeopt.model.plan import StageOutcome
+from placeopt.solvers.result import Solution
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
 
@@ -43,6 +44,11 @@ class StageReport:
     def refusal(self) -> str | None:
         """The complaint of the referee, None where there is none."""
         return self.offer.why if isinstance(self.offer, Refused) else None
+
+
+def outcome_without_proof(solution: Solution) -> StageOutcome:
+    """Return the outcome of a stage whose solve gave it nothing: no failure where clock, work or user ended that."""
+    return "kept" if solution.limit in ("time", "work", "user") and not solution.failed else "failed"
 
 
 class Stage(Protocol):
@@ -129,8 +135,7 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
         if context.problem is not before["problem"]:
             vars(context).update(before)
         note_fault(context, stage, error, started)
-    if context.budget.params.deterministic:
-        context.budget.stopped()  # the clock may have ended the stage; then the plan says so
+    context.budget.stopped()  # the clock may have ended the stage; then the plan says so
     context.handover.improved = has_improved()
 
 

@@ -17,7 +17,7 @@ from placeopt.solving import sizes
 from placeopt.solving.context import BegunBound, SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.pattern_rounding import first_rounding
-from placeopt.solving.stage import StageReport, StatedReason
+from placeopt.solving.stage import StageReport, StatedReason, outcome_without_proof
 from placeopt.terms.standing import relaxed_state
 
 SIMPLEX_WORK = 60.0
@@ -104,7 +104,7 @@ class Bound:
                 build_gpu_patterns(_state_of_whole(context), budget.deadline) if begun is None else begun.patterns
             )
         except PlaceoptError as error:
-            budget.stopped()
+            budget.note_error(error)
             yield StageReport(str(error), "skipped")
             return
         if solution is None:
@@ -139,7 +139,7 @@ def _take(context: SolveContext, patterns: GpuPatterns, solution: Solution, step
     # cut short: whatever was proven by then holds, be it only what the bounds of the variables say
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
     cause = f" ({solution.message})" if solution.message else ""
-    outcome: StageOutcome = "proved" if context.bounds.whole_value < before else "failed"
+    outcome: StageOutcome = "proved" if context.bounds.whole_value < before else outcome_without_proof(solution)
     return StageReport(f"{detail}: {solution.status}{ended}{cause}", outcome, step=step)
 
 

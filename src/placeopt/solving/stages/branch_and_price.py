@@ -104,7 +104,7 @@ class BranchAndPrice:
         except _RefusedColumns as error:
             yield StageReport(level="cost", offer=error.offer)
         except PlaceoptError as error:
-            context.budget.stopped()
+            context.budget.note_error(error)
             yield StageReport(str(error), "skipped", level="cost")
         else:
             yield StageReport(tree.detail, proved=context.proven, level="cost")
@@ -116,6 +116,10 @@ class _RefusedColumns(Exception):
     def __init__(self, offer: Refused) -> None:
         super().__init__(offer.why)
         self.offer = offer
+
+
+class _Unsolved(PlaceoptError):
+    """A model of the tree has no solution that the search could go on from: neither clock nor user ended it."""
 
 
 @dataclass(order=True)
@@ -181,9 +185,9 @@ class _Tree:
                 else:
                     closed.append(self._close(node))
                 at_work = []
-        except OutOfTime as error:
+        except (OutOfTime, _Unsolved) as error:
             self._cut = f": {error}"
-            self._context.budget.stopped()
+            self._context.budget.note_error(error)
         if self._nodes:
             self._prove([*closed, *at_work, *(node.bound for node in nodes)])
 
@@ -216,7 +220,7 @@ class _Tree:
             solution = self._run(layout.model, relax=True)
             if solution.duals is None or solution.relaxed_values is None:
                 cause = solution.message or f"stopped by {solution.limit}"
-                raise OutOfTime(f"a relaxation ended with {solution.status}: {cause}")
+                raise _Unsolved(f"a relaxation ended with {solution.status}: {cause}")
             prices, duals = self._master.multipliers(layout, solution.duals)
             values = self._master.count_values(layout, solution.relaxed_values)
             if solution.bound is not None and solution.bound >= self._least:
@@ -260,7 +264,6 @@ class _Tree:
             beyond = node.bound + slack + 1  # what a plan with any other column costs at least
             if solution.status not in ("optimal", "infeasible"):
                 self._cut = f", an integer model of {len(priced.columns)} columns: {solution.status}"
-                self._context.budget.note_limit(solution.limit)
                 return node.bound if solution.bound is None else max(node.bound, min(beyond, solution.bound))
             objective = NO_UPPER if solution.objective is None else solution.objective
             if beyond >= before or objective <= beyond:
@@ -270,7 +273,8 @@ class _Tree:
     def _find_plan_in_time(self) -> None:
         """Look for a good plan once more when half of the time is used, if new columns have come since."""
         half = (self._started + self._deadline) / 2
-        if self._tried < len(self._pool) and not self._past_half and self._context.budget.is_past(half):
+        late = not self._context.budget.params.deterministic and time.monotonic() > half
+        if self._tried < len(self._pool) and not self._past_half and late:
             self._past_half = True
             self._find_plan(self._left_s / 2)
 
@@ -344,7 +348,7 @@ class _Tree:
         self._steps += 1 if relax else STEPS_OF_INTEGER
         if budget.params.deterministic and self._steps > self._most_steps:
             budget.note_limit("work")
-            raise OutOfTime("no work left for another model")
+            raise _Unsolved("no work left for another model")
         solver = "highs" if relax else budget.integer_solver
         options = replace(
             budget.options(RELAXED_WORK if relax else budget.work(WORK_PER_SECOND), seconds, self._deadline),
@@ -354,7 +358,4 @@ class _Tree:
             hint=hint,
             extra=NO_PRESOLVE if solver == "highs" and not relax else (),
         )
-        solution = self._context.solvers.solve(solver, model, options)
-        if solution.limit == "user":
-            budget.note_limit("user")
-        return solution
+        return self._context.solvers.solve(solver, model, options)

@@ -13,7 +13,7 @@ from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_re
 from placeopt.problem import IntArray
 from placeopt.readable import plural
 from placeopt.solving.context import CapacityPlan, SolveContext
-from placeopt.solving.stage import StageReport
+from placeopt.solving.stage import StageReport, outcome_without_proof
 from placeopt.terms.objective import value
 
 SHARE, WORK = 0.05, 2.0
@@ -48,7 +48,7 @@ class CapacityRelaxationBound:
             options = budget.options(WORK, max(SHARE * budget.left_s, LEAST_S))
             solution = context.solvers.solve(budget.integer_solver, model, options)
         except PlaceoptError as error:
-            budget.stopped()
+            budget.note_error(error)
             yield StageReport(str(error), "skipped")
             return
         if solution.bound is not None:
@@ -56,7 +56,7 @@ class CapacityRelaxationBound:
             context.bounds.prove_value(held + solution.bound, RELAXES)
         detail = f"{plural(model.num_variables, 'column')}, {plural(model.num_rows, 'row')}"
         if solution.values is None or solution.objective is None:
-            yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed")
+            yield StageReport(f"{detail}: {solution.message or solution.limit}", outcome_without_proof(solution))
             return
         context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
         yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")
@@ -86,8 +86,8 @@ def choose_numbers(context: SolveContext, plan: CapacityPlan, surplus: np.ndarra
         options = budget.options(CHOICE_WORK, CHOICE_SHARE * budget.left_s)
         solution = context.solvers.solve(budget.integer_solver, model, options)
         numbers = plan.jobs if solution.values is None else solution.values
-    except PlaceoptError:
-        budget.stopped()  # the most valuable set does as well
+    except PlaceoptError as error:  # the most valuable set does as well
+        budget.note_error(error)
     return numbers
 
 

@@ -25,7 +25,7 @@ from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.context import CostGuide, CostPrices, SolveContext
-from placeopt.solving.stage import StageReport
+from placeopt.solving.stage import StageReport, outcome_without_proof
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value
 
@@ -64,7 +64,7 @@ class CostRelaxationBound:
         try:
             relaxation, solution = solve_cost_relaxation(context, value)
         except PlaceoptError as error:
-            context.budget.stopped()
+            context.budget.note_error(error)
             handover.cost_bound_s = time.monotonic() - began
             yield StageReport(str(error), "skipped", level="cost")
             return
@@ -77,7 +77,8 @@ class CostRelaxationBound:
         priced = None if solution.duals is None else _sharpen(context, relaxation, solution.duals)
         handover.cost_bound_s = time.monotonic() - began
         if solution.status != "optimal":
-            yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed", level="cost")
+            cause = solution.message or solution.limit
+            yield StageReport(f"{detail}: {cause}", outcome_without_proof(solution), level="cost")
             return
         if priced is None:
             yield StageReport(f"{detail}, no time left to price whole jobs", "proved", level="cost")
@@ -104,13 +105,14 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
             bound = dual_bound(whole.model, whole.multipliers)
             context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
             relaxation, whole = with_roster(context, relaxation, whole)
-        except OutOfTime:
-            budget.stopped()
+        except OutOfTime as error:
+            budget.note_error(error)
             break
         bound = max(bound, dual_bound(whole.model, whole.multipliers))
         context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
-        late = budget.is_past(began + SHARPEN_SHARE * budget.left_s)
-        if bound < before + max(1, before // WORTH_IT) or late or budget.stopped():
+        if bound < before + max(1, before // WORTH_IT) or budget.stopped():
+            break
+        if budget.is_past(began + SHARPEN_SHARE * budget.left_s):
             break
         solution = context.solvers.solve("highs", whole.raised_costs, relaxation_options(context))
         if solution.duals is None:
@@ -165,8 +167,8 @@ def _guide_at(context: SolveContext, value: int) -> Guide | None:
             return None
         priced = with_whole_jobs(relaxation, solution.duals, context.budget.deadline)
         return guide_of(context, relaxation, priced)
-    except PlaceoptError:
-        context.budget.stopped()
+    except PlaceoptError as error:
+        context.budget.note_error(error)
         return None
 
 

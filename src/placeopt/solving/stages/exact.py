@@ -97,7 +97,7 @@ class Exact:
         try:
             variables = build_level(context, builder, self.formulation, level)
         except PlaceoptError as error:
-            budget.stopped()
+            budget.note_error(error)
             budget.note_limit("size" if builder.is_full else "none")
             yield StageReport(str(error), "skipped", level=level, step=name)
             return
@@ -146,8 +146,6 @@ def _attempt(
         solution = context.solvers.solve(solver, model, options, on_progress)
     except Unsupported as error:
         return StageReport(str(error), "skipped", level=level, step=name), None
-    if not solution.failed:
-        budget.note_limit(solution.limit)
     report = replace(_take(context, solution, task, f"{solver}, {plural(model.num_variables, 'column')}"), step=name)
     return report, solution.limit if solution.failed else None
 

@@ -42,15 +42,16 @@ class MakeRoom:
         allocation = context.handover.first_pass
         assert allocation is not None  # noqa: S101 - see `skip_reason`
         rule, budget = context.greedy, context.budget
-        revised = make_room(
-            context.problem,
-            allocation,
-            rule.jobs(context.problem),
-            rule.score,
-            deadline=budget.heuristic_deadline(self.share),
-            cancelled=budget.cancelled,
-            stop_at_first_failure=rule.strict,
-        )
+        with budget.heuristic(self.share) as deadline:
+            revised = make_room(
+                context.problem,
+                allocation,
+                rule.jobs(context.problem),
+                rule.score,
+                deadline=deadline,
+                cancelled=budget.cancelled,
+                stop_at_first_failure=rule.strict,
+            )
         offer = context.incumbent.offer(revised)
         yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
 
@@ -133,15 +134,15 @@ class RankMapping:
         from placeopt.rank_mapping import improve_ranks  # only here: few rounds have traffic graphs
 
         budget, jobs = context.budget, _placed_with_traffic(context)
-        deadline = budget.heuristic_deadline(self.share)
         allocation = list(context.incumbent.allocation)
         gained = 0
-        for job in jobs:
-            placement = allocation[job]
-            if placement is None or time.monotonic() >= deadline:
-                continue
-            allocation[job], _ = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
-            gained += allocation[job] is not placement
+        with budget.heuristic(self.share) as deadline:
+            for job in jobs:
+                placement = allocation[job]
+                if placement is None or time.monotonic() >= deadline:
+                    continue
+                allocation[job], _ = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
+                gained += allocation[job] is not placement
         offer = context.incumbent.offer(tuple(allocation)) if gained else None
         detail = f"{gained} of {len(jobs)} jobs with a traffic graph gained"
         yield StageReport(detail, "improved" if gained else "kept", level="cost", offer=offer)

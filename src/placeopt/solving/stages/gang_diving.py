@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.errors import OutOfTime
 from placeopt.formulations.cost_relaxation import with_whole_jobs
 from placeopt.heuristics.search import PartPlacer, construct
 from placeopt.linear import IntArray
@@ -83,16 +81,17 @@ class GangDiving:
         chosen = first_waiting(context, counts)
         dive = _Dive(context, columns, numbers, chosen, budget.solver_deadline(SHARE))
         start = dive.run()
-        made = construct(
-            context.problem,
-            context.weighted,
-            ranking=RANKING,
-            guide=guide.guide,
-            chosen=chosen,
-            start=start,
-            deadline=budget.heuristic_deadline(),
-            cancelled=budget.cancelled,
-        )
+        with budget.heuristic() as deadline:
+            made = construct(
+                context.problem,
+                context.weighted,
+                ranking=RANKING,
+                guide=guide.guide,
+                chosen=chosen,
+                start=start,
+                deadline=deadline,
+                cancelled=budget.cancelled,
+            )
         offer = context.incumbent.offer(made.allocation)
         yield StageReport(f"{dive.steps} steps, {dive.placed} gangs", level="cost", offer=offer)
 
@@ -141,17 +140,16 @@ class _Dive:
             part = group.total // min((split.domains for split in group.splits), default=group.total + 1)
             if group.total >= least:
                 size[q] = (part if part >= least else 0, group.total)
-        try:
+        with self._context.budget.until_out_of_time():
             for own in sorted(set(size.values()), reverse=True):
-                self._place_all({q for q, other in size.items() if other == own})
-        except OutOfTime:
-            self._context.budget.stopped()
+                if not self._place_all({q for q, other in size.items() if other == own}):
+                    break
         return self._placer.state.allocation()
 
-    def _place_all(self, groups: set[int]) -> None:
-        """Round the gangs of these groups, and put them on nodes."""
+    def _place_all(self, groups: set[int]) -> bool:
+        """Round the gangs of these groups, and put them on nodes; tell whether the program was solved."""
         if (lying := self._rounded(groups)) is None:
-            raise OutOfTime
+            return False
         wanted = [x for x in np.flatnonzero(lying).tolist() for _ in range(int(lying[x]))]
         wanted.sort(key=lambda x: -max(part.bundles for part in self._master.columns[x].arrangement.parts))
         for x in wanted:
@@ -161,6 +159,7 @@ class _Dive:
         for q in groups:
             while self._jobs[q]:
                 self._put(q)
+        return True
 
     def _put(self, q: int, parts: list[tuple[tuple[int, int], ...]] | None = None) -> None:
         """Put the next job of a group on nodes, and fix how it lies; one without room is left out."""
@@ -175,7 +174,7 @@ class _Dive:
         self.placed += 1
 
     def _rounded(self, groups: set[int]) -> IntArray | None:
-        """Return how many jobs of these groups lie by each column, all of them whole; None when there is no time."""
+        """Return how many jobs of these groups lie by each column, all of them whole; None if that is not solved."""
         lying = np.zeros(0, dtype=np.int64)
         while True:
             values = self._solved(lying)
@@ -206,14 +205,14 @@ class _Dive:
         return bool(seen)
 
     def _solved(self, lying: IntArray) -> NDArray[np.float64] | None:
-        """Return how many jobs lie by each column, after new ones were priced; None when there is no time."""
+        """Return how many jobs lie by each column, after new ones were priced; None if that is not solved."""
         values = self._program(lying, price=True)
         return None if values is None else self._program(lying, price=False)
 
     def _program(self, lying: IntArray, *, price: bool) -> NDArray[np.float64] | None:
         """Solve the program once; ``price``: whole jobs at its prices become columns."""
         master, budget = self._master, self._context.budget
-        if budget.stopped() or time.monotonic() > self._ends:
+        if budget.stopped() or budget.is_past(self._ends):
             return None
         self._grow()
         fixed = self._fixed.copy()

@@ -82,7 +82,8 @@ class GpuPatternPlans:
         maker = context.handover.plan_maker
         if not isinstance(maker, _PlanMaker):
             maker = context.handover.plan_maker = _PlanMaker(context, patterns)
-        made, fruitless, most = 0, 0, self._most_plans(context, maker.made)
+        few = self.before_exact is not None and sizes.may_be_built(context, self.before_exact)
+        made, fruitless, most = 0, 0, _most_plans(context, maker.made, few=few)
         while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.budget.stopped():
             allocation = maker.make()
             maker.made += 1
@@ -94,16 +95,17 @@ class GpuPatternPlans:
                 fruitless = 0
             if context.value_proven or context.is_closed:
                 break
-        if not maker.in_time():
-            context.budget.note_limit("time")
+        if made >= most and not few:
+            context.budget.note_limit("work")
         yield StageReport(
             f"{plural(made, 'plan')} from {plural(len(patterns.gpu_pattern), 'GPU pattern')}", offer=offer
         )
 
-    def _most_plans(self, context: SolveContext, made: int) -> int:
-        if self.before_exact is not None and sizes.may_be_built(context, self.before_exact):
-            return max(FEW_PLANS - made, 0)
-        return (0 if context.budget.slice else FIRST_PLANS) + context.budget.steps(PLANS_PER_SECOND)
+
+def _most_plans(context: SolveContext, made: int, *, few: bool) -> int:
+    if few:
+        return max(FEW_PLANS - made, 0)
+    return (0 if context.budget.slice else FIRST_PLANS) + context.budget.steps(PLANS_PER_SECOND)
 
 
 class _PlanMaker:
@@ -147,7 +149,7 @@ class _PlanMaker:
             self._rate *= CHEAPER
         took_s = time.monotonic() - self._began
         down = rounded_down(relaxed)
-        if short and not self.made and self.in_time(took_s) and not np.array_equal(values, down):
+        if short and not self.made and not np.array_equal(values, down) and self.in_time(took_s):
             other, _ = self._realised(down)
             problem = self._context.problem
             allocation = max(allocation, other, key=lambda found: value(problem, found))
@@ -162,8 +164,9 @@ class _PlanMaker:
         for job, placement in placed:
             allocation[job] = placement
         start = _allowed(problem, tuple(allocation))
-        deadline = max(context.budget.heuristic_deadline(), time.monotonic() + LEAST_S)
-        return context.greedy.fill_up(problem, context.budget, start, deadline), {c for c, _ in short}
+        with context.budget.heuristic(least_s=LEAST_S) as deadline:
+            filled = context.greedy.fill_up(problem, context.budget, start, deadline)
+        return filled, {c for c, _ in short}
 
     def _rounded(self) -> tuple[np.ndarray | None, IntArray | None]:
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -38,9 +37,8 @@ class Greedy:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place the waiting jobs, and note which were not reached."""
         rule, budget, handover = context.greedy, context.budget, context.handover
-        began = time.monotonic()
-        deadline = max(budget.heuristic_deadline(), began + LEAST_S)
-        result = rule.place(context.problem, budget, deadline)
+        with budget.heuristic(least_s=LEAST_S) as deadline:
+            result = rule.place(context.problem, budget, deadline)
         offer = context.incumbent.offer(result.allocation)
         if rule.strict:
             handover.blocks = "the queue is strict and an earlier job does not fit"
@@ -48,12 +46,8 @@ class Greedy:
             handover.blocks = "not in the option that SWAF settled on"
         if result.not_reached:
             handover.not_reached = frozenset(result.not_reached)
-            budget.stopped()
-            budget.note_limit("time")
         else:
             handover.first_pass = result.allocation
-        if result.by_class:
-            budget.note_limit("time")
         cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)

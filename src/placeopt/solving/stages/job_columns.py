@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -69,7 +68,7 @@ class JobColumnBound:
         best, steps, basis = whole, 0, None
         bound = proven = dual_bound(whole.model, whole.multipliers)
         try:
-            while steps < MOST_STEPS and not budget.stopped() and time.monotonic() < ends:
+            while steps < MOST_STEPS and not budget.stopped() and not budget.is_past(ends):
                 fresh = [master.add(q, found)[1] for q, found in whole.arrangements.items()]
                 if steps and not any(fresh):
                     break
@@ -87,8 +86,8 @@ class JobColumnBound:
             context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
             priced, certificate = with_roster(context, relaxation, best)
             context.bounds.prove_cost(max(dual_bound(certificate.model, certificate.multipliers), 0), priced.relaxes)
-        except OutOfTime:
-            budget.stopped()
+        except OutOfTime as error:
+            budget.note_error(error)
             context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
         handover.cost_guide = CostGuide(value, guide_of(context, relaxation, best))
         handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best, prices.pricing_s))

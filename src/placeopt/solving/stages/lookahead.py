@@ -126,14 +126,15 @@ SHARE_OF_TIME = 0.3
 
 def decide_ahead(problem: Problem, rule: GreedyRule, budget: Budget) -> LookaheadDecision:
     """Return which waiting jobs start now, and where, and which end earlier if they wait."""
-    return look_ahead(
-        problem,
-        rule.jobs(problem),
-        rule.score,
-        reorder=not rule.strict,
-        deadline=budget.heuristic_deadline(SHARE_OF_TIME),
-        cancelled=budget.cancelled,
-    )
+    with budget.heuristic(SHARE_OF_TIME) as deadline:
+        return look_ahead(
+            problem,
+            rule.jobs(problem),
+            rule.score,
+            reorder=not rule.strict,
+            deadline=deadline,
+            cancelled=budget.cancelled,
+        )
 
 
 @dataclass(frozen=True)

@@ -67,22 +67,22 @@ class MultiStart:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place all jobs again and again, and offer the best allocation."""
         budget, problem, rule = context.budget, context.problem, context.greedy
-        deadline = budget.heuristic_deadline(self.share)
         jobs, random = rule.jobs(problem), np.random.default_rng(context.draw_seed())
         scores = [score for score in SCORES if score != rule.score]
         orders = zip(cycle((*scores, rule.score)), (*(0.0 for _ in scores), *islice(cycle(SPREADS), PASSES)))
         best: Allocation | None = None
         most, passes, longest_s = context.incumbent.value, 0, 0.0
-        for score, spread in islice(orders, PASSES):
-            began = time.monotonic()
-            if budget.is_past(deadline - longest_s) or budget.stopped():
-                break
-            order = _disturbed(jobs, spread, random)
-            result = greedy(problem, order, score, deadline=deadline, cancelled=budget.cancelled)
-            worth = value(problem, result.allocation)
-            if worth > most:
-                best, most = result.allocation, worth
-            passes, longest_s = passes + 1, max(longest_s, time.monotonic() - began)
+        with budget.heuristic(self.share) as deadline:
+            for score, spread in islice(orders, PASSES):
+                began = time.monotonic()
+                if budget.is_past(deadline - longest_s) or budget.stopped():
+                    break
+                order = _disturbed(jobs, spread, random)
+                result = greedy(problem, order, score, deadline=deadline, cancelled=budget.cancelled)
+                worth = value(problem, result.allocation)
+                if worth > most:
+                    best, most = result.allocation, worth
+                passes, longest_s = passes + 1, max(longest_s, time.monotonic() - began)
         offer = None if best is None else context.incumbent.offer(best)
         yield StageReport(f"{passes} {'pass' if passes == 1 else 'passes'} of greedy", offer=offer)
 

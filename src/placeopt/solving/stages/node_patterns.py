@@ -62,7 +62,7 @@ class NodePatterns:
             search.prove(finely=True)
             detail = search.summary()
         except PlaceoptError as error:
-            context.budget.stopped()
+            context.budget.note_error(error)
             detail = str(error)
             if search is None or not isinstance(error, OutOfTime):
                 yield StageReport(detail, "skipped")
@@ -73,10 +73,11 @@ class NodePatterns:
 def _offer(context: SolveContext, search: PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
     jobs = ((request.job, request.option, request.nodes) for request in search.placement_requests())
-    deadline = context.budget.heuristic_deadline(reserve_s=search.check_s)
-    start = assign_gpus(context.problem, jobs, stop_at(deadline, context.budget.cancelled))
-    filled = context.greedy.fill_up(context.problem, context.budget, start, deadline)
-    if weight_of(context.weighted, Communication):
-        ends = min(deadline, context.budget.heuristic_deadline(GATHER_SHARE))
-        filled = gathered(context.problem, filled, context.weighted, stop_at(ends, context.budget.cancelled))
+    budget = context.budget
+    with budget.heuristic(reserve_s=search.check_s) as deadline:
+        start = assign_gpus(context.problem, jobs, stop_at(deadline, budget.cancelled))
+        filled = context.greedy.fill_up(context.problem, budget, start, deadline)
+        if weight_of(context.weighted, Communication):
+            with budget.heuristic(GATHER_SHARE, reserve_s=search.check_s) as ends:
+                filled = gathered(context.problem, filled, context.weighted, stop_at(ends, budget.cancelled))
     return context.incumbent.offer(filled)

@@ -57,21 +57,21 @@ class RefillNodes:
         """Refill nodes until time or work ends it, or nothing is gained."""
         budget, incumbent = context.budget, context.incumbent
         share = SHARE_BEFORE_EXACT if sizes.may_be_built(context, "counts") else 1.0
-        ends = budget.heuristic_deadline(share, reserve_s=RESERVES * budget.offer_s)
         most = (0 if budget.slice else FIRST_STEPS) + budget.steps(STEPS_PER_SECOND)
-        search = NodeRefills(
-            context.problem,
-            incumbent.allocation,
-            seed=context.draw_seed(),
-            stop=lambda: budget.stopped() or time.monotonic() > ends,
-        )
-        gains = context.bounds.value - incumbent.value
-        first, stall = search.value, STALL + STALL_PER_NODE * context.problem.num_nodes
-        steps = last = 0
-        while steps < most and steps - last < stall and search.value - first < gains and time.monotonic() <= ends:
-            steps += 1
-            if search.step():
-                last = steps
+        with budget.heuristic(share, reserve_s=RESERVES * budget.offer_s) as ends:
+            search = NodeRefills(
+                context.problem,
+                incumbent.allocation,
+                seed=context.draw_seed(),
+                stop=lambda: budget.stopped() or time.monotonic() > ends,
+            )
+            gains = context.bounds.value - incumbent.value
+            first, stall = search.value, STALL + STALL_PER_NODE * context.problem.num_nodes
+            steps = last = 0
+            while steps < most and steps - last < stall and search.value - first < gains and time.monotonic() <= ends:
+                steps += 1
+                if search.step():
+                    last = steps
         offer = incumbent.offer(search.allocation()) if search.value > first else None
         if steps >= most:
             budget.note_limit("work")

@@ -79,7 +79,8 @@ class Alternative(ABC):
         """Place, fill up and offer."""
         budget, problem = context.budget, context.problem
         context.handover.tried.add(self.name)
-        result = self._place(context, budget.heuristic_deadline(self.share))
+        with budget.heuristic(self.share) as deadline:
+            result = self._place(context, deadline)
         if result.not_reached:
             yield StageReport(f"{plural(len(result.not_reached), 'job')} not reached in its share of the time", "kept")
             return

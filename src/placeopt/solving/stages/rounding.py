@@ -67,15 +67,16 @@ class RoundRelaxations:
             if made and not (budget.steps(JOBS_PER_S) >= context.problem.num_jobs and budget.has_left(NEXT * took_s)):
                 break
             ranking, began = left.pop(0), time.monotonic()
-            result = construct(
-                context.problem,
-                context.weighted,
-                ranking=ranking,
-                guide=guide,
-                chosen=chosen,
-                deadline=budget.heuristic_deadline(reserve_s=CHECKS * budget.offer_s),
-                cancelled=budget.cancelled,
-            )
+            with budget.heuristic(reserve_s=CHECKS * budget.offer_s) as deadline:
+                result = construct(
+                    context.problem,
+                    context.weighted,
+                    ranking=ranking,
+                    guide=guide,
+                    chosen=chosen,
+                    deadline=deadline,
+                    cancelled=budget.cancelled,
+                )
             took_s = time.monotonic() - began
             made.append(ranking)
             offer, lags = _offer(context, result.allocation)
