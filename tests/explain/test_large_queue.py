@@ -1,16 +1,41 @@
-"""Whole queues of larger rounds: reasons, conflicts and changes, against a look at every node."""
+"""Whole queues of larger rounds: reasons, conflicts and changes, against decisions about each job by itself."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from helpers.explained_queues import tried
-from helpers.free_nodes import FreeNodes, assert_known
-from helpers.instance_edits import fits_somewhere
-from helpers.long_queues import with_licences
-from placeopt import generate, solve
-from placeopt.build import instance, job, node
-from placeopt.explain import explain_all
+from helpers.instance_edits import single_changes
+from helpers.live_engine import engine_of, places
+from placeopt import Instance, generate, solve
+from placeopt.explain import explain, explain_all
+from placeopt.model import Demand
+from placeopt.whatif import after_plan
+
+
+def with_licences(round_: Instance) -> Instance:
+    """Let every third job need a licence, give half of the machine types two, and drain every tenth node."""
+    jobs = list(round_.jobs)
+    for j, job in list(enumerate(jobs))[::3]:
+        demands = [Demand(**{**dict(option.demand), "resources": {"licence": 1}}) for option in job.options]
+        pairs = zip(job.options, demands, strict=True)
+        options = tuple(option.model_copy(update={"demand": demand}) for option, demand in pairs)
+        jobs[j] = job.model_copy(update={"options": options})
+    two = {"resources": {"licence": 2}}
+    machines = tuple(
+        type(one).model_validate({**dict(one), **two}) if m % 2 == 0 else one
+        for m, one in enumerate(round_.cluster.machines)
+    )
+    nodes = tuple(one.model_copy(update={"drained": n % 10 == 1}) for n, one in enumerate(round_.cluster.nodes))
+    cluster = round_.cluster.model_copy(update={"machines": machines, "nodes": nodes})
+    return round_.model_copy(update={"cluster": cluster, "jobs": tuple(jobs)})
+
+
+def fitting(round_: Instance, waiting: list[str]) -> set[str]:
+    """Return the jobs that an engine starts beside what runs, each by itself."""
+    with engine_of(round_) as engine:
+        return {name for name in waiting if places(engine.place([name], explain=False))}
 
 
 @pytest.mark.parametrize("spec", ["uniform", "varied", "fractions", "licences"])
@@ -20,36 +45,23 @@ def test_every_statement(spec: str) -> None:
     if spec == "licences":
         round_ = with_licences(round_)
     plan = solve(round_, method="stranding", time_limit_s=60)
-    found = tried(round_, plan, explain_all(round_, plan, time_limit_s=60))
-    assert found.faults == []
-    assert found.waiting > 100
-    assert found.changes > 0
-    assert found.members >= found.examples > 0
-
-
-def test_wrong_statements_are_found() -> None:
-    """A reason that moved and a change that frees one more."""
-    round_ = generate("varied", jobs=150, nodes=8, gpus=8, seed=1)
-    plan = solve(round_, method="stranding", time_limit_s=60)
-    queue = explain_all(round_, plan, time_limit_s=60)
-    more = queue.changes[0].model_copy(update={"jobs_alone": queue.changes[0].jobs_alone + 1})
-    assert len(tried(round_, plan, queue.model_copy(update={"changes": (more, *queue.changes[1:])})).faults) == 1
-    moved = queue.reasons[0].model_copy(update={"jobs": queue.reasons[0].jobs + 1})
-    assert len(tried(round_, plan, queue.model_copy(update={"reasons": (moved, *queue.reasons[1:])})).faults) == 1
-
-
-def test_the_look_at_every_node_is_that_of_all_placements() -> None:
-    """Beside what runs, job by job; and what it does not know is refused."""
-    round_ = generate("varied", jobs=40, nodes=3, gpus=4, seed=2)
-    assert_known(round_)
-    free = FreeNodes(round_, round_.running)
-    running = {held.job for held in round_.running}
-    answers = []
-    for one in round_.jobs:
-        if one.id not in running and one.options[0].workers <= 2:
-            answers.append(free.fits(one))
-            alone = tuple(other for other in round_.jobs if other.id in running or other.id == one.id)
-            assert fits_somewhere(round_.model_copy(update={"jobs": alone}), one.id) == answers[-1]
-    assert {*answers} == {True, False}
-    with pytest.raises(AssertionError, match="nodes_allowed"):
-        assert_known(instance([node("n")], [job("a", nodes_allowed=("n",))]))
+    queue, waiting = explain_all(round_, plan, time_limit_s=60), [unplaced.job for unplaced in plan.unplaced]
+    assert queue.proven
+    after = {"running": after_plan(round_, plan).running}
+    there = fitting(round_.model_copy(update=after), waiting)
+    without = [name for name in waiting if name not in there]
+    alone = fitting(round_, without)
+    true = Counter("outvoted" if name in alone else "conflict" for name in without)
+    stated: Counter[str] = Counter()
+    for reason in queue.reasons:
+        stated[reason.reason] += reason.jobs if reason.constraints else 0
+        for name in reason.examples:
+            found = explain(round_, plan, name, time_limit_s=60, isolation="thread")
+            assert (found.reason, {one.name for one in found.conflict}) == (reason.reason, set(reason.constraints))
+    assert +stated == true
+    freed = {one.change: one.jobs_alone for one in queue.changes}
+    for change, edited in single_changes(round_, plan):
+        assert freed.pop(change, 0) == len(fitting(edited.model_copy(update=after), without)), change
+    assert not freed
+    assert queue.changes
+    assert len(without) > 100

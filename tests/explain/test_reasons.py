@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -23,82 +23,76 @@ def groups(found: Explanation) -> set[str]:
     return {constraint.group for constraint in found.conflict}
 
 
-def test_conflict_of_one_demand() -> None:
-    """8 GPUs a worker where machines have 4: with none of them it would fit, so the number of GPUs is all there is."""
-    found = explained(instance(2, [job("j", gpus=8, cpu_millicores=1000)]), "j")
-    assert (found.reason, found.plan_reason, found.beside, found.proven) == ("conflict", "conflict", "running", True)
-    assert groups(found) == {"gpu_count"}
-    assert found.detail == "does not fit beside the running jobs that must stay: by GPU count alone"
-    assert [constraint.asks for constraint in found.conflict] == ["8 GPUs"]
-
-
 RACKS = (Domain(id="r0"), Domain(id="r1"))
 HOMES = [node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
+HELD, HALF, SMALL = job("held"), job("half", gpu_milli=500), [machine(gpus=1)]
+EXCLUSIVE = Policy(share_mode="exclusive")
 
 
-@pytest.mark.parametrize(
-    ("fields", "conflict"),
-    [
-        ({"gpu_models": ("A100",)}, {"gpu_count", "gpu_model"}),
-        ({"gpu_memory_mib": 20_000}, {"gpu_count", "gpu_memory"}),
-        ({"cpu_millicores": 33_000}, {"cpu"}),
-        ({"memory_mib": 300_000}, {"memory"}),
-        ({"workers": 9, "gpus": 2}, {"gpu_count", "gang"}),
-        ({"workers": 3, "gpus": 2, "single_node": True}, {"gpu_count", "gang", "single_node"}),
-        ({"workers": 5, "gpus": 1, "workers_per_node_max": 1}, {"workers_per_node", "gang"}),
-        (
-            {"workers": 5, "gpus": 2, "splits": (Split(level="rack", domains=1),)},
-            {"gpu_count", "gang", "split:rack"},
-        ),
-        ({"workers": 2, "gpus": 0, "splits": (Split(level="rack", domains=3),)}, {"split:rack"}),
-        ({"node_selector": {"disk": "ssd"}}, {"node_selector"}),
-        ({"gpus": 4, "nodes_allowed": ("n0",), "cpu_millicores": 1}, {"gpu_count", "nodes_allowed"}),
-        ({"utility_min_thousandths": 500, "utility_thousandths": 400}, {"utility"}),
-    ],
-)
-def test_conflicts(fields: dict[str, object], conflict: set[str]) -> None:
+def on_homes(**fields: Any) -> Instance:
     """
     Four nodes of 4 V100 in two racks; a job holds one GPU of n0.
 
     No GPUs asked for, no model and no memory is wrong: so the number of GPUs stands in every conflict about GPUs.
     """
-    held = job("held")
-    round_ = instance(
-        HOMES,
-        [held, job("j", **{"workers": 1, "gpus": 1, **fields})],
-        domains=RACKS,
-        running=[running(held, [("n0", [0])])],
-    )
+    return instance(HOMES, [HELD, job("j", **fields)], domains=RACKS, running=[running(HELD, [("n0", [0])])])
+
+
+def beside_half(policy: Policy | None = None, **fields: Any) -> Instance:
+    """A node of one GPU, of which a job holds half."""
+    held = [running(HALF, [("n0", [0])])]
+    return instance(1, [HALF, job("j", **fields)], machines=SMALL, running=held, policy=policy)
+
+
+ONE_RACK, THREE_RACKS = (Split(level="rack", domains=1),), (Split(level="rack", domains=3),)
+WAYS = (option("cpu", gpus=0, cpu_millicores=40_000, value=1), option("gpu", gpus=5, value=2))
+CONFLICTS = [
+    (on_homes(gpu_models=("A100",)), "gpu_count gpu_model"),
+    (on_homes(gpu_memory_mib=20_000), "gpu_count gpu_memory"),
+    (on_homes(cpu_millicores=33_000), "cpu"),
+    (on_homes(memory_mib=300_000), "memory"),
+    (on_homes(workers=9, gpus=2), "gpu_count gang"),
+    (on_homes(workers=3, gpus=2, single_node=True), "gpu_count gang single_node"),
+    (on_homes(workers=5, workers_per_node_max=1), "workers_per_node gang"),
+    (on_homes(workers=5, gpus=2, splits=ONE_RACK), "gpu_count gang split:rack"),
+    (on_homes(workers=2, gpus=0, splits=THREE_RACKS), "split:rack"),
+    (on_homes(node_selector={"disk": "ssd"}), "node_selector"),
+    (on_homes(gpus=4, nodes_allowed=("n0",), cpu_millicores=1), "gpu_count nodes_allowed"),
+    (on_homes(utility_min_thousandths=500, utility_thousandths=400), "utility"),
+    # 3000 MB/s a worker on an uplink of 75 % of 2000; in one node they would not talk outside
+    (
+        instance(
+            2,
+            [job("j", workers=2, network_bandwidth_mbps=3000)],
+            machines=[machine(gpus=1, network_bandwidth_mbps=2000)],
+        ),
+        "network_bandwidth gang gpu_count",
+    ),
+    # a whole GPU cannot be had, a smaller share could; where a GPU takes one job, the number of jobs is the cause
+    (beside_half(), "gpu_count gpu_share"),
+    (beside_half(EXCLUSIVE, gpu_milli=500), "gpu_count jobs_per_gpu"),
+    # one option lacks CPU, the other GPUs
+    (instance(1, [job("j", options=WAYS)]), "cpu gpu_count"),
+    # to let the job in it is enough to open either node
+    (instance([node("n0", drained=True), node("n1", taints=("old",))], [job("j")]), "drained taints"),
+]
+
+
+@pytest.mark.parametrize(("round_", "conflict"), CONFLICTS, ids=[words for _, words in CONFLICTS])
+def test_conflicts(round_: Instance, conflict: str) -> None:
+    """Just what cannot hold together, and no more."""
     found = explained(round_, "j")
-    assert groups(found) == conflict
+    assert groups(found) == set(conflict.split())
     assert found.proven
-    assert found.reason == found.plan_reason == ("policy" if conflict == {"utility"} else "conflict")
+    assert found.reason == found.plan_reason == ("policy" if conflict == "utility" else "conflict")
 
 
-def test_barriers_of_nodes() -> None:
-    """One node drained, the other tainted: to let the job in it is enough to open either, so both stand there."""
-    nodes = [node("n0", drained=True), node("n1", taints=("old",))]
-    found = explained(instance(nodes, [job("j")]), "j")
-    assert groups(found) <= {"drained", "taints"}
-    assert len(groups(found)) == 2
-
-
-def test_network() -> None:
-    """Two workers of 3000 MB/s on nodes whose uplink gives 75 % of 2000; in one node they would not talk outside."""
-    box = machine(gpus=1, network_bandwidth_mbps=2000)
-    round_ = instance(2, [job("j", workers=2, network_bandwidth_mbps=3000)], machines=[box])
-    assert groups(explained(round_, "j")) == {"network_bandwidth", "gang", "gpu_count"}
-
-
-def test_half_a_gpu_is_taken() -> None:
-    """A whole one cannot be had, a smaller share could; where a GPU takes one job, the number of jobs is the cause."""
-    held = job("held", gpu_milli=500)
-    boxes, runs = [machine(gpus=1)], [running(held, [("n0", [0])])]
-    whole = instance(1, [held, job("j")], machines=boxes, running=runs)
-    assert groups(explained(whole, "j")) == {"gpu_count", "gpu_share"}
-    policy = Policy(share_mode="exclusive")
-    half = instance(1, [held, job("j", gpu_milli=500)], machines=boxes, running=runs, policy=policy)
-    assert groups(explained(half, "j")) == {"gpu_count", "jobs_per_gpu"}
+def test_conflict_of_one_demand() -> None:
+    """8 GPUs a worker where machines have 4: with none of them it would fit, so the number of GPUs is all there is."""
+    found = explained(instance(2, [job("j", gpus=8, cpu_millicores=1000)]), "j")
+    assert (found.reason, found.plan_reason, found.beside, found.proven) == ("conflict", "conflict", "running", True)
+    assert found.detail == "does not fit beside the running jobs that must stay: by GPU count alone"
+    assert [(constraint.group, constraint.asks) for constraint in found.conflict] == [("gpu_count", "8 GPUs")]
 
 
 def test_outvoted() -> None:
@@ -139,7 +133,8 @@ def test_not_reached() -> None:
 
 def test_worth_nothing() -> None:
     """A job without value does not raise the plan's."""
-    found = explained(instance(1, [job("j", value=0)]), "j", plan_for(instance(1, [job("j", value=0)]), {}))
+    round_ = instance(1, [job("j", value=0)])
+    found = explained(round_, "j", plan_for(round_, {}))
     assert found.reason == "outvoted"
     assert "worth nothing" in found.detail
 
@@ -169,13 +164,6 @@ def test_quota() -> None:
     assert found.remedies.gpus_to_free is None
 
 
-def test_several_options_must_all_fail() -> None:
-    """One option lacks CPU, the other GPUs: both must stand in the conflict."""
-    ways = (option("cpu", gpus=0, cpu_millicores=40_000, value=1), option("gpu", gpus=5, value=2))
-    found = explained(instance(1, [job("j", options=ways)]), "j")
-    assert groups(found) == {"cpu", "gpu_count"}
-
-
 def test_time_that_is_up() -> None:
     """Without time the plan's own word is passed on, and nothing is called proven."""
     round_ = instance(HOMES, [job("j", workers=5, gpus=2, splits=(Split(level="rack", domains=1),))], domains=RACKS)
@@ -193,6 +181,5 @@ def test_refusals() -> None:
         explain(round_, plan, "x")
     with pytest.raises(BadInput, match="time_limit_s"):
         explain(round_, plan, "a", time_limit_s=0)
-    both: Sequence[int] = range(4)
     with pytest.raises(BadInput, match="only valid plans"):
-        explain(round_, plan_for(round_, {"a": [("n0", both)], "b": [("n0", both)]}), "a")
+        explain(round_, plan_for(round_, {name: [("n0", range(4))] for name in "ab"}), "a")
