@@ -13,15 +13,11 @@ from placeopt import BadInput, read_instance
 from placeopt.formats import MAX_BYTES, check_bounds, check_lines, loads, read_bytes
 from placeopt.model import MAX_JOBS, Instance
 
-RATIO_FREE_BYTES = 1 << 20
+MIB = 1 << 20
 """Up to so many bytes a file may be as regular as it likes."""
-SMALL = [
-    bomb
-    for bomb in BOMBS
-    if bomb.name.startswith(
-        ("`{", "80,000", "500,000", "entities", "6,000,000", "300,000", "gzip of", "1,000,000 empty o")
-    )
-]
+MANY = MAX_JOBS + 500_000
+"""Most entries of a list."""
+BEGINNINGS = ("`{", "80,000", "500,000", "entities", "6,000,000", "300,000", "gzip of", "1,000,000 empty o")
 
 
 @pytest.fixture
@@ -46,7 +42,7 @@ def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("bomb", SMALL, ids=lambda bomb: bomb.name)
+@pytest.mark.parametrize("bomb", [bomb for bomb in BOMBS if bomb.name.startswith(BEGINNINGS)], ids=lambda one: one.name)
 def test_bomb_is_refused(bomb: Bomb, tmp_path: Path, inflated: list[int]) -> None:
     """As BadInput that names the file, and after no more than 100 times the file's size."""
     path = tmp_path / f"bomb{ENDINGS.get(bomb.reader, '.json')}"
@@ -54,19 +50,19 @@ def test_bomb_is_refused(bomb: Bomb, tmp_path: Path, inflated: list[int]) -> Non
     path.write_bytes(data)
     with pytest.raises(BadInput, match=r"bomb\.|XML refused") as caught:
         readers()[bomb.reader](path)
-    assert sum(inflated) <= max(RATIO_FREE_BYTES, 100 * len(data)) + 1
+    assert sum(inflated) <= max(MIB, 100 * len(data)) + 1
     assert len(str(caught.value)) < 3000
 
 
 def test_ratio_is_for_large_files_only(tmp_path: Path, inflated: list[int]) -> None:
     """1 MiB may be as regular as it likes; one byte more, and the ratio counts."""
-    (tmp_path / "f").write_bytes(packed(b" " * RATIO_FREE_BYTES))
-    assert len(read_bytes(tmp_path / "f")) == RATIO_FREE_BYTES
-    (tmp_path / "f").write_bytes(packed(b" " * (RATIO_FREE_BYTES + 1)))
+    (tmp_path / "f").write_bytes(packed(b" " * MIB))
+    assert len(read_bytes(tmp_path / "f")) == MIB
+    (tmp_path / "f").write_bytes(packed(b" " * (MIB + 1)))
     inflated.clear()
     with pytest.raises(BadInput, match="unpack it first"):
         read_bytes(tmp_path / "f")
-    assert sum(inflated) == RATIO_FREE_BYTES + 1
+    assert sum(inflated) == MIB + 1
 
 
 def test_plain_files_have_the_same_bound(tmp_path: Path) -> None:
@@ -77,16 +73,12 @@ def test_plain_files_have_the_same_bound(tmp_path: Path) -> None:
         read_bytes(tmp_path / "f")
 
 
-def test_output_that_waits_inside_zlib_is_not_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [MIB, MIB - 1, MIB + 1, 3 * MIB])
+def test_output_that_waits_inside_zlib_is_not_lost(tmp_path: Path, size: int) -> None:
     """Whatever the file's length, its last bytes arrive: input may be used up before output is."""
-    for size in (1 << 20, (1 << 20) - 1, (1 << 20) + 1, 3 << 20):
-        data = b"".join(b"%d " % (i * i) for i in range(size // 8))[:size]
-        (tmp_path / "f").write_bytes(gzip.compress(data) + gzip.compress(b"end") + b"\0" * 7)
-        assert read_bytes(tmp_path / "f") == data + b"end"
-
-
-MANY = MAX_JOBS + 500_000
-"""Most entries of a list."""
+    data = b"".join(b"%d " % (i * i) for i in range(size // 8))[:size]
+    (tmp_path / "f").write_bytes(gzip.compress(data) + gzip.compress(b"end") + b"\0" * 7)
+    assert read_bytes(tmp_path / "f") == data + b"end"
 
 
 @pytest.mark.parametrize("kind", [bytes, str])
@@ -100,25 +92,23 @@ MANY = MAX_JOBS + 500_000
 )
 def test_lists_are_counted_before_they_are_built(kind: type, around: str) -> None:
     """So many entries pass, one more does not, whatever texts and lists stand around."""
-    for many in (MANY, MANY + 1):
-        document = around.replace("@@", "0," * (many - 1) + "0")
-        given = document if kind is str else document.encode()
-        if many == MANY:
-            check_bounds(given, "x.json")
-            continue
-        with pytest.raises(BadInput, match=rf"x\.json: a list of more than {MANY:,} entries"):
-            check_bounds(given, "x.json")
+    most, more = (around.replace("@@", "0," * (many - 1) + "0") for many in (MANY, MANY + 1))
+    check_bounds(most if kind is str else most.encode(), "x.json")
+    with pytest.raises(BadInput, match=rf"x\.json: a list of more than {MANY:,} entries"):
+        check_bounds(more if kind is str else more.encode(), "x.json")
 
 
-def test_commas_of_texts_do_not_count() -> None:
-    """A note of three million commas is long, but no list."""
-    check_bounds('{"note":"' + "," * 3_000_000 + '","jobs":[1,2]}', "x.json")
-    check_bounds('{"note":"' + '\\",' * 3_000_000 + '","jobs":[1,2]}', "x.json")
-
-
-def test_what_is_no_json_is_left_to_the_parser() -> None:
-    """It knows where the fault is; nothing after it is built."""
-    check_bounds("]" + "[" * 3_000_000, "x.json")
+@pytest.mark.parametrize(
+    "text",
+    [  # a note of three million commas is long, but no list; what is no JSON is left to the parser
+        '{"note":"' + "," * 3_000_000 + '","jobs":[1,2]}',
+        '{"note":"' + '\\",' * 3_000_000 + '","jobs":[1,2]}',
+        "]" + "[" * 3_000_000,
+    ],
+    ids=["commas", "quotes and commas", "no JSON"],
+)
+def test_what_is_no_list_does_not_count(text: str) -> None:
+    check_bounds(text, "x.json")
 
 
 def test_lines_are_counted_before_they_are_split() -> None:
@@ -133,8 +123,7 @@ def test_lines_are_counted_before_they_are_split() -> None:
 def test_large_documents_report_the_same_faults_as_small_ones() -> None:
     """Up to 20 faults, with their places in the whole file, and no count of what was not examined."""
     document: Any = json.loads(GOLDEN.read_bytes())
-    document["jobs"] = [{"id": f"j{i}", "kind": "training"} for i in range(300)]
-    document["running"] = []
+    document |= {"jobs": [{"id": f"j{i}", "kind": "training"} for i in range(300)], "running": []}
     for i in (120, 125, 139, 140, 250):
         document["jobs"][i]["priority"] = "high"
     document["cluster"]["nodes"][1]["machine"] = 3
@@ -144,9 +133,8 @@ def test_large_documents_report_the_same_faults_as_small_ones() -> None:
             loads(Instance, json.dumps(document) + " " * blanks, source="x.json")
         return str(caught.value).splitlines()
 
-    whole, first = message(0), message(1 << 20)
-    assert whole[0] == "x.json: 6 faults:"
-    assert first[0] == "x.json: at least 4 faults:"
+    whole, first = message(0), message(MIB)
+    assert (whole[0], first[0]) == ("x.json: 6 faults:", "x.json: at least 4 faults:")
     assert first[1:] == whole[1:5]
 
 

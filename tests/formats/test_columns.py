@@ -7,30 +7,49 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput, build, cluster_from_columns, instance_from_columns
-from placeopt.model import (
-    Assignment,
-    Cluster,
-    Communication,
-    Domain,
-    Gpu,
-    Instance,
-    Machine,
-    Policy,
-    Running,
-    Slowdown,
-    Split,
-    WorkerGpus,
-)
+from placeopt.model import Cluster, Communication, Domain, Gpu, Instance, Policy, Slowdown, Split
 
-MACHINE = Machine(id="box", cpu_millicores=64_000, memory_mib=1024, gpus=(Gpu(model="T4"), Gpu(model="T4")))
+MACHINE = build.machine("box", [Gpu(model="T4")] * 2, cpu_millicores=64_000, memory_mib=1024)
 CLUSTER = cluster_from_columns(
     [MACHINE], {"id": ["a", "b"], "machine": "box", "domain": ["r0", "r0"]}, domains=[Domain(id="r0")]
 )
+RACK = (Split(level="rack", domains=1),)
 
 
 def test_equals_what_json_gives() -> None:
     """Every kind of column at once, beside the same jobs spelt as JSON."""
-    split = (Split(level="rack", domains=1),)
+    small = {"gpu_milli": 500, "gpu_models": ["T4"], "cpu_millicores": 2000}
+    alike = {"priority": 3, "profile": "bert", "options": [{"demand": small, "value": 500, "single_node": True}]}
+    gang = {
+        "workers": 4,
+        "demand": {"cpu_millicores": 2000},
+        "value": 4000,
+        "splits": [{"level": "rack", "domains": 1}],
+    }
+    wide = {
+        "arrival_ms": 5,
+        "deadline_ms": 9000,
+        "priority": 3,
+        "profile": "bert",
+        "options": [gang],
+        "communication": {"weight": 4},
+        "node_selector": {"rack": "r0"},
+        "nodes_allowed": ["a", "b"],
+    }
+    jobs = [{"id": "j0", "user": "ann", **alike}, {"id": "j1", **wide}]
+    jobs.append({"id": "j2", "user": "bob", "arrival_ms": 7, **alike})
+    held = {"node": "a", "gpus": {"0": 500}, "cpu_millicores": 2000, "workers": [{"rank": 0, "gpus": [0]}]}
+    document = {
+        "name": "both",
+        "note": "by hand",
+        "now_ms": 10,
+        "cluster": json.loads(CLUSTER.model_dump_json()),
+        "jobs": jobs,
+        "running": [{"job": "j0", "option": "default", "assignments": [held]}],
+        "slowdowns": [{"profile": "bert", "beside": "bert", "gpu_thousandths": 300}],
+        "policy": {"name": "p"},
+    }
+    expected = Instance.model_validate_json(json.dumps(document))
     instance = instance_from_columns(
         CLUSTER,
         {
@@ -45,7 +64,7 @@ def test_equals_what_json_gives() -> None:
             "gpu_models": [("T4",), [], ("T4",)],
             "cpu_millicores": 2000,
             "value": [500, 4000, 500],
-            "splits": [(), split, ()],
+            "splits": [(), RACK, ()],
             "single_node": np.array([True, False, True]),
             "communication_weight": [0, 4, 0],
             "profile": "bert",
@@ -55,71 +74,17 @@ def test_equals_what_json_gives() -> None:
         name="both",
         note="by hand",
         policy=Policy(name="p"),
-        running=[
-            Running(
-                job="j0",
-                option="default",
-                assignments=(Assignment(node="a", gpus={"0": 500}, cpu_millicores=2000, workers=WORKER),),
-            )
-        ],
+        running=[build.running(expected.jobs[0], [("a", [0])])],
         now_ms=10,
         slowdowns=[Slowdown(profile="bert", beside="bert", gpu_thousandths=300)],
     )
-    small = {"gpu_milli": 500, "gpu_models": ["T4"], "cpu_millicores": 2000}
-    first = {
-        "priority": 3,
-        "profile": "bert",
-        "options": [{"demand": small, "value": 500, "single_node": True}],
-    }
-    document = {
-        "name": "both",
-        "note": "by hand",
-        "now_ms": 10,
-        "cluster": json.loads(CLUSTER.model_dump_json()),
-        "jobs": [
-            {"id": "j0", "user": "ann", **first},
-            {
-                "id": "j1",
-                "arrival_ms": 5,
-                "deadline_ms": 9000,
-                "priority": 3,
-                "profile": "bert",
-                "options": [
-                    {
-                        "workers": 4,
-                        "demand": {"cpu_millicores": 2000},
-                        "value": 4000,
-                        "splits": [{"level": "rack", "domains": 1}],
-                    }
-                ],
-                "communication": {"weight": 4},
-                "node_selector": {"rack": "r0"},
-                "nodes_allowed": ["a", "b"],
-            },
-            {"id": "j2", "user": "bob", "arrival_ms": 7, **first},
-        ],
-        "running": [
-            {
-                "job": "j0",
-                "option": "default",
-                "assignments": [
-                    {"node": "a", "gpus": {"0": 500}, "cpu_millicores": 2000, "workers": [{"rank": 0, "gpus": [0]}]}
-                ],
-            }
-        ],
-        "slowdowns": [{"profile": "bert", "beside": "bert", "gpu_thousandths": 300}],
-        "policy": {"name": "p"},
-    }
-    expected = Instance.model_validate_json(json.dumps(document))
     assert instance == expected
     assert instance.digest == expected.digest
     assert Instance.model_validate_json(instance.model_dump_json()) == instance
 
 
-WORKER = (WorkerGpus(rank=0, gpus=(0,)),)
-
-
 def test_rows_alike_share_their_options_and_communication() -> None:
+    """Which makes columns fast."""
     instance = instance_from_columns(
         CLUSTER, {"id": ["a", "b", "c"], "gpus": [1, 2, 1], "arrival_ms": [1, 2, 3], "communication_weight": 1}
     )
@@ -128,6 +93,7 @@ def test_rows_alike_share_their_options_and_communication() -> None:
     assert a.communication is c.communication
     assert a.options is not b.options
     assert [job.arrival_ms for job in instance.jobs] == [1, 2, 3]
+    assert instance_from_columns(CLUSTER, {"id": [], "gpus": []}).jobs == ()
 
 
 def test_jobs_of_several_options_take_option_objects() -> None:
@@ -135,12 +101,7 @@ def test_jobs_of_several_options_take_option_objects() -> None:
     talk = Communication(weight=2)
     instance = instance_from_columns(CLUSTER, {"id": ["a", "b"], "options": [options] * 2, "communication": talk})
     assert instance.jobs[0].options is instance.jobs[1].options
-    assert instance.jobs[1].options == options
-    assert instance.jobs[1].communication == talk
-
-
-def test_no_jobs() -> None:
-    assert instance_from_columns(CLUSTER, {"id": [], "gpus": []}).jobs == ()
+    assert (instance.jobs[1].options, instance.jobs[1].communication) == (options, talk)
 
 
 @pytest.mark.parametrize(
@@ -187,56 +148,33 @@ def test_id_is_needed() -> None:
 
 
 def test_cluster_equals_what_json_gives() -> None:
-    cluster = cluster_from_columns(
-        [MACHINE],
-        {
-            "id": ["a", "b"],
-            "machine": ["box", "box"],
-            "domain": ["r0", None],
-            "labels": [{"pool": "x"}, {}],
-            "taints": [(), ["gpu"]],
-            "drained": [False, True],
-            "price_milli_per_hour": np.array([5, 6]),
-        },
-        domains=[Domain(id="r0")],
-    )
-    document = {
-        "machines": [json.loads(MACHINE.model_dump_json())],
-        "domains": [{"id": "r0"}],
-        "nodes": [
-            {"id": "a", "machine": "box", "domain": "r0", "labels": {"pool": "x"}, "price_milli_per_hour": 5},
-            {"id": "b", "machine": "box", "taints": ["gpu"], "drained": True, "price_milli_per_hour": 6},
-        ],
+    columns = {
+        "id": ["a", "b"],
+        "machine": ["box", "box"],
+        "domain": ["r0", None],
+        "labels": [{"pool": "x"}, {}],
+        "taints": [(), ["gpu"]],
+        "drained": [False, True],
+        "price_milli_per_hour": np.array([5, 6]),
     }
+    nodes = [
+        {"id": "a", "machine": "box", "domain": "r0", "labels": {"pool": "x"}, "price_milli_per_hour": 5},
+        {"id": "b", "machine": "box", "taints": ["gpu"], "drained": True, "price_milli_per_hour": 6},
+    ]
+    document = {"machines": [json.loads(MACHINE.model_dump_json())], "domains": [{"id": "r0"}], "nodes": nodes}
+    cluster = cluster_from_columns([MACHINE], columns, domains=[Domain(id="r0")])
     assert cluster == Cluster.model_validate_json(json.dumps(document))
 
 
-def test_cluster_refusals() -> None:
-    for columns, expected in (
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
         ({"id": ["a"], "machine": "bax"}, "no machine type 'bax'"),
         ({"id": ["a"], "machine": "box", "domain": "r9"}, "no domain 'r9'"),
         ({"id": ["a"]}, "column 'machine': missing"),
         ({"id": [], "machine": "box"}, "nodes: expected at least 1 entry"),
-    ):
-        with pytest.raises(BadInput, match=expected):
-            cluster_from_columns([MACHINE], columns)
-
-
-def test_a_hundred_thousand_jobs() -> None:
-    """What makes columns fast: jobs that are alike share their options, of 2 x 3 x 3 x 5 kinds here."""
-    rng = np.random.default_rng(0)
-    count = 100_000
-    columns = {
-        "id": [f"job-{i}" for i in range(count)],
-        "user": [f"user-{i % 50}" for i in range(count)],
-        "arrival_ms": np.arange(count),
-        "gpus": rng.choice([1, 2], count),
-        "cpu_millicores": rng.choice([1000, 2000, 4000], count),
-        "value": rng.choice([1000, 2000, 4000], count),
-        "profile": rng.choice(["a", "b", "c"], count),
-        "communication_weight": rng.integers(0, 5, count),
-    }
-    instance = instance_from_columns(CLUSTER, columns)
-    assert len(instance.jobs) == count
-    assert len({id(job.options) for job in instance.jobs}) == 90
-    assert instance.jobs[-1].arrival_ms == count - 1
+    ],
+)
+def test_cluster_refusals(columns: dict[str, Any], expected: str) -> None:
+    with pytest.raises(BadInput, match=expected):
+        cluster_from_columns([MACHINE], columns)

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.plans import plan_for
 from placeopt import BadInput, read_instance, read_plan, write_instance, write_plan
-from placeopt.build import instance, job, machine, node
+from placeopt.build import instance, job, machine
 from placeopt.check import violations
 from placeopt.formats import DOCUMENTS, document_schema, dumps, loads
 from placeopt.model import Instance, Plan, Policy, Record, Scenario, Scheduling
@@ -19,7 +19,8 @@ from placeopt.whatif import Patch
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 DOCS = Path(__file__).parents[2] / "docs"
-TINY = {
+PLANS = ["plan-1", "plan-1-some-jobs", "plan-1-standing"]
+TINY: dict[str, Any] = {
     "cluster": {"machines": [{"id": "m", "cpu_millicores": 1, "memory_mib": 1}], "nodes": [{"id": "n", "machine": "m"}]}
 }
 
@@ -34,17 +35,11 @@ def refused(text: str | bytes, kind: type[Record] = Instance) -> str:
 class TestGolden:
     """Files of version 1 stay readable for ever; a failure here means a broken promise, not a stale test."""
 
-    def test_bytes_are_stable(self) -> None:
+    @pytest.mark.parametrize("name", ["instance-1", "instance-1-origin", *PLANS])
+    def test_bytes_are_stable(self, name: str) -> None:
         """Read and written again, a file is the same to the byte."""
-        for kind, name in (
-            (Instance, "instance-1.json"),
-            (Instance, "instance-1-origin.json"),
-            (Plan, "plan-1.json"),
-            (Plan, "plan-1-some-jobs.json"),
-            (Plan, "plan-1-standing.json"),
-        ):
-            data = (GOLDEN / name).read_bytes()
-            assert dumps(loads(kind, data)) == data
+        data = (GOLDEN / f"{name}.json").read_bytes()
+        assert dumps(loads(Plan if name in PLANS else Instance, data)) == data
 
     def test_stated_defaults_mean_the_same(self) -> None:
         """A file that states every default is the same instance, with the same digest."""
@@ -57,25 +52,19 @@ class TestGolden:
         round_, plan = read_instance(GOLDEN / "instance-1.json"), read_plan(GOLDEN / "plan-1.json")
         assert plan.instance.digest == round_.digest
         assert plan.policy.digest == round_.policy.digest
-        assert violations(round_, plan) == []
-        some = read_plan(GOLDEN / "plan-1-some-jobs.json")
-        assert violations(round_, some) == []
+        assert violations(round_, plan) == violations(round_, read_plan(GOLDEN / "plan-1-some-jobs.json")) == []
 
     @pytest.mark.parametrize(
         ("kind", "files"),
-        [
-            (Instance, ["instance-1-defaults.json", "instance-1-origin.json"]),
-            (Plan, ["plan-1.json", "plan-1-some-jobs.json", "plan-1-standing.json"]),
+        [  # the second of them states no defaults: each field that can differ from its default does so at least once
+            (Instance, ["instance-1-defaults", "instance-1-origin"]),
+            (Instance, ["instance-1", "instance-1-origin"]),
+            (Plan, PLANS),
         ],
     )
     def test_every_field_is_there(self, kind: type[Record], files: list[str]) -> None:
         """A field added to the model must be added to the golden files too."""
-        assert missing_fields(kind, [json.loads((GOLDEN / name).read_bytes()) for name in files]) == []
-
-    def test_fields_are_not_at_their_defaults(self) -> None:
-        """The short files have each field that can differ from its default at least once with another value."""
-        texts = [json.loads((GOLDEN / name).read_bytes()) for name in ("instance-1.json", "instance-1-origin.json")]
-        assert missing_fields(Instance, texts) == []
+        assert missing_fields(kind, [json.loads((GOLDEN / f"{name}.json").read_bytes()) for name in files]) == []
 
     def test_a_curve_of_ones_own(self) -> None:
         """What the golden policy has by name may be stated; read and written again it is the same."""
@@ -93,7 +82,7 @@ def missing_fields(kind: type[Record], values: list[Any]) -> list[str]:
             missing.append(f"{kind.__name__}.{name}")
         inner = record_in(field.annotation)
         if inner is not None:
-            below = [item for value in stated for item in ([value] if not isinstance(value, list) else value)]
+            below = [item for value in stated for item in (value if isinstance(value, list) else [value])]
             if name == "costs":
                 below = [item for value in below for item in value.values()]
             if any(isinstance(value, str) for value in below):
@@ -134,9 +123,8 @@ class TestSchema:
     def test_schema_refuses_what_types_refuse(self) -> None:
         """Units in strings, unknown fields and negative numbers."""
         validator = jsonschema.Draft202012Validator(document_schema("instance"))
-        for change in ({"revision": "1"}, {"unknown": 1}, {"now_ms": -1}):
-            assert not validator.is_valid({**TINY, **change})
-        assert validator.is_valid(TINY)
+        changes: list[dict[str, Any]] = [{}, {"revision": "1"}, {"unknown": 1}, {"now_ms": -1}]
+        assert [validator.is_valid({**TINY, **change}) for change in changes] == [True, False, False, False]
 
 
 class TestRoundTrip:
@@ -152,95 +140,95 @@ class TestRoundTrip:
         write_plan(tmp_path / name, plan)
         assert read_plan(tmp_path / name) == plan
 
-    def test_version_is_always_written(self) -> None:
-        """Although it is at its default."""
-        assert b'"format_version": 1' in dumps(instance())
-
-    def test_one_job_a_line(self) -> None:
-        """Files can be read, searched and compared by line."""
-        lines = dumps(instance(1, [job("a"), job("b", workers=3)])).decode().splitlines()
-        assert '    {"id":"a"},' in lines
-        assert '    {"id":"b","options":[{"workers":3}]}' in lines
+    def test_of_instances_as_text(self) -> None:
+        """The version is written at its default too; one job a line, so that files can be searched and compared."""
+        text = dumps(instance(1, [job("a"), job("b", workers=3)]))
+        assert b'"format_version": 1' in text
+        assert b'\n    {"id":"a"},\n    {"id":"b","options":[{"workers":3}]}\n' in text
 
     def test_byte_order_mark_is_taken(self) -> None:
         """Editors on some systems write one."""
         assert loads(Instance, b"\xef\xbb\xbf" + json.dumps(TINY).encode()) == loads(Instance, json.dumps(TINY))
 
+    def test_equal_options_are_one_object(self) -> None:
+        """Two of three jobs are alike but for their name; the third asks for another share."""
+        jobs = [job(name, gpu_milli=milli, gpu_memory_mib=0) for name, milli in (("a", 500), ("b", 500), ("c", 400))]
+        given = instance(1, jobs)
+        read = loads(Instance, dumps(given))
+        first, second, third = (one.options for one in read.jobs)
+        assert first is second
+        assert first != third
+        assert (read, read.digest) == (given, given.digest)
+
+
+FOUR_GPUS = {**TINY["cluster"], "machines": [{**TINY["cluster"]["machines"][0], "gpus": [{"model": "x"}] * 4}]}
+PART = {"node": "n", "gpus": {"3": 1000}, "workers": [{"rank": 0, "gpus": [2]}]}
+ELSEWHERE = {"job": "a", "option": "default", "assignments": [PART]}
+
+
+def tiny(**more: Any) -> str:
+    """Return a cluster of one node, and more fields, as text."""
+    return json.dumps({**TINY, **more})
+
 
 class TestMessages:
     """File, path inside it, value, what was expected."""
 
-    def test_one_fault_is_one_line(self) -> None:
-        """The line in full, by hand."""
-        text = json.dumps(
-            {**TINY, "jobs": [{"id": "a"}, {"id": "b", "options": [{"demand": {"memory_mib": "16GiB"}}]}]}
-        )
-        assert refused(text) == (
-            'f.json: jobs[1].options[0].demand.memory_mib: "16GiB", expected a whole number, without quotes, fraction '
-            "or unit"
-        )
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                tiny(jobs=[{"id": "a"}, {"id": "b", "options": [{"demand": {"memory_mib": "16GiB"}}]}]),
+                'jobs[1].options[0].demand.memory_mib: "16GiB", expected a whole number, without quotes, fraction or '
+                "unit",
+            ),
+            (tiny(jobs=[{"id": "a", "prio": 1}]), "jobs[0].prio: unknown field; did you mean 'priority'?"),
+            (  # of a later format nothing but the version is told: its other faults mean nothing here
+                tiny(format_version=2, new_field=1),
+                "format_version: 2, this version of placeopt reads 1; was the file written by a later one?",
+            ),
+            (  # checks between records know only the path below them
+                tiny(cluster={**TINY["cluster"], "nodes": [{"id": "n", "machine": "zz"}]}),
+                "cluster.nodes[0].machine: no machine type 'zz'; add it to 'machines'",
+            ),
+            (  # what runs is kept as it is, so it has to be well formed: here a worker on another GPU than is held
+                tiny(cluster=FOUR_GPUS, jobs=[{"id": "a"}], running=[ELSEWHERE]),
+                "running[0].assignments[0].gpus: lists [3], the workers hold [2]",
+            ),
+        ],
+    )
+    def test_one_fault_is_one_line(self, text: str, message: str) -> None:
+        assert refused(text) == f"f.json: {message}"
 
     def test_twenty_are_shown_and_the_rest_counted(self) -> None:
         """60,000 faults must not become a message of megabytes."""
-        lines = refused(
-            json.dumps({**TINY, "jobs": [{"id": f"j{i}", "priority": 0.5} for i in range(500)]})
-        ).splitlines()
+        lines = refused(tiny(jobs=[{"id": f"j{i}", "priority": 0.5} for i in range(500)])).splitlines()
         assert lines[0] == "f.json: 500 faults, the first 20 are:"
         assert len(lines) == 21
         assert lines[20].startswith("  jobs[19].priority: 0.5")
 
     def test_values_are_shortened(self) -> None:
         """A megabyte of text in the wrong place is not repeated."""
-        assert len(refused(json.dumps({**TINY, "revision": "x" * 1_000_000}))) < 200
-        assert "an array of 1000" in refused(json.dumps({**TINY, "revision": list(range(1000))}))
-
-    def test_unknown_version_has_its_own_message(self) -> None:
-        """Only the version is told: the other faults of a later format mean nothing to us."""
-        message = refused(json.dumps({**TINY, "format_version": 2, "new_field": 1}))
-        assert message == (
-            "f.json: format_version: 2, this version of placeopt reads 1; was the file written by a later one?"
-        )
-
-    def test_references_have_the_whole_path(self) -> None:
-        """Checks between records know only the path below them; the message has it from the top."""
-        text = json.dumps({**TINY, "cluster": {**TINY["cluster"], "nodes": [{"id": "n", "machine": "zz"}]}})
-        assert refused(text) == "f.json: cluster.nodes[0].machine: no machine type 'zz'; add it to 'machines'"
-
-    def test_misspelt_field(self) -> None:
-        """The closest name is suggested."""
-        assert refused(json.dumps({**TINY, "jobs": [{"id": "a", "prio": 1}]})) == (
-            "f.json: jobs[0].prio: unknown field; did you mean 'priority'?"
-        )
+        assert len(refused(tiny(revision="x" * 1_000_000))) < 200
+        assert "an array of 1000" in refused(tiny(revision=list(range(1000))))
 
     def test_the_other_document(self) -> None:
         """A plan given where an instance is wanted, and so on: both are named, not fields that are unknown there."""
+        kinds: dict[type[Record], str] = {Plan: "plan", Policy: "policy", Scheduling: "scheduling policy"}
+        for kind, called in {**kinds, Scenario: "scenario", Patch: "patch"}.items():
+            assert f"looks like an instance, one round, expected a {called}" in refused(tiny(jobs=[]), kind)
+        for kind in (Instance, Plan, Policy, Patch):
+            assert "looks like a scenario, jobs that arrive over time, expected a" in refused(tiny(arrivals=[]), kind)
+        assert "looks like a patch, expected a scenario" in refused('{"steps": []}', Scenario)
         assert "looks like a plan, expected an instance" in refused((GOLDEN / "plan-1.json").read_bytes())
-        round_, steps = (GOLDEN / "instance-1.json").read_bytes(), b'{"steps": []}'
-        kinds = (Plan, "plan"), (Policy, "policy"), (Scheduling, "scheduling policy"), (Scenario, "scenario")
-        for kind, called in (*kinds, (Patch, "patch")):
-            assert f"looks like an instance, one round, expected a {called}" in refused(round_, kind)
-        world = json.dumps({"cluster": TINY["cluster"], "arrivals": []})
-        for other in (Instance, Plan, Policy, Patch):
-            assert "looks like a scenario, jobs that arrive over time, expected a" in refused(world, other)
-        assert "looks like a patch, expected a scenario" in refused(steps, Scenario)
-        box = json.dumps(TINY["cluster"]["machines"][0])
-        assert "looks like a machine, expected an instance" in refused(box)
-        assert "placeopt import kubernetes" in refused(b'{"apiVersion": "v1", "items": []}')
+        assert "looks like a machine, expected an instance" in refused(machine().model_dump_json())
+        assert "placeopt import kubernetes" in refused('{"apiVersion": "v1", "items": []}')
 
     def test_cut_off(self) -> None:
         """Every proper beginning of a file is refused; the message says that the file ends too early."""
         text = json.dumps(TINY)
         for end in range(1, len(text)):
             assert re.search(r"f\.json: line 1 column \d+: ", refused(text[:end]))
-
-    def test_malformed_running_placement(self) -> None:
-        """What runs is kept as it is, so it has to be well formed: here a worker on another GPU than is held."""
-        entry = {"node": "n0", "gpus": {"3": 1000}, "workers": [{"rank": 0, "gpus": [2]}]}
-        round_ = json.loads(dumps(instance([node("n0")], [job("a")], machines=[machine()])))
-        round_["running"] = [{"job": "a", "option": "default", "assignments": [entry]}]
-        assert refused(json.dumps(round_)) == (
-            "f.json: running[0].assignments[0].gpus: lists [3], the workers hold [2]"
-        )
 
 
 def test_documented_files_are_valid() -> None:

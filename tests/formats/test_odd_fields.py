@@ -1,7 +1,5 @@
 """Lists of resource managers of which some fields are odd: most are read, since one odd thing stops nothing."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json
@@ -20,52 +18,23 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES, REAL = ROOT / "examples", ROOT / "tests" / "data" / "snapshots" / "slurm-22.05"
 SLURM_ODD: list[Any] = [
     *(None, True, -1, 0, 1, 10**12, 10**30, 2**64 - 2, 0.5, float("inf"), "", "x", "(null)", "9" * 5000),
-    *(
-        "gpu:4",
-        "gres:gpu:4",
-        "gres:gpu:99999999",
-        "gpu:a:b:c",
-        "[",
-        "g[1-99999]",
-        "cpu=1,mem=1P,node=9",
-        "a*2",
-        "0-9:0",
-    ),
+    *("gpu:4", "gres:gpu:4", "gres:gpu:99999999", "gpu:a:b:c", "[", "g[1-99999]", "cpu=1,mem=1P,node=9", "a*2"),
     *("IDLE", "DRAIN", "PENDING", "RUNNING", ["RUNNING", "PENDING"], "None", "[a|b]&", "(" * 2500, "\0\u202e=x"),
-    *([], ["x"], [None], {}, {"set": True, "number": 10**15}, {"set": "x"}, {"a": {"b": [1]}}),
+    *([], ["x"], [None], {}, {"set": True, "number": 10**15}, {"set": "x"}, {"a": {"b": [1]}}, "0-9:0"),
     *(["gpu:8(IDX:0-7)"], ["gpu:2(IDX:5-9999999)"]),
 ]
 KUBERNETES_ODD: list[Any] = [
-    *(
-        None,
-        0,
-        7,
-        -1,
-        True,
-        "",
-        [],
-        {},
-        "x",
-        "1e3",
-        "500m",
-        [1],
-        {"a": 1},
-        [{}],
-        [None],
-        1e300,
-        1.5,
-        "\u202e",
-        "two words",
-    ),
-    [{"name": "a"}],
+    *(None, 0, 7, -1, True, "", [], {}, "x", "1e3", "500m", [1], {"a": 1}, [{}], [None], 1e300, 1.5, "\u202e"),
+    *("two words", [{"name": "a"}]),
 ]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path to every field and element."""
+    """Yield the path to every field and element below the first level."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in pairs:
-        yield (*path, key)
+        if path:
+            yield (*path, key)
         yield from places(inner, (*path, key))
 
 
@@ -92,27 +61,26 @@ def unpacked(path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    "files",
+    ("nodes", "jobs"),
     [
         (EXAMPLES / "slurm_nodes.json", EXAMPLES / "slurm_jobs.json"),
         (REAL / "nodes.json.gz", REAL / "jobs.json.gz"),
     ],
     ids=["example", "real"],
 )
-def test_slurm(files: tuple[Path, Path]) -> None:
-    nodes, jobs = map(unpacked, files)
-    for job in jobs["jobs"]:
+def test_slurm(nodes: Path, jobs: Path) -> None:
+    documents = [unpacked(nodes), unpacked(jobs)]
+    for job in documents[1]["jobs"]:
         for part in (job.get("job_resources") or {}).get("allocated_nodes") or ():
             for socket in part["sockets"].values():
                 socket["cores"] = dict(list(socket["cores"].items())[:2])  # dozens of each, all alike
-    of_nodes, of_jobs = ([path for path in places(one) if len(path) > 1] for one in (nodes, jobs))
+    paths = [list(places(one)) for one in documents]
     draw, refused = Random(16), []
     for _ in range(60):
-        other = (nodes, changed(jobs, of_jobs, SLURM_ODD, draw))
-        if draw.random() < 0.25:
-            other = (changed(nodes, of_nodes, SLURM_ODD, draw), jobs)
+        given, which = documents.copy(), int(draw.random() > 0.25)
+        given[which] = changed(given[which], paths[which], SLURM_ODD, draw)
         try:
-            read_slurm(*other)
+            read_slurm(*given)
         except PlaceoptError as error:
             refused.append(str(error))
     assert len(refused) < 30
@@ -121,22 +89,18 @@ def test_slurm(files: tuple[Path, Path]) -> None:
 
 def kubernetes_objects() -> list[dict[str, Any]]:
     """Return the small cluster, and objects of every kind beside it."""
-    claim = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}
-    gang = {"schedulingPolicy": {"gang": {"minCount": 2}}}
-    rules = {
-        **near(term({"app": "x"}, namespaceSelector={"matchExpressions": [{"key": "a", "operator": "Exists"}]})),
-        **apart(term({"app": "y"})),
-    }
+    exists = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+    rules = {**near(term({"app": "x"}, namespaceSelector=exists)), **apart(term({"app": "y"}))}
     found: list[dict[str, Any]] = unpacked(EXAMPLES / "kubernetes.json")["items"]
     return [
         *found,
         {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {"volumeName": "pv"}},
         {"kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": {"nodeAffinity": {"required": terms}}},
         {"kind": "Namespace", "metadata": {"name": "ml", "labels": {"a": "b"}}},
-        {"kind": "PodGroup", "metadata": {"name": "pg"}, "spec": gang},
+        {"kind": "PodGroup", "metadata": {"name": "pg"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}},
         *(pod(f"pg{i}", schedulingGroup={"podGroupName": "pg"}) for i in range(2)),
-        pod("volume", volumes=[claim]),
+        pod("volume", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]),
         pod("claim", "gpu-a1", resourceClaims=[{"name": "x", "resourceClaimName": "rc"}]),
         pod("near", labels={"app": "x"}, affinity=rules),
         pod("port", "gpu-a2", containers=[{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]),
@@ -157,7 +121,7 @@ def test_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
         twin = copy.deepcopy(item)
         twin["metadata"]["name"] += "-twin"
         whole.append(twin)
-    paths = [path for path in places(whole) if len(path) > 1]
+    paths = list(places(whole))
     documents = [changed(whole, paths, KUBERNETES_ODD, draw) for _ in range(100)]
     quick = [outcome(items) for items in documents]
     assert sum(not text.startswith("{") for text in quick) < 30

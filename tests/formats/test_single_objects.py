@@ -29,6 +29,14 @@ def parsed(path: Path) -> dict[str, Any]:
 
 
 KUBERNETES = parsed(EXAMPLES / "kubernetes.json")
+ITEMS: list[dict[str, Any]] = KUBERNETES["items"]
+LISTS = [  # as the API lists them: the kind stands in the list alone
+    {
+        "kind": f"{kind}List",
+        "items": [{k: v for k, v in item.items() if k != "kind"} for item in ITEMS if item["kind"] == kind],
+    }
+    for kind in dict.fromkeys(item["kind"] for item in ITEMS)
+]
 
 
 def bare(instance: Instance) -> dict[str, Any]:
@@ -45,39 +53,35 @@ def test_parsed_replies_of_slurm(nodes: Path, jobs: Path, topology: Path | None)
     assert bare(read_slurm(parsed(nodes), parsed(jobs), topology)) == bare(read_slurm(nodes, jobs, topology))
 
 
-def test_parsed_objects_of_kubernetes() -> None:
-    whole = bare(read_kubernetes([EXAMPLES / "kubernetes.json"]))
-    items = KUBERNETES["items"]
-    lists = [  # as the API lists them: the kind stands in the list alone
-        {
-            "kind": f"{kind}List",
-            "items": [{k: v for k, v in item.items() if k != "kind"} for item in items if item["kind"] == kind],
-        }
-        for kind in dict.fromkeys(item["kind"] for item in items)
-    ]
-    assert bare(read_kubernetes(KUBERNETES)) == whole
-    assert bare(read_kubernetes([KUBERNETES])) == whole
-    assert bare(read_kubernetes(items)) == whole
-    assert bare(read_kubernetes(lists)) == whole
-    assert bare(read_kubernetes([*lists, {"kind": "PodList", "items": None}])) == whole
+@pytest.mark.parametrize(
+    "given", [KUBERNETES, [KUBERNETES], ITEMS, LISTS, [*LISTS, {"kind": "PodList", "items": None}]]
+)
+def test_parsed_objects_of_kubernetes(given: Any) -> None:
+    assert bare(read_kubernetes(given)) == bare(read_kubernetes([EXAMPLES / "kubernetes.json"]))
 
 
-def test_messages_name_the_argument() -> None:
-    nodes, jobs = parsed(SLURM[0][0]), parsed(SLURM[0][1])
-    with pytest.raises(BadInput, match=r"^nodes: no list 'nodes'"):
-        read_slurm({}, jobs)
-    with pytest.raises(BadInput, match=r"^jobs: no list 'jobs'"):
-        read_slurm(nodes, {})
-    broken = copy.deepcopy(jobs)
-    broken["jobs"][1]["job_id"] = "x"
-    with pytest.raises(BadInput, match=r"^jobs\.jobs\[1\]\.job_id: 'x'"):
-        read_slurm(nodes, broken)
-    with pytest.raises(Unsupported, match=r"^nodes: the list 'sinfo' of Slurm 23.02"):
-        read_slurm({"sinfo": []}, jobs)
-    with pytest.raises(BadInput, match=r"^objects: no 'items'"):
-        read_kubernetes({})
-    with pytest.raises(BadInput, match=r"^objects\[1\]\.metadata\.name: 7, expected text"):
-        read_kubernetes([KUBERNETES["items"][0], {"kind": "Node", "metadata": {"name": 7}}])
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda nodes, jobs: read_slurm({}, jobs), BadInput, r"^nodes: no list 'nodes'"),
+        (lambda nodes, jobs: read_slurm(nodes, {}), BadInput, r"^jobs: no list 'jobs'"),
+        (lambda nodes, jobs: read_slurm({"sinfo": []}, jobs), Unsupported, r"^nodes: the list 'sinfo' of Slurm 23.02"),
+        (
+            lambda nodes, jobs: read_slurm(nodes, {"jobs": [*jobs["jobs"][:1], {**jobs["jobs"][1], "job_id": "x"}]}),
+            BadInput,
+            r"^jobs\.jobs\[1\]\.job_id: 'x'",
+        ),
+        (lambda nodes, jobs: read_kubernetes({}), BadInput, r"^objects: no 'items'"),
+        (
+            lambda nodes, jobs: read_kubernetes([ITEMS[0], {"kind": "Node", "metadata": {"name": 7}}]),
+            BadInput,
+            r"^objects\[1\]\.metadata\.name: 7, expected text",
+        ),
+    ],
+)
+def test_messages_name_the_argument(call: Any, error: type[BadInput], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(parsed(SLURM[0][0]), parsed(SLURM[0][1]))
 
 
 @pytest.mark.parametrize(("nodes", "jobs", "topology"), SLURM)
@@ -95,10 +99,10 @@ def test_single_objects_of_slurm(nodes: Path, jobs: Path, topology: Path | None)
     unknown = expected.keys() - read.keys()  # runs, and holds what cannot be read
     assert unknown <= refused
     assert len(unknown) == whole.note.count("holds all GPUs left on its nodes: 1 ")
-    assert {name: job for name, job in read.items() if name in expected} == {
-        name: job for name, job in expected.items() if name not in unknown
+    assert {name: read[name] for name in expected.keys() - unknown} == {
+        name: expected[name] for name in expected.keys() - unknown
     }
-    assert {name for name in read if name not in expected} <= {"507_2"}  # its array runs as many tasks as it may
+    assert read.keys() - expected.keys() <= {"507_2"}  # its array runs as many tasks as it may
     machines = {machine.id: machine for machine in whole.cluster.machines}
     for entry, node in zip(parsed(nodes)["nodes"], whole.cluster.nodes, strict=True):
         record, machine = reader.node(entry)
@@ -108,41 +112,35 @@ def test_single_objects_of_slurm(nodes: Path, jobs: Path, topology: Path | None)
 
 
 def test_single_objects_of_kubernetes() -> None:
+    """Also a node of a shape that the cluster does not have."""
     whole = read_kubernetes(KUBERNETES)
     reader = KubernetesObjects(KUBERNETES, cluster=whole.cluster)
     pods = {
         f"{item['metadata'].get('namespace', 'default')}/{item['metadata']['name']}": item
-        for item in KUBERNETES["items"]
+        for item in ITEMS
         if item["kind"] == "Pod"
     }
     for job in whole.jobs:
         assert job.origin is not None
         one = reader.job(*(pods[worker.name] for worker in job.origin.workers))
         assert one == job.model_copy(update={"priority": 0})
-    nodes = {item["metadata"]["name"]: item for item in KUBERNETES["items"] if item["kind"] == "Node"}
+    nodes = {item["metadata"]["name"]: item for item in ITEMS if item["kind"] == "Node"}
     machines = {machine.id: machine for machine in whole.cluster.machines}
     for node in whole.cluster.nodes:
         there = [pod for pod in pods.values() if pod["spec"].get("nodeName") == node.id]
         assert reader.node(nodes[node.id], there) == (node, machines[node.machine])
+    odd = copy.deepcopy(next(iter(nodes.values())))
+    odd["status"]["allocatable"]["cpu"] = "13"
+    record, machine = KubernetesObjects(KUBERNETES, cluster=whole.cluster).node(odd)
+    assert (machine.cpu_millicores, record.machine) == (13_000, machine.id)
+    assert machine.id not in machines
 
 
 def test_what_a_single_object_cannot_be() -> None:
     reader = KubernetesObjects(KUBERNETES)
-    gated = next(item for item in KUBERNETES["items"] if item["metadata"]["name"] == "gated-0")
     with pytest.raises(Unsupported, match="behind a scheduling gate"):
-        reader.job(gated)
+        reader.job(next(item for item in ITEMS if item["metadata"]["name"] == "gated-0"))
     with pytest.raises(BadInput, match="0 jobs, expected the pods of one"):
         reader.job()
-    slurm = SlurmObjects(SLURM[0][0])
     with pytest.raises(Unsupported, match="waiting for Dependency"):
-        slurm.jobs(next(job for job in parsed(SLURM[0][1])["jobs"] if job["job_id"] == 508))
-
-
-def test_a_node_of_another_shape_has_a_new_machine_type() -> None:
-    whole = read_kubernetes(KUBERNETES)
-    node = copy.deepcopy(next(item for item in KUBERNETES["items"] if item["kind"] == "Node"))
-    node["status"]["allocatable"]["cpu"] = "13"
-    record, machine = KubernetesObjects(KUBERNETES, cluster=whole.cluster).node(node)
-    assert machine.cpu_millicores == 13_000
-    assert machine.id not in {other.id for other in whole.cluster.machines}
-    assert record.machine == machine.id
+        SlurmObjects(SLURM[0][0]).jobs(next(job for job in parsed(SLURM[0][1])["jobs"] if job["job_id"] == 508))

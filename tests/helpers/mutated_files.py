@@ -5,8 +5,6 @@ Bytes flipped, cut, doubled or put in; values of JSON replaced by others of any 
 or doubled; numbers of text made endless; marks of writing direction and control characters put in; one in eight packed.
 """
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json
@@ -15,11 +13,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placeopt import BadInput
+from helpers.sc17_files import write_files
+from placeopt import BadInput, read_instance, read_plan, read_scenario
+from placeopt.benchmark import read_model, read_sets
+from placeopt.formats import (
+    read_bytes,
+    read_document,
+    read_kubernetes,
+    read_openb,
+    read_openb_run_times,
+    read_philly,
+    read_sc17,
+    read_sia,
+    read_slurm,
+    read_solu,
+)
+from placeopt.formats.topo import read_topo
+from placeopt.model import Scheduling
+from placeopt.predict import gavel_pairs, sia_runs
+from placeopt.report.html import read_log
+from placeopt.simulation import named_policy, simulate
+from placeopt.whatif import Placements
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
-EXAMPLES, TOPO, OPENB = ROOT / "examples", HERE / "data" / "topo", HERE / "formats" / "data"
+EXAMPLES, GOLDEN, OPENB = ROOT / "examples", HERE / "data" / "golden", HERE / "formats" / "data"
+SCENARIO = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
+POLICIES = sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4]
+HARDWARE = sorted(path for path in (HERE / "data" / "topo").iterdir() if path.suffix != ".md")
 
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 2**31, 2**53, 2**63, 10**12, 10**18, 10**30, -(10**18), 0.5, 1e308, -0.0, "", " ",
@@ -33,6 +54,22 @@ BITS = [
     b"}", b"=", b"-", b":", b"\\", b"<", b"&a;", b"<!--", b"#", b"9" * 5000, b"x" * 300, b"1e999", b"NaN", b"-1", b" ",
     b"%s", b"1" + b"0" * 30,
 ]  # fmt: skip
+MPS = (
+    "NAME a\nOBJSENSE\n MAX\nROWS\n N obj\n L r1\n E r2\nCOLUMNS\n M1 'MARKER' 'INTORG'\n x obj 3 r1 2\n y obj 2 r1 1\n"
+    " y r2 1\n M2 'MARKER' 'INTEND'\nRHS\n b r1 4 r2 1\nRANGES\n b r1 2\nBOUNDS\n UP b x 4\n BV b y\nENDATA\n"
+)
+TEXTS = {
+    "gavel.json": """{"v100": {"('A', 1)": {"null": 2.0, "('A', 1)": [1.0, 1.5]}}}""",
+    "philly.csv": "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-07 00:00:01,60.5,8,484,11cb48\n",
+    "sia.csv": "name,time,application,num_replicas,batch_size\ncifar10-0,12.5,cifar10,2,128\nbert-1,40,bert,1,24\n",
+    "sia_profile.csv": "placement,local_bsz,step_time\n1,32,0.11\n11,32,0.14\n22,64,0.5\n",
+    "a.gap": "2 3\n 5 1 4\n 2 6 3\n 3 2 2\n 2 3 4\n 5 6\n",
+    "b.mps": MPS,
+    "a.solu": "=opt= one 12\n=best= two 7  # by hand\n=bound= two 9\n",
+    "a.test": "a.gap\nb.mps # a comment\ngenerate:planted-100x5x8-s0\n",
+    "placements.json": json.dumps({"placements": json.loads((GOLDEN / "plan-1.json").read_bytes())["placements"]}),
+}
+"""Files that are written for the formats of which none is stored."""
 
 
 class Format(NamedTuple):
@@ -45,110 +82,44 @@ class Format(NamedTuple):
 
 def formats(folder: Path) -> list[Format]:
     """Return all formats; ``folder`` takes the files that are made for it."""
-    from placeopt import read_instance, read_plan, read_scenario
-    from placeopt.benchmark import read_model, read_sets
-    from placeopt.formats import (
-        loads,
-        read_bytes,
-        read_kubernetes,
-        read_openb,
-        read_openb_run_times,
-        read_philly,
-        read_sc17,
-        read_sia,
-        read_slurm,
-        read_solu,
-    )
-    from placeopt.formats.topo import read_topo
-    from placeopt.model import Scheduling
-    from placeopt.predict import gavel_pairs, sia_runs
-    from placeopt.report.html import read_log
-    from placeopt.simulation import named_policy, simulate
-    from placeopt.whatif import Placements
-
-    def made(name: str, text: str) -> Path:
+    for name, text in TEXTS.items():
         (folder / name).write_text(text)
-        return folder / name
-
-    golden = HERE / "data" / "golden"
-    scenario = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
-    simulate(read_scenario(scenario), named_policy("fcfs"), log=folder / "log.jsonl")
-    jobs = {
-        "0": {"id": 0, "arrival": 1.5, "gpus": 2, "type": "bvlc_net", "size": "4", "minimal_utility": 0.4, "time": 9}
-    }
-    times = {
-        "num_gpus": {"1": {"intra-socket": 10.0, "inter-socket": 0}, "2": {"intra-socket": 20.0, "inter-socket": 25.0}}
-    }
-    beside = {"num_gpus": {"2": {"bvlc_net": {"4": {"num_gpus": {"2": 30.0, "1": 0}}}}, "1": {}}}
-    machine = {
-        "core_per_socket": [6, 6],
-        "mem_per_socket": [256, 256],
-        "gpu_per_socket": [1, 1],
-        "mem_per_gpu": [16, 16],
-        "gpu_distance": {"0": {"0": 0, "1": 20}, "1": {"0": 20, "1": 0}},
-    }
-    workload = made("workload.json", json.dumps(jobs))
-    infra = made("infra.json", json.dumps({"machines": {"0": machine}}))
-    profile = made(
-        "profile.json", json.dumps({"solo": {"bvlc_net": {"4": times}}, "collocation": {"bvlc_net": {"4": beside}}})
-    )
-    gavel = made("gavel.json", json.dumps({"v100": {"('A', 1)": {"null": 2.0, "('A', 1)": [1.0, 1.5]}}}))
-    philly = made("philly.csv", "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-07 00:00:01,60.5,8,484,11cb48\n")
-    sia = made(
-        "sia.csv", "name,time,application,num_replicas,batch_size\ncifar10-0,12.5,cifar10,2,128\nbert-1,40,bert,1,24\n"
-    )
-    placements = made("sia_profile.csv", "placement,local_bsz,step_time\n1,32,0.11\n11,32,0.14\n22,64,0.5\n")
-    gap = made("a.gap", "2 3\n 5 1 4\n 2 6 3\n 3 2 2\n 2 3 4\n 5 6\n")
-    mps = made(
-        "b.mps",
-        "NAME a\nOBJSENSE\n MAX\nROWS\n N obj\n L r1\n E r2\nCOLUMNS\n M1 'MARKER' 'INTORG'\n x obj 3 r1 2\n"
-        " y obj 2 r1 1\n y r2 1\n M2 'MARKER' 'INTEND'\nRHS\n b r1 4 r2 1\nRANGES\n b r1 2\n"
-        "BOUNDS\n UP b x 4\n BV b y\nENDATA\n",
-    )
-    solu = made("a.solu", "=opt= one 12\n=best= two 7  # by hand\n=bound= two 9\n")
-    whole = json.loads((golden / "plan-1.json").read_bytes())
-    alone = made("placements.json", json.dumps({"placements": whole["placements"]}))
-    listed = made("a.test", "a.gap\nb.mps # a comment\ngenerate:planted-100x5x8-s0\n")
+    simulate(read_scenario(SCENARIO), named_policy("fcfs"), log=folder / "log.jsonl")
+    workload, infra, profile = write_files(folder)
     nodes, pods = OPENB / "openb_nodes.csv", OPENB / "openb_pods.csv"
-    slurm_nodes, slurm_jobs, tree = (
-        EXAMPLES / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf")
-    )
-    policies = tuple(sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4])
-    return [
-        Format("instance", (golden / "instance-1.json",), read_instance),
-        Format("plan", (golden / "plan-1.json", golden / "plan-1-some-jobs.json"), read_plan),
-        Format("scenario", (scenario,), read_scenario),
-        Format("scheduling policy", policies, lambda path: loads(Scheduling, read_bytes(path), source=str(path))),
-        Format("placements", (alone,), lambda path: loads(Placements, read_bytes(path), source=str(path))),
-        Format("Slurm's nodes", (slurm_nodes,), lambda path: read_slurm(path, slurm_jobs, tree)),
-        Format("Slurm's jobs", (slurm_jobs,), lambda path: read_slurm(slurm_nodes, path, tree)),
-        Format("Slurm's topology", (tree,), lambda path: read_slurm(slurm_nodes, slurm_jobs, path)),
-        Format("Kubernetes", (EXAMPLES / "kubernetes.json",), lambda path: read_kubernetes([path])),
-        Format(
-            "hardware", tuple(sorted(p for p in TOPO.iterdir() if p.suffix != ".md")), lambda path: read_topo([path])
-        ),
-        Format("openb's nodes", (nodes,), lambda path: read_openb(path, pods)),
-        Format("openb's pods", (pods, OPENB / "openb_pods_short.csv"), lambda path: read_openb(nodes, path)),
-        Format("openb's times", (pods,), read_openb_run_times),
-        Format("Philly", (philly,), read_philly),
-        Format("Sia's workload", (sia,), read_sia),
-        Format("Sia's profile", (placements,), lambda path: sia_runs(read_text(path))),
-        Format("Gavel's throughputs", (gavel,), lambda path: gavel_pairs(read_text(path), "v100")),
-        Format("SC'17's workload", (workload,), lambda path: read_sc17(path, infra, profile, machines=2)),
-        Format("SC'17's infrastructure", (infra,), lambda path: read_sc17(workload, path, profile, machines=2)),
-        Format("SC'17's profile", (profile,), lambda path: read_sc17(workload, infra, path, machines=2)),
-        Format("GAP", (gap,), read_model),
-        Format("MPS", (mps,), read_model),
-        Format("best values", (solu,), read_solu),
-        Format("list of instances", (listed,), lambda path: read_sets([str(path)], folder)),
-        Format("log of a simulation", (folder / "log.jsonl",), read_log),
+    listed, jobs, tree = (EXAMPLES / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf"))
+    rows: list[tuple[str, list[Path], Callable[[Path], object]]] = [
+        ("instance", [GOLDEN / "instance-1.json"], read_instance),
+        ("plan", [GOLDEN / "plan-1.json", GOLDEN / "plan-1-some-jobs.json"], read_plan),
+        ("scenario", [SCENARIO], read_scenario),
+        ("scheduling policy", POLICIES, lambda path: read_document(Scheduling, path)),
+        ("placements", [folder / "placements.json"], lambda path: read_document(Placements, path)),
+        ("Slurm's nodes", [listed], lambda path: read_slurm(path, jobs, tree)),
+        ("Slurm's jobs", [jobs], lambda path: read_slurm(listed, path, tree)),
+        ("Slurm's topology", [tree], lambda path: read_slurm(listed, jobs, path)),
+        ("Kubernetes", [EXAMPLES / "kubernetes.json"], lambda path: read_kubernetes([path])),
+        ("hardware", HARDWARE, lambda path: read_topo([path])),
+        ("openb's nodes", [nodes], lambda path: read_openb(path, pods)),
+        ("openb's pods", [pods, OPENB / "openb_pods_short.csv"], lambda path: read_openb(nodes, path)),
+        ("openb's times", [pods], read_openb_run_times),
+        ("Philly", [folder / "philly.csv"], read_philly),
+        ("Sia's workload", [folder / "sia.csv"], read_sia),
+        ("Sia's profile", [folder / "sia_profile.csv"], lambda path: sia_runs(read_text(path))),
+        ("Gavel's throughputs", [folder / "gavel.json"], lambda path: gavel_pairs(read_text(path), "v100")),
+        ("SC'17's workload", [workload], lambda path: read_sc17(path, infra, profile, machines=2)),
+        ("SC'17's infrastructure", [infra], lambda path: read_sc17(workload, path, profile, machines=2)),
+        ("SC'17's profile", [profile], lambda path: read_sc17(workload, infra, path, machines=2)),
+        ("GAP", [folder / "a.gap"], read_model),
+        ("MPS", [folder / "b.mps"], read_model),
+        ("best values", [folder / "a.solu"], read_solu),
+        ("list of instances", [folder / "a.test"], lambda path: read_sets([str(path)], folder)),
+        ("log of a simulation", [folder / "log.jsonl"], read_log),
     ]
+    return [Format(name, tuple(files), read) for name, files, read in rows]
 
 
 def read_text(path: Path) -> str:
     """Read as whoever calls a reader of text does: bounded, and as UTF-8 or not at all."""
-    from placeopt.formats import read_bytes
-
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
