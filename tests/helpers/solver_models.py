@@ -1,44 +1,54 @@
 """Small models with known answers, and one that no solver solves soon."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder, Sense
+
+Row = tuple[ArrayLike, int, int]
+"""Coefficients of all columns, least and most."""
+
+
+def model(
+    sense: Sense, costs: list[int], *rows: Row, low: ArrayLike = 0, high: ArrayLike = 1, offset: int = 0
+) -> LinearModel:
+    """Return the model with a column for each of ``costs``, from ``low`` to ``high``, and these rows."""
+    builder = ModelBuilder()
+    x = builder.add_variables(low, high, count=len(costs))
+    for coefficients, least, most in rows:
+        builder.add_row(x, coefficients, least, most)
+    builder.set_objective(x, costs, sense, offset)
+    return builder.build()
 
 
 def knapsack() -> LinearModel:
     """Max 60x + 100y + 120z + 7 with weights 10, 20, 30 and room 50: take y and z, 227."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=3)
-    builder.add_row(x, [10, 20, 30], NO_LOWER, 50)
-    builder.set_objective(x, [60, 100, 120], "max", offset=7)
-    return builder.build()
+    return model("max", [60, 100, 120], ([10, 20, 30], NO_LOWER, 50), offset=7)
 
 
 def covering() -> LinearModel:
     """Min 5x + 4y - 3 with 2x + y >= 7, x + 3y >= 9 and x, y in 0..9: at x = 2, y = 3, 19."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 9, count=2)
-    builder.add_rows([0, 0, 1, 1], [0, 1, 0, 1], [2, 1, 1, 3], [7, 9], [99, 99])
-    builder.set_objective(x, [5, 4], "min", offset=-3)
-    return builder.build()
+    return model("min", [5, 4], ([2, 1], 7, 99), ([1, 3], 9, 99), high=9, offset=-3)
 
 
 def general() -> LinearModel:
     """Max 2x - y over -5..5, x - 3y = 1: x = 4, y = 1 gives 7."""
-    builder = ModelBuilder()
-    x = builder.add_variables(-5, 5, count=2)
-    builder.add_row(x, [1, -3], 1, 1)
-    builder.set_objective(x, [2, -1], "max")
-    return builder.build()
+    return model("max", [2, -1], ([1, -3], 1, 1), low=-5, high=5)
 
 
 def feasibility() -> LinearModel:
     """No objective: any of three binaries, exactly two of them; the objective is the offset, 4."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=3)
-    builder.add_row(x, 1, 2, 2)
-    builder.set_objective([], [], "min", offset=4)
-    return builder.build()
+    return model("min", [0, 0, 0], ([1, 1, 1], 2, 2), offset=4)
+
+
+def constant() -> LinearModel:
+    """As that, but a maximum: CP-SAT reports a bound of 0 where no variable has a price; the offset is the answer."""
+    return model("max", [0, 0], ([1, 1], 1, 2), offset=8)
+
+
+def nothing() -> LinearModel:
+    """A round without jobs is a model without variables; HiGHS knows a status of its own for it."""
+    return model("max", [], offset=3)
 
 
 def cbc_trap() -> LinearModel:
@@ -85,11 +95,7 @@ def placement(rng: np.random.Generator) -> LinearModel:
 
 def infeasible() -> LinearModel:
     """Three binaries that sum to 1 by pairs: no parity allows it."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=3)
-    builder.add_rows([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 0, 2], 1, [1, 1, 1], [1, 1, 1])
-    builder.set_objective(x, 1, "max")
-    return builder.build()
+    return model("max", [1, 1, 1], ([1, 1, 0], 1, 1), ([0, 1, 1], 1, 1), ([1, 0, 1], 1, 1))
 
 
 def hard(seed: int = 1, columns: int = 400, rows: int = 60) -> LinearModel:
@@ -118,6 +124,19 @@ KNOWN = {
     "covering": (covering, 19),
     "general": (general, 7),
     "feasibility": (feasibility, 4),
+    "constant": (constant, 8),
+    "nothing": (nothing, 3),
     "cbc_trap": (cbc_trap, 64),
 }
 """Models by name, with the optimum."""
+INFEASIBLE = {
+    "parity": infeasible(),
+    "2x = 3": model("max", [1], ([2], 3, 3), high=5),  # divided by two the bounds of the row cross
+    "bounds that cross": model("max", [0], low=2),  # CP-SAT calls such a domain an invalid model, HiGHS warns
+    "nothing, and a row": model("max", [], ([], 1, 2)),
+    # CBC finds the next one infeasible, says so, and dies of a segmentation fault over the solution file
+    "crash": model(
+        "min", [-6, 0], ([4, 1], -10, -1), ([5, -2], -6, 3), ([-4, -3], -10, -1), ([-1, 1], 1, 2), low=-1, high=2
+    ),
+}
+"""Models without a solution."""

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from helpers.solver_models import KNOWN, covering, hard, knapsack
-from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
+from helpers.solver_models import KNOWN, covering, hard, knapsack, model
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 from placeopt.solvers import SolveOptions, dual_bound, load, trivial_bound
 
 
@@ -38,20 +38,19 @@ def test_multipliers_that_lean_on_nothing_count_as_zero() -> None:
 def test_any_multipliers_bound_the_optimum(name: str) -> None:
     """Random signs and sizes, on models whose optimum is known."""
     make, optimum = KNOWN[name]
-    model = make()
+    known = make()
     rng = np.random.default_rng(5)
     for size in (0.01, 1.0, 100.0, 1e7, 1e15, 1e30):
         for _ in range(40):
-            bound = dual_bound(model, rng.normal(0, size, model.num_rows))
-            assert (bound - optimum) * (1 if model.sense == "max" else -1) >= 0
+            bound = dual_bound(known, rng.normal(0, size, known.num_rows))
+            assert (bound - optimum) * (1 if known.sense == "max" else -1) >= 0
 
 
 def test_duals_of_a_solver_give_its_own_bound() -> None:
     """Tight means: within a unit of the relaxation's objective, which is itself only a float."""
     for seed in range(3):
-        model = hard(seed)
-        solution = load("highs")(model, SolveOptions(10.0, relax=True))
-        relaxed = float(model.objective @ solution.relaxed_values) + model.offset
+        solution = load("highs")(hard(seed), SolveOptions(10.0, relax=True))
+        relaxed = float(hard(seed).objective @ solution.relaxed_values) + hard(seed).offset
         assert int(np.floor(relaxed - 1e-6)) <= solution.bound <= int(np.floor(relaxed + 1e-6))
 
 
@@ -74,23 +73,17 @@ def test_large_numbers_do_not_overflow(size: int) -> None:
     rng = np.random.default_rng(size)
     for _ in range(30):
         n, m = int(rng.integers(1, 6)), int(rng.integers(1, 5))
-        builder = ModelBuilder()
-        x = builder.add_variables(rng.integers(-1000, 0, n), rng.integers(0, 1000, n))
-        matrix = rng.integers(-size, size + 1, (m, n))
-        builder.add_rows(*np.nonzero(np.ones((m, n))), matrix.ravel(), rng.integers(-(2**40), 0, m), 2**41)
-        builder.set_objective(x, rng.integers(-size, size + 1, n), "max", offset=int(rng.integers(-9, 9)))
-        model = builder.build()
+        low, high = rng.integers(-1000, 0, n), rng.integers(0, 1000, n)
+        matrix, least = rng.integers(-size, size + 1, (m, n)), rng.integers(-(2**40), 0, m)
+        costs, offset = rng.integers(-size, size + 1, n).tolist(), int(rng.integers(-9, 9))
+        drawn = model("max", costs, *((row, lower, 2**41) for row, lower in zip(matrix, least, strict=True)),
+                      low=low, high=high, offset=offset)  # fmt: skip
         numerators = rng.integers(-size * 8, size * 8 + 1, m)
-        bound = dual_bound(model, numerators / 8)
-        assert bound == min(exact_bound(model, numerators.tolist(), 8), trivial_bound(model))
+        bound = dual_bound(drawn, numerators / 8)
+        assert bound == min(exact_bound(drawn, numerators.tolist(), 8), trivial_bound(drawn))
 
 
 def test_coefficients_too_large_for_limbs_fall_back_to_the_trivial_bound() -> None:
     """There is always a bound, at worst the trivial one."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=2)
-    builder.add_rows(np.zeros(2, dtype=np.int64), x, [2**52, 2**52 - 1], [NO_LOWER], [2**52])
-    builder.add_rows(np.arange(200), np.zeros(200, dtype=np.int64), 2**52 - 1, np.full(200, -1), NO_UPPER)
-    builder.set_objective(x, 1, "max")
-    model = builder.build()
-    assert dual_bound(model, np.full(model.num_rows, 0.5)) == 2
+    rows = [([2**52, 2**52 - 1], NO_LOWER, 2**52), *[([2**52 - 1, 0], -1, NO_UPPER)] * 200]
+    assert dual_bound(model("max", [1, 1], *rows), np.full(201, 0.5)) == 2

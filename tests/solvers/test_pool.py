@@ -1,6 +1,5 @@
 """A solve in another process: nothing is lost, nothing is late, nothing is left behind."""
 
-import dataclasses
 import gc
 import os
 import signal
@@ -9,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from helpers.processes import alive, eventually, within
 from helpers.solver_models import filled, hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.solvers import InProcess, Progress, Runner, Solution, SolveOptions, Worker
+from placeopt.solvers import Beside, InProcess, Progress, Runner, Solution, SolveOptions, Worker
 
 TESTS = str(Path(__file__).parents[1])
 """For processes of their own, which import the helpers."""
@@ -43,29 +43,34 @@ def runner(request: pytest.FixtureRequest, shared: Worker) -> Iterator[Runner]:
             yield runner
 
 
+def solves(runner: Runner, solver: str = "highs") -> bool:
+    """Whether the runner is ready for the next solve, and ends it well."""
+    return runner.solve(solver, knapsack(), LONG, deadline=within(20)).objective == 227
+
+
+def ended(solution: Solution) -> tuple[str, str]:
+    return solution.status, solution.limit
+
+
 @pytest.mark.parametrize("solver", ["highs", "cpsat"])
 def test_answers(runner: Runner, solver: str) -> None:
-    """The same answers as without a process in between, statuses included, one after the other."""
+    """The same answers as without a process in between, statuses, duals and relaxed values included."""
     solution = runner.solve(solver, knapsack(), LONG, deadline=within(20))
     assert (solution.status, solution.objective, solution.values.tolist()) == ("optimal", 227, [0, 1, 1])
     assert runner.solve(solver, infeasible(), LONG, deadline=within(20)).status == "infeasible"
-
-
-def test_relaxation_comes_through(runner: Runner) -> None:
-    """Duals and relaxed values, too."""
-    options = dataclasses.replace(LONG, relax=True)
-    solution = runner.solve("highs", knapsack(), options, deadline=within(20))
-    assert (solution.status, solution.bound) == ("optimal", 247)
-    assert solution.duals == pytest.approx([40])
+    if solver == "highs":
+        solution = runner.solve(solver, knapsack(), replace(LONG, relax=True), deadline=within(20))
+        assert (solution.status, solution.bound) == ("optimal", 247)
+        assert solution.duals == pytest.approx([40])
 
 
 @pytest.mark.parametrize("solver", ["highs", "cpsat"])
 def test_deadline_is_kept_and_progress_comes_in_between(runner: Runner, solver: str) -> None:
     """The solver's own limit is far away: it is the deadline that ends this."""
     model, news = hard(), []
-    hinted = dataclasses.replace(LONG, hint=filled(model))  # all there is, on a busy machine
+    hinted = replace(LONG, hint=filled(model))  # all there is, on a busy machine
     solution = runner.solve(solver, model, hinted, deadline=within(0.7), on_progress=news.append)
-    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert ended(solution) == ("feasible", "time")
     assert model.is_feasible(solution.values)
     found = [item.objective for item in news if item.values is not None]
     assert solution.objective == max(found, default=model.objective_value(hinted.hint))
@@ -76,100 +81,96 @@ def test_cancel(runner: Runner) -> None:
     """Somebody else decides that it is enough."""
     news: list[Progress] = []
     solution = runner.solve(
-        "highs",
-        hard(),
-        LONG,
-        deadline=within(600),
-        on_progress=lambda item: news.append(item) if item.values is not None else None,
-        cancel=lambda: bool(news),
+        "highs", hard(), LONG, deadline=within(600), on_progress=news.append, cancel=lambda: any_values(news)
     )
-    assert (solution.status, solution.limit) == ("feasible", "user")
+    assert ended(solution) == ("feasible", "user")
 
 
-def test_errors_of_a_solve_are_answers(runner: Runner) -> None:
-    """Whatever happens over there is told, not raised; the next solve works."""
-    wrong = dataclasses.replace(LONG, extra=(("no_such_option", "1"),))
+def any_values(news: list[Progress]) -> bool:
+    return any(item.values is not None for item in news)
+
+
+@pytest.mark.parametrize(
+    ("solver", "change", "message"),
+    [("cpsat", {"relax": True}, "highs"), ("nosuch", {}, "cpsat")],
+)  # fmt: skip
+def test_unsupported_is_refused_at_the_door(runner: Runner, solver: str, change: dict, message: str) -> None:
+    """Before a model is sent anywhere; the message names who can."""
+    with pytest.raises(Unsupported, match=message):
+        runner.solve(solver, knapsack(), replace(LONG, **change), deadline=within(1))
+
+
+def test_what_fails_leaves_the_runner_to_the_next(runner: Runner) -> None:
+    """An error over there is an answer; what the caller's own callback raises is the caller's."""
+    wrong = replace(LONG, extra=(("no_such_option", "1"),))
     solution = runner.solve("highs", knapsack(), wrong, deadline=within(20))
     assert solution.status == "error"
     assert "no_such_option" in solution.message
-    assert runner.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
-
-
-def test_unsupported_is_refused_at_the_door(runner: Runner) -> None:
-    """Before a model is sent anywhere; the message names who can."""
-    with pytest.raises(Unsupported, match="highs"):
-        runner.solve("cpsat", knapsack(), dataclasses.replace(LONG, relax=True), deadline=within(1))
-    with pytest.raises(Unsupported, match="cpsat"):
-        runner.solve("nosuch", knapsack(), LONG, deadline=within(1))
-
-
-def test_what_a_callback_raises_ends_the_solve(runner: Runner) -> None:
-    """It is the caller's error, so the caller gets it, and the worker is free for the next."""
+    assert solves(runner)
 
     def fail(_: Progress) -> None:
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
         runner.solve("highs", hard(), LONG, deadline=within(20), on_progress=fail)
-    assert runner.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+    assert solves(runner)
 
 
 def test_feasible_hint_survives_a_passed_deadline(runner: Runner) -> None:
     """No time at all still returns what the caller brought."""
-    hint = np.array([1, 1, 0])
-    solution = runner.solve("cpsat", knapsack(), dataclasses.replace(LONG, hint=hint), deadline=within(-1))
-    assert (solution.status, solution.objective, solution.limit) == ("feasible", 167, "time")
+    solution = runner.solve("cpsat", knapsack(), replace(LONG, hint=np.array([1, 1, 0])), deadline=within(-1))
+    assert (*ended(solution), solution.objective) == ("feasible", "time", 167)
 
 
-def test_what_solvers_print_does_not_corrupt_the_stream(shared: Worker) -> None:
+@pytest.mark.parametrize(
+    ("solver", "names"),
+    [("highs", ("output_flag", "log_to_console")), ("cpsat", ("log_search_progress", "log_to_stdout"))],
+)
+def test_what_solvers_print_does_not_corrupt_the_stream(shared: Worker, solver: str, names: tuple[str, str]) -> None:
     """Protocol and standard output are different descriptors in the child."""
-    chatty = dataclasses.replace(LONG, extra=(("output_flag", "true"), ("log_to_console", "true")))
-    assert shared.solve("highs", knapsack(), chatty, deadline=within(20)).objective == 227
-    chatty = dataclasses.replace(LONG, extra=(("log_search_progress", "true"), ("log_to_stdout", "true")))
-    assert shared.solve("cpsat", knapsack(), chatty, deadline=within(20)).objective == 227
+    chatty = replace(LONG, extra=tuple((name, "true") for name in names))
+    assert shared.solve(solver, knapsack(), chatty, deadline=within(20)).objective == 227
 
 
-def solve_and_hit(worker: Worker, hit: Callable[[int], None]) -> Solution:
-    """Solve, and do something to the child as soon as it has reported a solution."""
-    done = threading.Event()
+def solve_and_hit(worker: Worker, how: signal.Signals) -> tuple[Solution, int]:
+    """Solve, and send the child a signal as soon as it has reported a solution; return its process, too."""
+    hit: list[int] = []
 
     def on_progress(progress: Progress) -> None:
-        if progress.values is not None and not done.is_set():
-            done.set()
-            hit(worker.pid)
+        if progress.values is not None and not hit:
+            hit.append(worker.pid)
+            os.kill(worker.pid, how)
 
-    return worker.solve("highs", hard(), LONG, deadline=within(4.0), on_progress=on_progress)
+    return worker.solve("highs", hard(), LONG, deadline=within(4.0), on_progress=on_progress), hit[0]
 
 
 def test_killed_child_loses_nothing() -> None:
     """The kernel kills without warning: the last verified solution is the answer, the cause is named."""
     with Worker() as worker:
-        solution = solve_and_hit(worker, lambda pid: os.kill(pid, signal.SIGKILL))
-        assert (solution.status, solution.limit) == ("feasible", "none")
+        solution, _ = solve_and_hit(worker, signal.SIGKILL)
+        assert ended(solution) == ("feasible", "none")
         assert "SIGKILL" in solution.message
         assert hard().is_feasible(solution.values)
         assert solution.bound >= solution.objective
-        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227, "a new child"
+        assert solves(worker), "a new child"
 
 
 def test_child_that_hangs_is_killed_at_the_deadline() -> None:
     """It does not even listen; nor is it left behind, stopped."""
     with Worker() as worker:
-        child = []
-        solution = solve_and_hit(worker, lambda pid: (child.append(pid), os.kill(pid, signal.SIGSTOP)))
-        assert (solution.status, solution.limit) == ("feasible", "time")
-        assert eventually(lambda: not alive(child[0]))
+        solution, child = solve_and_hit(worker, signal.SIGSTOP)
+        assert ended(solution) == ("feasible", "time")
+        assert eventually(lambda: not alive(child))
 
 
 def test_worker_that_stays_warm_replaces_a_killed_child_at_once() -> None:
     """The next round finds a solver that is loaded; after the last one nothing is left."""
     with Worker() as worker:
         worker.stays_warm = True
-        killed: list[int] = []
-        solve_and_hit(worker, lambda pid: (killed.append(pid), os.kill(pid, signal.SIGKILL)))
+        _, killed = solve_and_hit(worker, signal.SIGKILL)
         fresh = worker.pid
-        assert fresh not in (None, killed[0])
-        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert fresh not in (None, killed)
+        assert solves(worker)
         assert worker.pid == fresh, "the child that was started ahead"
     assert eventually(lambda: not alive(fresh))
 
@@ -178,7 +179,7 @@ def test_closing_a_worker_that_stays_warm_during_a_solve_leaves_nothing() -> Non
     """A solve that lost a race may still be at work when its runner is closed."""
     worker = Worker()
     worker.stays_warm = True
-    worker.solve("highs", knapsack(), LONG, deadline=within(20))
+    assert solves(worker)
     os.kill(worker.pid, signal.SIGSTOP)
     solve = threading.Thread(target=lambda: worker.solve("highs", hard(), LONG, deadline=within(20)))
     solve.start()
@@ -191,11 +192,11 @@ def test_closing_a_worker_that_stays_warm_during_a_solve_leaves_nothing() -> Non
 def test_child_that_dies_while_idle_is_replaced() -> None:
     """Between two rounds the memory killer may come by."""
     with Worker() as worker:
-        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert solves(worker)
         first = worker.pid
         os.kill(first, signal.SIGKILL)
         assert eventually(lambda: not os.path.exists(f"/proc/{first}")), "reaped, without anybody asking"
-        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert solves(worker)
         assert worker.pid != first
 
 
@@ -207,34 +208,33 @@ def test_memory_limit() -> None:
     builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
     builder.set_objective(x, np.arange(n) % 17, "max")
     with Worker() as worker:
-        options = dataclasses.replace(LONG, memory_limit_mib=1)
-        solution = worker.solve("cpsat", builder.build(), options, deadline=within(10))
+        solution = worker.solve("cpsat", builder.build(), replace(LONG, memory_limit_mib=1), deadline=within(10))
         assert solution.limit == "memory", solution
         assert solution.status in ("error", "feasible")
-        assert worker.solve("cpsat", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert solves(worker, "cpsat")
 
 
-def test_worker_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("program", "reason"), [("/no/such/python", "No such file"), ("/bin/false", "could not start")]
+)
+def test_worker_that_cannot_start(program: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No interpreter, or one without this library: an answer with the reason, not an exception."""
-    for executable, reason in (("/no/such/python", "No such file"), ("/bin/false", "could not start")):
-        monkeypatch.setattr(sys, "executable", executable)
-        with Worker() as worker:
-            solution = worker.solve("highs", knapsack(), LONG, deadline=within(5))
-        assert solution.status == "error"
-        assert reason in solution.message
+    monkeypatch.setattr(sys, "executable", program)
+    with Worker() as worker:
+        solution = worker.solve("highs", knapsack(), LONG, deadline=within(5))
+    assert solution.status == "error"
+    assert reason in solution.message
 
 
 def test_large_model_does_not_block_past_the_deadline() -> None:
     """A pipe holds 64 KiB; a child that does not read must not hold up the parent."""
     builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=500_000)
-    builder.set_objective(x, 1, "max")
-    model = builder.build()
+    builder.set_objective(builder.add_variables(0, 1, count=500_000), 1, "max")
     with Worker() as worker:
-        worker.solve("highs", knapsack(), LONG, deadline=within(20))
+        assert solves(worker)
         os.kill(worker.pid, signal.SIGSTOP)
-        solution = worker.solve("highs", model, LONG, deadline=within(0.3))
-        assert (solution.status, solution.limit, solution.bound) == ("no_solution", "time", 500_000)
+        solution = worker.solve("highs", builder.build(), LONG, deadline=within(0.3))
+        assert (*ended(solution), solution.bound) == ("no_solution", "time", 500_000)
 
 
 def test_close_is_idempotent_and_leaves_nothing() -> None:
@@ -253,19 +253,26 @@ def test_close_is_idempotent_and_leaves_nothing() -> None:
     pid = forgotten.pid
     del forgotten
     gc.collect()
-    assert eventually(lambda: not os.path.exists(f"/proc/{pid}"))
-    assert eventually(lambda: threading.active_count() <= threads)
+    assert eventually(lambda: not os.path.exists(f"/proc/{pid}") and threading.active_count() <= threads)
 
 
 def test_ctrl_c_returns_the_best_so_far() -> None:
     """KeyboardInterrupt in the parent ends the solve, not the program (trap 12)."""
     with Worker() as worker:
-        worker.solve("cpsat", knapsack(), LONG, deadline=within(20))
-        timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        solution = worker.solve("cpsat", hard(), LONG, deadline=within(60))
-        assert (solution.status, solution.limit) == ("feasible", "user")
+        assert solves(worker, "cpsat")
+        threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+        assert ended(worker.solve("cpsat", hard(), LONG, deadline=within(60))) == ("feasible", "user")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_sigint_to_the_worker_is_ignored(solver: str) -> None:
+    """A signal to the child is no interruption of ours: it goes on to its time limit."""
+    with Worker() as worker:
+        assert solves(worker, solver)
+        threading.Timer(0.2, os.kill, (worker.pid, signal.SIGINT)).start()
+        solution = worker.solve(solver, hard(), SolveOptions(0.6), deadline=within(20))
+        assert (solution.limit, solution.failed) == ("time", False)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
@@ -282,8 +289,7 @@ print(worker.pid, flush=True)
 worker.solve("highs", hard(), SolveOptions(60.0), deadline=time.monotonic() + 60,
              on_progress=lambda _: print("solving", flush=True))
 """
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    with parent:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())
         assert parent.stdout.readline() == "solving\n"
         assert alive(child)
@@ -299,15 +305,51 @@ def test_second_thread_waits_its_turn(shared: Worker) -> None:
     busy.start()
     time.sleep(0.2)
     solution = shared.solve("highs", knapsack(), LONG, deadline=within(0.1))
-    assert (solution.status, solution.limit) == ("no_solution", "time")
+    assert ended(solution) == ("no_solution", "time")
     assert "busy" in solution.message
-    assert shared.solve("highs", knapsack(), LONG, deadline=within(10)).objective == 227
+    assert solves(shared)
     busy.join()
     assert results[0].status == "feasible"
 
 
 def test_a_solver_late_on_its_own_limit_is_ended(shared: Worker) -> None:
     """The deadline may be far, the caller's time limit counts as well (trap 10)."""
-    solution = shared.solve("highs", hard(), SolveOptions(0.3), deadline=within(600))
-    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert ended(shared.solve("highs", hard(), SolveOptions(0.3), deadline=within(600))) == ("feasible", "time")
     assert shared.solve("highs", knapsack(), LONG, deadline=float("inf")).objective == 227
+
+
+class TestBeside:
+    """A solve that goes on while its caller works."""
+
+    @staticmethod
+    def begun(worker: Worker, model: Callable = hard, solver: str = "highs", **fields: object) -> Beside:
+        """Begin a solve that nothing ends within the hour."""
+        return Beside(worker, solver, model(), SolveOptions(3600.0), deadline=within(3600), **fields)  # type: ignore[arg-type]
+
+    def test_it_is_waited_for(self, shared: Worker) -> None:
+        """The second time costs nothing."""
+        beside = self.begun(shared, knapsack)
+        solution = beside.wait(60.0)
+        assert isinstance(solution, Solution)
+        assert solution.objective == 227
+        assert beside.wait(0.0) is solution
+
+    def test_one_that_is_dropped_leaves_its_runner_to_others(self, shared: Worker) -> None:
+        """It ends with the news before, if there were any."""
+        beside = self.begun(shared)
+        assert beside.wait(0.2) is None
+        beside.drop()
+        assert solves(shared)
+        found = beside.wait(60.0)
+        assert found is not None
+        assert isinstance(found, Progress) or found.limit == "user"
+
+    def test_the_caller_cancels_it(self, shared: Worker) -> None:
+        """As every other solve of a round."""
+        found = self.begun(shared, cancel=lambda: True).wait(60.0)
+        assert isinstance(found, Solution)
+        assert found.limit == "user"
+
+    def test_an_exception_is_raised_again_in_wait(self, shared: Worker) -> None:
+        with pytest.raises(Unsupported, match="nobody"):
+            self.begun(shared, knapsack, "nobody").wait(60.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from helpers.processes import alive, children, eventually, running_cbc, within
-from helpers.solver_models import KNOWN, cbc_trap, filled, hard, infeasible, knapsack
+from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, model
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import SOLVERS, InProcess, Progress, Solution, Solve, SolveOptions, Worker, load
@@ -22,6 +22,8 @@ TESTS = str(Path(__file__).parents[1])
 """For processes of their own, which import the helpers."""
 
 LONG = SolveOptions(60.0)
+NOTHING = np.zeros(hard().num_variables, dtype=np.int64)
+"""A hint for `hard`: all that CBC has if it is cut in its root node."""
 SOLUTION = """Optimal - objective value -227.00000000
       0 r0                     5                      40
       0 x0        -3.3306691e-16                       0
@@ -68,17 +70,6 @@ def test_statuses_of_solution_files(status: str, claim: str, written_by_cbc: Cal
     assert (found.values is not None) == (claim in ("optimal", "feasible"))
 
 
-def test_infeasible_where_cbc_crashes() -> None:
-    """CBC finds these bounds infeasible, says so, and dies of a segmentation fault over the solution file."""
-    builder = ModelBuilder()
-    x = builder.add_variables(-1, 2, count=2)
-    matrix = np.array([[4, 1], [5, -2], [-4, -3], [-1, 1]])
-    builder.add_rows(*np.nonzero(matrix), matrix.ravel(), [-10, -6, -10, 1], [-1, 3, -1, 2])
-    builder.set_objective(x, [-6, 0], "min", offset=3)
-    for solver in ("pulp-cbc", "highs"):
-        assert load(solver)(builder.build(), LONG).status == "infeasible"
-
-
 def test_crash_without_a_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever dies without a solution file has proven nothing."""
     monkeypatch.setattr("placeopt.solvers.pulp_gateway.cbc_program", lambda: "/bin/false")
@@ -111,12 +102,8 @@ def test_options_reach_cbc() -> None:
 
 def test_values_that_would_lose_digits() -> None:
     """CBC writes eight of them: refused, with those who write all."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 10**9, count=2)
-    builder.add_row(x, [1, 1], NO_LOWER, 123_456_789)
-    builder.set_objective(x, 1, "max")
     with pytest.raises(Unsupported, match="highs"):
-        load("pulp-cbc")(builder.build(), LONG)
+        load("pulp-cbc")(model("max", [1, 1], ([1, 1], NO_LOWER, 123_456_789), high=10**9), LONG)
 
 
 def test_bounds_stream_while_cbc_runs() -> None:
@@ -134,25 +121,35 @@ def test_bounds_stream_while_cbc_runs() -> None:
     assert solution.bound <= news[-1].bound < hard().objective.sum()
 
 
-def test_hint_reaches_cbc() -> None:
-    """At once the best that is known, not only at the end."""
-    model = hard()
-    hint = filled(model)
-    solution = load("pulp-cbc")(model, SolveOptions(1.5, hint=hint))
-    assert solution.objective >= model.objective_value(hint)
-
-
-def test_in_worker_and_in_process() -> None:
+@pytest.mark.parametrize("make", [Worker, InProcess])
+def test_in_worker_and_in_process(make: type[Worker] | type[InProcess]) -> None:
     """The worker ignores SIGINT, and what it starts inherits that; CBC is stopped by it all the same."""
-    for runner in (Worker(), InProcess()):
-        with runner:
-            assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
-            assert runner.solve("pulp-cbc", infeasible(), LONG, deadline=within(20)).status == "infeasible"
-            hint = np.zeros(hard().num_variables, dtype=np.int64)  # all it has if it is cut in its root node
-            solution = runner.solve("pulp-cbc", hard(), replace(LONG, hint=hint), deadline=within(3.0))
-            assert (solution.status, solution.limit) == ("feasible", "time")
-            assert solution.objective < solution.bound
-            assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
+    with make() as runner:
+        assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert runner.solve("pulp-cbc", infeasible(), LONG, deadline=within(20)).status == "infeasible"
+        solution = runner.solve("pulp-cbc", hard(), replace(LONG, hint=NOTHING), deadline=within(3.0))
+        assert (solution.status, solution.limit) == ("feasible", "time")
+        assert solution.objective < solution.bound
+        assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
+
+
+@pytest.mark.parametrize("make", [Worker, InProcess])
+def test_sigint_to_cbc_is_a_failed_solve(make: type[Worker] | type[InProcess]) -> None:
+    """CBC says "user ctrl-c"; nobody of ours asked for it, so another solver may try."""
+    found: list[Solution] = []
+    options = replace(LONG, hint=NOTHING)
+    with make() as at:
+        at.start()
+        solve = threading.Thread(
+            target=lambda: found.append(at.solve("pulp-cbc", hard(), options, deadline=within(60)))
+        )
+        solve.start()
+        program = running_cbc(os.getpid() if isinstance(at, InProcess) else at.pid)
+        while solve.is_alive():  # the first may come before its handler is there, and the second ends it at once
+            os.kill(program, signal.SIGINT)
+            solve.join(1.0)
+    assert (found[0].limit, found[0].failed, found[0].status) == ("none", True, "feasible"), found[0]
+    assert "CBC" in found[0].message
 
 
 @pytest.mark.parametrize("how", ["worker", "group", "deadline", "close"])
@@ -272,8 +269,7 @@ def test_package_that_is_killed(
     before = children(os.getpid())  # workers of other tests may be kept
     stop = threading.Event()
     threading.Timer(2.0, stop.set).start()
-    hint = np.zeros(400, dtype=np.int64)
-    solution = through_package()(hard(), SolveOptions(60.0, hint=hint), None, stop)
+    solution = through_package()(hard(), SolveOptions(60.0, hint=NOTHING), None, stop)
     assert (solution.status, solution.limit, solution.objective) == ("feasible", "user", 5)
     assert list(tmp_path.iterdir()) == []
     assert set(children(os.getpid())) <= set(before)

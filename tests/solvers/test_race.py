@@ -105,47 +105,38 @@ def test_a_killed_one_is_survived_and_named() -> None:
     assert (solution.status, solution.failed, solution.message) == ("optimal", False, "highs: ended with signal 9")
 
 
-def test_only_if_all_fail_the_race_has_failed() -> None:
-    """With what they had verified; and out of memory is a cause of its own."""
-    solution = run(Script([found(GOOD, 240)], killed("memory")), Script(end=killed()))
-    assert (solution.status, solution.limit, solution.failed) == ("feasible", "memory", True)
-    assert (solution.objective, solution.bound) == (187, 240)
-    assert "highs: ended" in solution.message
-    assert "cpsat: ended" in solution.message
-    assert run(Script(end=killed()), Script(end=killed())).status == "error"
+CLAIM = Solution("infeasible")
 
 
-def test_one_out_of_memory_leaves_the_other_to_the_clock() -> None:
-    """Who ended last says why the race ended."""
-    solution = run(Script(end=killed("memory")), Script([found(GOOD)]), seconds=0.3)
-    assert (solution.status, solution.limit, solution.failed) == ("feasible", "time", False)
-    assert "highs" in solution.message
-
-
-def test_the_gap_asked_for_is_that_of_both() -> None:
-    """227 under a bound of 240 is within a tenth, and no proof."""
-    options = replace(OPTIONS, gap=0.1)
-    solution = run(Script([Progress(None, 240, 0.0)]), Script([found(BEST)]), options=options)
-    assert (solution.status, solution.limit, solution.bound) == ("feasible", "none", 240)
-    assert "gap" in solution.message
-
-
-def test_a_bound_that_a_solution_beats_is_thrown_away() -> None:
-    """One of the solvers is wrong, so nothing may be called optimal on the word of either."""
-    solution = run(
-        Script([Progress(None, 200, 0.0)], Solution("no_solution", bound=200)), Script([found(BEST)], killed())
-    )
-    assert (solution.status, solution.bound) == ("feasible", 287)
-    assert "contradicted" in solution.message
-
-
-def test_infeasible_never_overrides_a_solution() -> None:
-    """Presolve has been wrong; without a solution the claim is passed on."""
-    claim = Solution("infeasible")
-    solution = run(Script(end=claim), Script([found(BEST)]), options=replace(OPTIONS, hint=GOOD), seconds=0.3)
-    assert (solution.status, solution.limit) == ("feasible", "time")
-    assert "claims infeasible" in solution.message
-    assert run(Script(end=claim), Script()).status == "infeasible"
+@pytest.mark.parametrize(
+    ("one", "other", "options", "expected", "words"),
+    [
+        # only if all fail the race has failed, with what they had verified; out of memory is a cause of its own
+        (Script([found(GOOD, 240)], killed("memory")), Script(end=killed()), {},
+         {"status": "feasible", "limit": "memory", "failed": True, "objective": 187, "bound": 240},
+         ["highs: ended", "cpsat: ended"]),
+        (Script(end=killed()), Script(end=killed()), {}, {"status": "error"}, []),
+        # one out of memory leaves the other to the clock: who ended last says why the race ended
+        (Script(end=killed("memory")), Script([found(GOOD)]), {},
+         {"status": "feasible", "limit": "time", "failed": False}, ["highs"]),
+        # the gap asked for is that of both: 227 under a bound of 240 is within a tenth, and no proof
+        (Script([Progress(None, 240, 0.0)]), Script([found(BEST)]), {"gap": 0.1},
+         {"status": "feasible", "limit": "none", "bound": 240}, ["gap"]),
+        # a bound that a solution beats is thrown away: one of the solvers is wrong, so nothing is optimal on the word
+        # of either
+        (Script([Progress(None, 200, 0.0)], Solution("no_solution", bound=200)), Script([found(BEST)], killed()), {},
+         {"status": "feasible", "bound": 287}, ["contradicted"]),
+        # infeasible never overrides a solution, for presolve has been wrong; without one the claim is passed on
+        (Script(end=CLAIM), Script([found(BEST)]), {"hint": GOOD},
+         {"status": "feasible", "limit": "time"}, ["claims infeasible"]),
+        (Script(end=CLAIM), Script(), {}, {"status": "infeasible"}, []),
+    ],
+)  # fmt: skip
+def test_how_a_race_ends(one: Script, other: Script, options: dict, expected: dict, words: list[str]) -> None:
+    seconds = 0.3 if expected.get("limit") == "time" else 10.0
+    solution = run(one, other, options=replace(OPTIONS, **options), seconds=seconds)
+    assert {field: getattr(solution, field) for field in expected} == expected
+    assert all(word in solution.message for word in words)
 
 
 def test_cancel_and_ctrl_c_end_it() -> None:

@@ -26,19 +26,27 @@ def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_require() -> None:
-    """Names one that can, whatever the reason why this one cannot."""
+    """What can is returned; what cannot is refused with one that can, whatever the reason."""
     assert require("highs", ["relax", "hint"]).capability.relax
     assert require("cpsat", coefficient=2**50).package == "ortools"
-    with pytest.raises(Unsupported, match=r"'cpsat' cannot .*relax.*use highs"):
-        require("cpsat", ["relax"])
-    with pytest.raises(Unsupported, match="use cpsat"):
-        require("highs", ["integer"], coefficient=2**50)
-    with pytest.raises(Unsupported, match="none can"):
-        require("highs", ["relax"], coefficient=2**53 + 1)
-    with pytest.raises(Unsupported, match="use cpsat or highs"):
-        require("pulp-cbc", ["integer"], coefficient=10**10)
-    with pytest.raises(Unsupported, match="there are cpsat, highs, pulp-cbc"):
-        load("gurobi")
+
+
+@pytest.mark.parametrize(
+    ("solver", "needs", "coefficient", "message"),
+    [
+        ("cpsat", ["relax"], 0, r"'cpsat' cannot .*relax.*use highs"),
+        ("highs", ["integer"], 2**50, "use cpsat"),
+        ("highs", ["relax"], 2**53 + 1, "none can"),
+        ("pulp-cbc", ["integer"], 10**10, "use cpsat or highs"),
+        ("gurobi", [], 0, "there are cpsat, highs, pulp-cbc"),
+    ],
+)
+def test_refused_with_those_that_can(solver: str, needs: list[str], coefficient: int, message: str) -> None:
+    with pytest.raises(Unsupported, match=message):
+        require(solver, needs, coefficient=coefficient)
+
+
+def test_an_unknown_need() -> None:
     with pytest.raises(ValueError, match="unknown need"):
         require("highs", ["speed"])
 
@@ -50,19 +58,18 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_the_package_imports_nothing_heavy() -> None:
-    """The command line imports it on every call, also when nothing is solved."""
-    code = "import sys, placeopt.solvers, placeopt.solvers.registry as r; r.available(); r.require('highs', ['relax'])"
-    loaded = run(f"{code}; print(*sorted({{'numpy', 'ortools', 'highspy', 'pandas', 'pulp'}} & set(sys.modules)))")
-    assert loaded.split() == []
-
-
-def test_the_parent_of_a_worker_imports_no_solver() -> None:
-    """Solvers are the child's; the parent only needs numpy."""
-    code = (
-        "import sys, placeopt.solvers.pool; print(*sorted({'ortools', 'highspy', 'pandas', 'pulp'} & set(sys.modules)))"
-    )
-    assert run(code).split() == []
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        # the command line imports the package on every call, also when nothing is solved
+        ("import placeopt.solvers as s; s.available(); s.require('highs', ['relax'])", {"numpy", "pulp"}),
+        # solvers are the child's; the parent of a worker only needs numpy
+        ("import placeopt.solvers as s; s.Worker", {"pulp"}),
+    ],
+)
+def test_nothing_heavy_is_imported_early(code: str, absent: set[str]) -> None:
+    absent = absent | {"ortools", "highspy", "pandas"}
+    assert run(f"import sys; {code}; print(*sorted({absent!r} & set(sys.modules)))").split() == []
 
 
 @pytest.mark.parametrize(
@@ -75,8 +82,7 @@ def test_both_libraries_in_one_process(order: tuple[str, str]) -> None:
     code = f"""
 import {order[0]}, {order[1]}
 from placeopt.linear import ModelBuilder
-from placeopt.solvers.registry import load
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers import SolveOptions, load
 builder = ModelBuilder()
 x = builder.add_variables(0, 3, count=2)
 builder.add_row(x, [2, 3], 0, 7)

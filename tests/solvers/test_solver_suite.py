@@ -6,14 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.solver_models import KNOWN, filled, hard, infeasible, knapsack
+from helpers.solver_models import INFEASIBLE, KNOWN, filled, hard, knapsack, model
 from placeopt import BadInput, Unsupported
-from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.solvers import SOLVERS, Progress, SolveOptions, available, load
+from placeopt.linear import LinearModel
+from placeopt.solvers import SOLVERS, Progress, Solution, SolveOptions, available, load
 
 STREAMING = frozenset(name for name in SOLVERS if SOLVERS[name].capability.progress)
 """Those that report solutions while they run; the others need time to start and to end."""
 each_solver = pytest.mark.parametrize("solver", list(available()))
+
+
+def stored(name: str) -> LinearModel:
+    """Read a model of `tests/data`."""
+    with np.load(Path(__file__).parent.parent / "data" / f"{name}.npz") as arrays:
+        return LinearModel(**dict(arrays), offset=0, sense="min")
+
+
+def ended(solution: Solution) -> tuple[str, str]:
+    return solution.status, solution.limit
 
 
 @each_solver
@@ -21,13 +31,19 @@ each_solver = pytest.mark.parametrize("solver", list(available()))
 def test_known_optimum(solver: str, name: str) -> None:
     """Trap 1 is among them: a model whose optimum another solver gets wrong."""
     make, optimum = KNOWN[name]
-    model = make()
-    solution = load(solver)(model, SolveOptions(10.0))
-    assert (solution.status, solution.limit) == ("optimal", "none")
-    assert solution.objective == solution.bound == optimum
-    assert model.is_feasible(solution.values)
-    assert model.objective_value(solution.values) == optimum
+    solution = load(solver)(make(), SolveOptions(10.0))
+    assert ended(solution) == ("optimal", "none")
+    assert solution.objective == solution.bound == make().objective_value(solution.values) == optimum
+    assert make().is_feasible(solution.values)
     assert solution.values.dtype == np.int64
+
+
+@each_solver
+@pytest.mark.parametrize("name", list(INFEASIBLE))
+def test_infeasible_is_a_status(solver: str, name: str) -> None:
+    """Never an exception, and nothing is read from a solver that found nothing (trap 2)."""
+    solution = load(solver)(INFEASIBLE[name], SolveOptions(10.0))
+    assert (solution.status, solution.values, solution.objective) == ("infeasible", None, None)
 
 
 @each_solver
@@ -36,43 +52,22 @@ def test_random_models_against_brute_force(solver: str) -> None:
     rng = np.random.default_rng(7)
     for _ in range(25):
         n, m = int(rng.integers(1, 5)), int(rng.integers(1, 5))
-        matrix = rng.integers(-5, 6, (m, n))
-        upper = rng.integers(-4, 12, m)
-        costs = rng.integers(-9, 10, n)
-        builder = ModelBuilder()
-        x = builder.add_variables(-1, 2, count=n)
-        builder.add_rows(*np.nonzero(np.ones((m, n))), matrix.ravel(), upper - 9, upper)
-        builder.set_objective(x, costs, "max" if rng.random() < 0.5 else "min", offset=int(rng.integers(-5, 5)))
-        model = builder.build()
+        matrix, upper, costs = rng.integers(-5, 6, (m, n)), rng.integers(-4, 12, m), rng.integers(-9, 10, n)
+        sense, offset = "max" if rng.random() < 0.5 else "min", int(rng.integers(-5, 5))
+        rows = zip(matrix, upper - 9, upper, strict=True)
         points = np.array(np.meshgrid(*[np.arange(-1, 3)] * n)).reshape(n, -1).T
         sums = points @ matrix.T
-        points = points[((sums <= upper) & (sums >= upper - 9)).all(axis=1)]
-        solution = load(solver)(model, SolveOptions(5.0))
-        if not len(points):
-            assert solution.status == "infeasible"
-            continue
-        objectives = points @ costs + model.offset
-        assert solution.status == "optimal"
-        assert solution.objective == (objectives.max() if model.sense == "max" else objectives.min())
-
-
-@each_solver
-def test_an_objective_that_is_a_constant(solver: str) -> None:
-    """CP-SAT reports a bound of 0 where no variable has a price; the offset is the answer, and it is proven."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=2)
-    builder.add_row(x, [1, 1], 1, 2)
-    builder.set_objective(x, [0, 0], "max", offset=8)
-    solution = load(solver)(builder.build(), SolveOptions(5.0))
-    assert (solution.status, solution.objective, solution.bound) == ("optimal", 8, 8)
+        found = points[((sums <= upper) & (sums >= upper - 9)).all(axis=1)] @ costs + offset
+        drawn = model(sense, costs.tolist(), *rows, low=-1, high=2, offset=offset)
+        solution = load(solver)(drawn, SolveOptions(5.0))
+        assert solution.status == ("optimal" if len(found) else "infeasible")
+        assert solution.objective == (None if not len(found) else found.max() if sense == "max" else found.min())
 
 
 @each_solver
 def test_a_model_that_presolve_calls_infeasible(solver: str) -> None:
     """The cost level of a random small round: HiGHS 1.14 presolves it to infeasible, and its optimum is 0."""
-    with np.load(Path(__file__).parent.parent / "data" / "highs_presolve.npz") as arrays:
-        model = LinearModel(**dict(arrays), offset=0, sense="min")
-    solution = load(solver)(model, SolveOptions(20.0))
+    solution = load(solver)(stored("highs_presolve"), SolveOptions(20.0))
     assert (solution.status, solution.objective) == ("optimal", 0)
 
 
@@ -82,55 +77,24 @@ def test_a_relaxation_of_large_costs() -> None:
 
     At the costs as they are, HiGHS 1.14 ends with ``kNotset``: its dual ratio test fails at such dual values.
     """
-    with np.load(Path(__file__).parent.parent / "data" / "highs_large_costs.npz") as arrays:
-        model = LinearModel(**dict(arrays), offset=0, sense="min")
-    solution = load("highs")(model, SolveOptions(60.0, relax=True))
+    costly = stored("highs_large_costs")
+    solution = load("highs")(costly, SolveOptions(60.0, relax=True))
     assert (solution.status, solution.message) == ("optimal", "")
-    optimum = float(model.objective @ solution.relaxed_values)
+    optimum = float(costly.objective @ solution.relaxed_values)
     assert optimum - 1e-6 * abs(optimum) <= solution.bound <= optimum + 1
-
-
-@each_solver
-def test_infeasible_is_a_status(solver: str) -> None:
-    """Never an exception, and nothing is read from a solver that found nothing (trap 2)."""
-    solution = load(solver)(infeasible(), SolveOptions(10.0))
-    assert (solution.status, solution.values, solution.objective) == ("infeasible", None, None)
-
-
-@each_solver
-def test_bounds_that_cross_are_infeasible(solver: str) -> None:
-    """CP-SAT calls such a domain an invalid model, HiGHS warns; for us it is an answer."""
-    builder = ModelBuilder()
-    builder.add_variables(2, 1)
-    assert load(solver)(builder.build(), SolveOptions(1.0)).status == "infeasible"
-    builder = ModelBuilder()
-    builder.add_row(builder.add_variables(0, 9), [2], 3, 3)  # 2x = 3
-    assert load(solver)(builder.build(), SolveOptions(1.0)).status == "infeasible"
-
-
-@each_solver
-def test_empty_models(solver: str) -> None:
-    """A round without jobs is a model without variables; HiGHS knows a status of its own for it."""
-    builder = ModelBuilder()
-    builder.set_objective([], [], "max", offset=3)
-    solution = load(solver)(builder.build(), SolveOptions(1.0))
-    assert (solution.status, solution.objective, solution.bound) == ("optimal", 3, 3)
-    builder.add_rows([], [], [], [1], [2])
-    assert load(solver)(builder.build(), SolveOptions(1.0)).status == "infeasible"
 
 
 @each_solver
 def test_stopped_by_time(solver: str) -> None:
     """What was found is returned, bounded on the right side, and the limit says why."""
-    model, news = hard(), []
+    news: list[Progress] = []
     # On a busy machine there may be the hint and nothing more.
-    limit, hint = 0.5 if solver in STREAMING else 3.0, np.zeros(model.num_variables, dtype=np.int64)
-    solution = load(solver)(model, SolveOptions(limit, hint=hint), news.append)
-    assert (solution.status, solution.limit) == ("feasible", "time")
-    assert model.is_feasible(solution.values)
+    limit, hint = 0.5 if solver in STREAMING else 3.0, np.zeros(hard().num_variables, dtype=np.int64)
+    solution = load(solver)(hard(), SolveOptions(limit, hint=hint), news.append)
+    assert ended(solution) == ("feasible", "time")
+    assert hard().is_feasible(solution.values)
     assert solution.objective < solution.bound
-    objectives = [item.objective for item in news if item.values is not None]
-    bounds = [item.bound for item in news]
+    objectives, bounds = [item.objective for item in news if item.values is not None], [item.bound for item in news]
     assert objectives == sorted(set(objectives)), "every report of values is a better one"
     assert bounds == sorted(bounds, reverse=True)
     assert not objectives or objectives[-1] == solution.objective
@@ -160,18 +124,12 @@ def test_stop_event_ends_the_solve(solver: str) -> None:
 
 
 @each_solver
-def test_a_feasible_hint_is_never_lost(solver: str) -> None:
-    """Solvers drop complete hints (trap 11); the reading keeps them."""
-    model = hard()
-    hint = filled(model)
-    again = load(solver)(model, SolveOptions(1e-3, hint=hint))
+def test_hints(solver: str) -> None:
+    """Solvers drop complete hints (trap 11), the reading keeps them; an infeasible one is only a suggestion."""
+    hint = filled(hard())
+    again = load(solver)(hard(), SolveOptions(1e-3, hint=hint))
     assert again.status == "feasible"
-    assert again.objective >= model.objective_value(hint) > 1000
-
-
-@each_solver
-def test_hints_that_do_not_fit(solver: str) -> None:
-    """An infeasible hint is only a suggestion; one of the wrong size is a mistake."""
+    assert again.objective >= hard().objective_value(hint) > 1000
     assert load(solver)(knapsack(), SolveOptions(5.0, hint=np.array([1, 1, 1]))).objective == 227
     with pytest.raises(ValueError, match="hint"):
         load(solver)(knapsack(), SolveOptions(5.0, hint=np.array([1, 1])))
@@ -181,7 +139,7 @@ def test_hints_that_do_not_fit(solver: str) -> None:
 def test_gap_is_not_a_proof(solver: str) -> None:
     """Solvers call a solution within the gap optimal; we do not."""
     solution = load(solver)(hard(), SolveOptions(20.0, gap=0.2))
-    assert (solution.status, solution.limit) == ("feasible", "none")
+    assert ended(solution) == ("feasible", "none")
     assert solution.objective < solution.bound <= 1.3 * solution.objective
 
 
@@ -193,8 +151,7 @@ def test_deterministic_runs_agree(solver: str) -> None:
         with pytest.raises(Unsupported, match="highs"):
             load(solver)(hard(), options)
         return
-    model = hard(columns=150, rows=30)
-    first, second = (load(solver)(model, options) for _ in range(2))
+    first, second = (load(solver)(hard(columns=150, rows=30), options) for _ in range(2))
     assert first.limit == second.limit == "work"
     assert first.values.tolist() == second.values.tolist()
     assert (first.objective, first.bound) == (second.objective, second.bound)
@@ -217,11 +174,8 @@ def test_several_thread_counts_in_one_process(solver: str) -> None:
 @each_solver
 def test_large_objectives_are_exact(solver: str) -> None:
     """A unit beside 1e12 is a unit: floats that are cut, or gaps relative to the objective, would lose it."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=3)
-    builder.add_row(x, 1, 0, 2)
-    builder.set_objective(x, [10**12, 10**12 + 1, 10**12 + 2], "max")
-    solution = load(solver)(builder.build(), SolveOptions(5.0))
+    large = model("max", [10**12, 10**12 + 1, 10**12 + 2], ([1, 1, 1], 0, 2))
+    solution = load(solver)(large, SolveOptions(5.0))
     if solver in ("cpsat", "highs", "pulp-cbc"):
         assert (solution.status, solution.objective) == ("optimal", 2 * 10**12 + 3)
     else:  # numbers that differ by 1e-9 of themselves are the same to them
@@ -231,22 +185,17 @@ def test_large_objectives_are_exact(solver: str) -> None:
 
 def test_relaxation_with_certified_bound() -> None:
     """The LP of the knapsack takes x, y and 2/3 of z: 60 + 100 + 80 + 7 = 247; a unit of weight is worth 4."""
-    model = knapsack()
-    solution = load("highs")(model, SolveOptions(5.0, relax=True))
-    assert (solution.status, solution.values, solution.objective) == ("optimal", None, None)
-    assert solution.bound == 247
+    solution = load("highs")(knapsack(), SolveOptions(5.0, relax=True))
+    assert (solution.status, solution.values, solution.objective, solution.bound) == ("optimal", None, None, 247)
     assert solution.relaxed_values == pytest.approx([1, 1, 2 / 3])
-    assert solution.duals / model.row_divisor == pytest.approx([4])
+    assert solution.duals / knapsack().row_divisor == pytest.approx([4])
 
 
 def test_relaxations_that_do_not_end_well() -> None:
     """Infeasible is a status here too, and a relaxation without time still has the trivial bound."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 1, count=2)
-    builder.add_row(x, 1, 3, 4)
-    assert load("highs")(builder.build(), SolveOptions(5.0, relax=True)).status == "infeasible"
+    assert load("highs")(model("max", [0, 0], ([1, 1], 3, 4)), SolveOptions(5.0, relax=True)).status == "infeasible"
     solution = load("highs")(hard(columns=3000, rows=400), SolveOptions(1e-4, relax=True))
-    assert (solution.status, solution.limit) == ("no_solution", "time")
+    assert ended(solution) == ("no_solution", "time")
     assert solution.bound is not None
 
 
