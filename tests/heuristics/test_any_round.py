@@ -8,13 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.plain_greedy import plain_chooser
 from helpers.plan_records import plan_of
 from placeopt import Instance, Policy, generate, violations
 from placeopt.build import instance, job, machine, node
 from placeopt.generators import SPECS
-from placeopt.heuristics import SCORES, greedy, make_room, order_jobs, window
-from placeopt.problem import Allocation, IntArray, Problem, compile_problem
+from placeopt.heuristics import (
+    SCORES,
+    Candidates,
+    Stranding,
+    greedy,
+    make_room,
+    order_jobs,
+    place,
+    score_named,
+    window,
+)
+from placeopt.problem import CPU, MEMORY, Allocation, IntArray, Placement, Problem, State, compile_problem
 from placeopt.solving import METHODS
 from placeopt.terms import value
 from strategies import rounds
@@ -46,8 +55,19 @@ def test_lawful_and_repeatable(round_: Instance) -> None:
 
 def assert_plain(problem: Problem, score: str, order: str = "value_density") -> None:
     """Greedy places every job as it does where nothing is remembered and every node is scored anew."""
+
+    class Afresh:
+        def __init__(self, state: State) -> None:
+            self._state = state
+
+        def place(self, job: int) -> Placement | None:
+            return place(Candidates(self._state, score_named(score, problem)), job)
+
+        def changed(self, node: int) -> None:
+            pass
+
     jobs = order_jobs(problem, order)
-    assert greedy(problem, jobs, score) == greedy(problem, jobs, chooser=plain_chooser(score))
+    assert greedy(problem, jobs, score) == greedy(problem, jobs, chooser=Afresh)
 
 
 @given(rounds(changes=False), st.sampled_from(UNDRAWN))
@@ -61,9 +81,8 @@ def test_nor_on_few_nodes_or_many(spec: str, jobs: int, nodes: int) -> None:
     assert_plain(compile_problem(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=1)), "stranding")
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_shares_that_no_float_holds_exactly(seed: int) -> None:
-    """Nodes of none, three, eight and nine GPUs: shares of a GPU are added up in one order, to the last bit."""
+def uneven(seed: int) -> Problem:
+    """Nodes of none, three, eight and nine GPUs, and jobs of shares that no float holds exactly."""
     rng = np.random.default_rng([11, seed])
     sizes = {"none": 0, "three": 3, "eight": 8, "nine": 9}
     nodes = [node(f"n{i:02}", str(rng.choice(list(sizes)))) for i in range(15)]
@@ -74,6 +93,68 @@ def test_shares_that_no_float_holds_exactly(seed: int) -> None:
         needs = {"cpu_millicores": int(rng.integers(0, 12)) * 300, "memory_mib": int(rng.integers(0, 40)) * 700}
         jobs.append(job(f"j{i:03}", gpus=gpus, gpu_milli=share, workers=int(rng.choice([1, 1, 2])), **needs))
     machines = [machine(name, gpus=gpus) for name, gpus in sizes.items()]
-    assert_plain(
-        compile_problem(instance(nodes, jobs, machines=machines, policy=Policy(share_mode="fraction"))), "stranding"
-    )
+    return compile_problem(instance(nodes, jobs, machines=machines, policy=Policy(share_mode="fraction")))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shares_that_no_float_holds_exactly(seed: int) -> None:
+    """Shares of a GPU are added up in one order, to the last bit."""
+    assert_plain(uneven(seed), "stranding")
+
+
+def stranding_by_definition(state: State, means: Stranding, option: int, node: int) -> tuple[int, float]:
+    """Bundles that a node has room for and, if any, its score (docs/heuristics.md), from plain numbers."""
+    problem, o = state.problem, state.problem.options
+    workers, gpus, share = (int(part[option]) for part in (o.bundle_workers, o.bundle_gpus, o.milli))
+    here = range(int(problem.node_gpu_start[node]), int(problem.node_gpu_start[node + 1]))
+    usable = [
+        g
+        for g in here
+        if problem.gpu_ok(option)[g]
+        and (state.gpu_free_milli[g] >= share or not problem.shares_bind)
+        and (problem.jobs_per_gpu is None or state.gpu_jobs[g] < problem.jobs_per_gpu)
+        and state.gpu_free_memory[g] >= o.gpu_memory_mib[option]
+    ]
+    needs = (workers * o.demand[option]).tolist()
+    limits = [int(free) // need for free, need in zip(state.node_free[node], needs, strict=True) if need]
+    limits += [int(o.bundles[option]), int(o.workers_per_node[option]) // workers]
+    room = max(0, min([*limits, len(usable) // gpus] if gpus else limits)) if problem.node_ok(option)[node] else 0
+    if not room:
+        return 0, np.inf
+    free = {g: max(int(state.gpu_free_milli[g]), 0) / 1000 for g in here}
+    cpu, memory = int(state.node_free[node, CPU]), int(state.node_free[node, MEMORY])
+
+    def stranded(idle: float, cpu: int, memory: int) -> float:
+        beyond = (idle - cpu / means.cpu_per_gpu, idle - memory / means.memory_per_gpu)
+        return sum(0.3 * float(np.logaddexp(0, x / 0.3)) for x in beyond)
+
+    idle = sum(free.values())
+    after = stranded(idle - gpus * share / 1000, cpu - needs[CPU], memory - needs[MEMORY])
+    untouched, left = sum(part >= 1 for part in free.values()), 0.0
+    if gpus and share < 1000:
+        smallest = min(free[g] for g in usable)
+        left, untouched = smallest - share / 1000, untouched - (smallest >= 1)
+    else:
+        untouched -= gpus
+    return room, 3 * (after - stranded(idle, cpu, memory)) + left + 0.1 / 8 * untouched
+
+
+def assert_scored(problem: Problem) -> None:
+    """The room and the score of every node, of a cluster that greedy filled in part, are those of the definition."""
+    state, means = State(problem), Stranding(problem)
+    for j in order_jobs(problem, "fcfs")[::2].tolist():
+        state = State(problem, greedy(problem, np.array([j]), start=state.allocation()).allocation)
+    candidates = Candidates(state, means)
+    for option in range(len(problem.options)):
+        expected = [stranding_by_definition(state, means, option, n) for n in range(problem.num_nodes)]
+        assert candidates.free_rooms(option).tolist() == [room for room, _ in expected]
+        assert candidates.scores(option).tolist() == pytest.approx([score for _, score in expected])
+
+
+@given(rounds(changes=False))
+def test_room_and_stranding_by_their_definitions(round_: Instance) -> None:
+    assert_scored(compile_problem(round_))
+
+
+def test_room_and_stranding_of_uneven_nodes() -> None:
+    assert_scored(uneven(0))
