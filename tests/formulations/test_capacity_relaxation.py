@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
+from helpers.relaxations import solved
 from placeopt.build import instance, job, machine, node
 from placeopt.formulations import build_capacity_relaxation
 from placeopt.model import Domain, Instance, Job, Policy, Split
 from placeopt.problem import State, compile_problem
-from placeopt.solvers import SolveOptions, load
 
 
 def worth(round_: Instance) -> int:
     """Value of the best capacity relaxation."""
     capacity_relaxation = build_capacity_relaxation(State(compile_problem(round_)))
-    solution = load("highs")(capacity_relaxation.model(), SolveOptions(time_limit_s=10))
-    assert solution.values is not None
+    solution = solved(capacity_relaxation.model())
     assert solution.bound == solution.objective
     return int(solution.objective)
 
@@ -68,15 +67,10 @@ def test_among_the_most_valuable_the_cheapest_is_chosen() -> None:
     problem = compile_problem(instance(1, [job("a", gpus=4, value=7), job("b", gpus=4, value=7, cpu_millicores=1)]))
     capacity_relaxation = build_capacity_relaxation(State(problem))
     for option_cost, expected in (([3.0, 2.0], [0, 1]), ([-5.0, -1.0], [1, 0])):
-        model = capacity_relaxation.model(np.array(option_cost), 7)
-        solution = load("highs")(model, SolveOptions(time_limit_s=10))
-        assert solution.values is not None
-        assert solution.values.tolist() == expected
+        assert solved(capacity_relaxation.model(np.array(option_cost), 7)).values.tolist() == expected
 
 
 def test_a_share_takes_a_whole_gpu() -> None:
     """Only what is idle counts; in exclusive mode a share takes a whole GPU."""
-    round_ = instance(
-        1, sized(1, 1, 1, gpu_milli=300), machines=[machine(gpus=2)], policy=Policy(share_mode="exclusive")
-    )
-    assert worth(round_) == 2
+    policy = Policy(share_mode="exclusive")
+    assert worth(instance(1, sized(1, 1, 1, gpu_milli=300), machines=[machine(gpus=2)], policy=policy)) == 2

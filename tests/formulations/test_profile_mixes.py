@@ -1,19 +1,16 @@
 """The bound on interference of starting jobs: against every plan of small rounds, and by hand."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from helpers.brute_force import Enumeration
+from helpers.relaxations import relaxed
 from placeopt import Engine
 from placeopt.build import instance, job, machine, running
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
-from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
+from placeopt.model import Gpu, Instance, Interference, Job, Part, Policy, Slowdown, Weights
 from placeopt.problem import State, compile_problem
-from placeopt.solvers import SolveOptions, dual_bound, load
+from placeopt.solvers import dual_bound
 from placeopt.terms import weighted_costs
-
-solve = load("highs")
 
 ODDS = (0.6, 0.15, 0.15, 0.1)
 ALONE = Policy(weights=Weights(communication=0, interference=1000, fragmentation=0))
@@ -23,19 +20,30 @@ TWO_SOCKETS = machine(
 )
 
 
-def beside(profile: str, other: str, levels: Sequence[int]) -> Slowdown:
+def beside(profile: str, other: str, *levels: int) -> Slowdown:
     """Slowdown with excess on a GPU, a switch, a socket and a node."""
     names = ("gpu_thousandths", "switch_thousandths", "socket_thousandths", "node_thousandths")
     return Slowdown.model_validate({"profile": profile, "beside": other, **dict(zip(names, levels, strict=True))})
+
+
+def loud(count: int) -> list[Job]:
+    return [job(f"l{i}", profile="loud") for i in range(count)]
+
+
+LOUD = (beside("loud", "loud", 100, 100, 100, 100),)
+
+
+def weight_of(round_: Instance) -> int:
+    """Return the weight of interference, the only cost."""
+    (weighted,) = weighted_costs(compile_problem(round_))
+    return weighted.weight
 
 
 def bounds_of(round_: Instance, least: int) -> list[int]:
     """Return what the relaxation proves of plans worth ``least`` or more: by itself, and with whole jobs."""
     problem = compile_problem(round_)
     relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least)
-    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
-    assert solution.bound is not None
-    assert solution.duals is not None
+    solution = relaxed(relaxation.model)
     whole = with_whole_jobs(relaxation, solution.duals)
     return [solution.bound, dual_bound(whole.model, whole.multipliers)]
 
@@ -50,7 +58,7 @@ def random_round(rng: np.random.Generator) -> Instance:
             levels = np.sort(levels)[::-1] if falling else levels
             levels[3] *= int(rng.random() < 0.5)
             if rng.random() < 0.7:
-                slowdowns.append(beside(profile, other, levels.tolist()))
+                slowdowns.append(beside(profile, other, *levels.tolist()))
     jobs, runs = [], []
     for i in range(int(rng.integers(4, 6))):
         shape = ({"gpus": 1}, {"gpus": 2}, {"gpus": 1, "gpu_milli": 500}, {"workers": 2})[int(rng.choice(4, p=ODDS))]
@@ -88,55 +96,45 @@ def test_no_plan_costs_less() -> None:
 
 def test_pigeonhole_over_nodes() -> None:
     """Five loud jobs on two nodes: three and two, so 3 + 1 pairs of 200; nobody meets on a third node."""
-    loud = [job(f"l{i}", profile="loud") for i in range(5)]
-    slow = (beside("loud", "loud", (100, 100, 100, 100)),)
-    round_ = instance(2, loud, slowdowns=slow, policy=ALONE)
-    (weighted,) = weighted_costs(compile_problem(round_))
-    assert max(bounds_of(round_, 5)) == weighted.weight * 4 * 200
-    assert max(bounds_of(instance(5, loud, slowdowns=slow, policy=ALONE), 5)) == 0
+    round_ = instance(2, loud(5), slowdowns=LOUD, policy=ALONE)
+    assert max(bounds_of(round_, 5)) == weight_of(round_) * 4 * 200
+    assert max(bounds_of(instance(5, loud(5), slowdowns=LOUD, policy=ALONE), 5)) == 0
 
 
 def test_pigeonhole_over_sockets() -> None:
     """Four loud jobs where only a socket is shared in noise: two sockets with two each."""
-    loud = [job(f"l{i}", profile="loud") for i in range(4)]
-    slow = (beside("loud", "loud", (100, 100, 100, 0)),)
-    round_ = instance(1, loud, machines=[TWO_SOCKETS], slowdowns=slow, policy=ALONE)
+    slow = (beside("loud", "loud", 100, 100, 100, 0),)
+    round_ = instance(1, loud(4), machines=[TWO_SOCKETS], slowdowns=slow, policy=ALONE)
     best, least, _ = Enumeration(compile_problem(round_)).best()
     assert best == 4
-    (weighted,) = weighted_costs(compile_problem(round_))
-    assert max(bounds_of(round_, 4)) == least == weighted.weight * 2 * 200
+    assert max(bounds_of(round_, 4)) == least == weight_of(round_) * 2 * 200
 
 
 def test_profiles_keep_apart_and_beside_what_runs() -> None:
     """Two kinds that disturb each other fill a node each; one that cannot but join a running job pays for it."""
     pair = [job(f"{p}{i}", profile=p) for p in "ab" for i in range(4)]
-    slow = (beside("a", "b", (300, 300, 300, 300)),)
+    slow = (beside("a", "b", 300, 300, 300, 300),)
     assert max(bounds_of(instance(2, pair, slowdowns=slow, policy=ALONE), 8)) == 0
     here = job("here", profile="b")
-    crowd = [here, *(job(f"a{i}", profile="a") for i in range(4))]
     runs = [running(here, [("n0", [0])])]
-    beside_it = instance(1, crowd, running=runs, slowdowns=slow, policy=ALONE)
-    (weighted,) = weighted_costs(compile_problem(beside_it))
-    assert max(bounds_of(beside_it, 4)) == weighted.weight * 3 * 300
+    beside_it = instance(1, [here, *pair[:4]], running=runs, slowdowns=slow, policy=ALONE)
+    assert max(bounds_of(beside_it, 4)) == weight_of(beside_it) * 3 * 300
 
 
 def test_only_pairs_count() -> None:
     """Where the worst neighbour counts alone, nothing is claimed."""
-    loud = [job(f"l{i}", profile="loud") for i in range(4)]
-    slow = (beside("loud", "loud", (100, 100, 100, 100)), beside("deaf", "mute", (0, 0, 0, 0)))
+    slow = (*LOUD, beside("deaf", "mute", 0, 0, 0, 0))
     policy = ALONE.model_copy(update={"interference": Interference(model="worst")})
-    round_ = instance(1, [*loud, job("d", profile="deaf")], slowdowns=slow, policy=policy)
+    round_ = instance(1, [*loud(4), job("d", profile="deaf")], slowdowns=slow, policy=policy)
     assert max(bounds_of(round_, 4)) == 0
 
 
 def test_a_plan_is_proven_by_meetings_where_interference_counts(engine: Engine) -> None:
     """Stage ``cost-relaxation`` counts them; what is left out is said."""
-    loud = [job(f"l{i}", profile="loud") for i in range(5)]
-    round_ = instance(2, loud, slowdowns=(beside("loud", "loud", (100, 100, 100, 100)),), policy=ALONE)
-    (weighted,) = weighted_costs(compile_problem(round_))
+    round_ = instance(2, loud(5), slowdowns=LOUD, policy=ALONE)
     plan = engine.solve(round_, method="search", time_limit_s=60)
-    assert plan.levels[1].bound == plan.levels[1].objective == weighted.weight * 4 * 200
+    assert plan.levels[1].bound == plan.levels[1].objective == weight_of(round_) * 4 * 200
     problem = compile_problem(round_)
     for meetings in (False, True):
-        relaxation = build_cost_relaxation(State(problem), (weighted,), 5, meetings=meetings)
+        relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), 5, meetings=meetings)
         assert any("no mix of profiles" in text for text in relaxation.relaxes) == meetings

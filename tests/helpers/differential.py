@@ -1,7 +1,5 @@
 """Many routes, one answer: a round through brute force, every formulation, every solver, both levels, the referee."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

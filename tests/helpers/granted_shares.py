@@ -1,7 +1,5 @@
 """The grants of DynamoML 3.1 stated once more, by exact fractions: for plans that tests write, and to judge others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from math import floor

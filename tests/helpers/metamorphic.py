@@ -6,8 +6,6 @@ points. Each relation is stated between intervals, so it holds for exact answers
 equality or an inequality of optima, and for bounds of rounds of any size: no bound may lie below what is reached.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

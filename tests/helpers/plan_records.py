@@ -1,7 +1,5 @@
 """Allocations in indices -> the records of the model, for the referee to read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.granted_shares import with_due

@@ -29,6 +29,7 @@ def plan_for(
     moved: Iterable[str] = (),
     shrunk: Iterable[str] = (),
     preempted: Iterable[str] = (),
+    asked: Iterable[str] | None = None,
     **fields: Any,
 ) -> Plan:
     """
@@ -36,7 +37,8 @@ def plan_for(
 
     Running jobs that are neither in ``placed`` nor in ``preempted`` stay where they are. All hold what is granted to
     them, but for jobs whose ``Placement`` is given: these hold what it says. Jobs in ``moved``, ``shrunk`` and
-    ``preempted`` get true entries; to make false ones, give whole entries through ``fields`` of a copy.
+    ``preempted`` get true entries; to make false ones, give whole entries through ``fields``, such as ``unplaced``.
+    A plan for some jobs has those ``asked`` for, of which the ones that are not in ``placed`` wait, and nothing else.
     """
     jobs = {job.id: job for job in instance.jobs}
     runs = {running.job: running for running in instance.running}
@@ -51,6 +53,12 @@ def plan_for(
     policy = instance.policy if policy is None else policy
     given = {name: where for name, where in placed.items() if isinstance(where, Placement)}
     placements = {held.job: given.get(held.job, held) for held in with_due(instance, placements.values(), policy)}
+    waiting = [name for name in jobs if name not in placements]
+    if asked is not None:
+        asked = fields["asked"] = tuple(asked)
+        placements = {name: placements[name] for name in placed}
+        waiting = [name for name in asked if name not in placed]
+        fields.setdefault("instance", InstanceRef(name=instance.name, digest=None, revision=instance.revision))
     return Plan(
         **{
             "instance": InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
@@ -60,9 +68,7 @@ def plan_for(
             "levels": (Level(name="value", sense="max", objective=0, bound=None),),
             "gap": None,
             "placements": tuple(placements.values()),
-            "unplaced": tuple(
-                Unplaced(job=name, reason="outvoted", detail="no room") for name in jobs if name not in placements
-            ),
+            "unplaced": tuple(Unplaced(job=name, reason="outvoted", detail="no room") for name in waiting),
             "moved": tuple(
                 Moved.model_validate({"job": name, "from": _nodes(runs[name]), "to": _nodes(placements[name])})
                 for name in moved
@@ -76,6 +82,16 @@ def plan_for(
             **fields,
         }
     )
+
+
+def with_assignment(plan: Plan, job: str = "a", at: int = 0, **fields: Any) -> Plan:
+    """Change fields of an assignment of a job; the record is not checked."""
+    placements = list(plan.placements)
+    i = next(i for i, held in enumerate(placements) if held.job == job)
+    assignments = list(placements[i].assignments)
+    assignments[at] = assignments[at].model_copy(update=fields)
+    placements[i] = placements[i].model_copy(update={"assignments": tuple(assignments)})
+    return plan.model_copy(update={"placements": tuple(placements)})
 
 
 def _requested(job: Job, held: Placement) -> int:

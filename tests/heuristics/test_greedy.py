@@ -25,7 +25,6 @@ def tried_out(distance: np.ndarray, need: int) -> list[int]:
             taken.append(near)
         if best is None or total < best[0]:
             best = (total, taken)
-    assert best is not None
     return sorted(best[1])
 
 
@@ -40,7 +39,6 @@ def test_the_closest_gpus_are_those_of_trying_everything(seed: int) -> None:
     kind = machine(gpus=size, gpu_distance_matrix=tuple(map(tuple, distance.tolist())))
     problem = compile_problem(instance(1, [job("a", gpus=need, communication={"weight": 1})], machines=[kind]))
     found = greedy(problem, np.array([0]), "close_fit").allocation[0]
-    assert found is not None
     assert sorted(found.gpus) == tried_out(distance, need)
 
 
@@ -51,7 +49,6 @@ def test_half_of_a_large_ring_is_one_arc() -> None:
     ring = machine(gpus=[gpu] * 1024, links=links, cpu_millicores=10**7)
     problem = compile_problem(instance(1, [job("a", gpus=512, communication={"weight": 1})], machines=[ring]))
     found = greedy(problem, np.array([0])).allocation[0]
-    assert found is not None
     steps = np.diff([*found.gpus, found.gpus[0] + 1024])
     assert sorted(steps.tolist()) == [*[1] * 511, 513]  # one gap, of all GPUs that are free
 

@@ -1,7 +1,5 @@
 """Jobs one by one: moves keep every rule and their limits, quotas are kept, and refusals are the quota's."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np
@@ -108,8 +106,6 @@ def test_a_move_goes_where_it_costs_less() -> None:
         started = game.arrive(one)
         for arrival, (was, now) in enumerate(zip([*before, started], game.placements, strict=True)):
             if was != now:
-                assert was is not None
-                assert now is not None
                 game.state.take(game.jobs[arrival], now, -1)
                 scores = Candidates(game.state, score_named("prices", problem)).scores(now.option)
                 game.state.take(game.jobs[arrival], now, 1)

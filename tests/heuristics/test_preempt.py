@@ -71,6 +71,4 @@ def test_scattered_small_jobs_are_gathered(engine: Engine) -> None:
         plan = engine.solve(round_, method="stranding", time_limit_s=60, deterministic=True)
         value_level, greedy_value = plan.levels[0], plan.stages[0].objective
         assert violations(round_, plan) == []
-        assert greedy_value is not None
-        assert value_level.bound is not None
         assert greedy_value < 0.97 * value_level.bound <= value_level.objective

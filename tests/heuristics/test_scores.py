@@ -30,7 +30,6 @@ def chosen(round_: Instance, score: str, waiting: str = "w", seed: int = 0) -> t
     placement = greedy(problem, np.array([problem.job_ids.index(waiting)]), score, seed=seed).allocation[
         problem.job_ids.index(waiting)
     ]
-    assert placement is not None
     first = problem.first_gpu[placement.nodes[0]]
     return problem.node_ids[placement.nodes[0]], [gpu - first for gpu in placement.gpus]
 

@@ -136,7 +136,6 @@ def test_an_elastic_shape_is_one_for_every_number_of_workers() -> None:
     """Rate is the GPUs: 1 / (1/16 + 0.4/4), ..., 4 / (4/16 + 0.4/4); five take another node: 5 / (5/16 + 0.8/4)."""
     problem = compile_problem(instance(4, [job("a", options=(option("e", workers=5, workers_min=1),))]))
     (held,) = swaf(problem, np.array([0])).allocation
-    assert held is not None
     assert len(held.nodes) == 4
 
 

@@ -62,5 +62,4 @@ def test_gpus_are_alike_where_they_share_all_domains() -> None:
     """Formulations fold alike GPUs of a node: the sockets must stay apart where sockets count, and only there."""
     assert TERM.gpu_classes(two_nodes(node=1, rack=1)) is None
     alike = TERM.gpu_classes(two_nodes(node=1, socket=1))
-    assert alike is not None
     assert alike.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]

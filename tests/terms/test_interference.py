@@ -115,8 +115,6 @@ def least_cost(problem: Problem) -> tuple[int, Allocation]:
     columns, coefficients, constant = TERM.add_to(builder, variables)
     builder.set_objective(columns, coefficients, "min", constant)
     solution = solve("highs", builder.build())
-    assert solution.values is not None
-    assert solution.objective is not None
     allocation = decode(variables, solution.values)
     assert TERM.score(problem, allocation) == solution.objective
     return solution.objective, allocation
@@ -182,7 +180,6 @@ def test_a_third_job_may_join_two_that_share_a_gpu(method: str) -> None:
     held = next(placement for placement in plan.placements if placement.job == "new")
     assert set(held.assignments[0].gpus) == {"0"}
     best = explain(round_, plan, "new").best
-    assert best is not None
     assert best.proven
 
 

@@ -1,7 +1,5 @@
 """Everything that may become of one job by itself: where a waiting job may start, what may be done to a running one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, islice, product

@@ -5,8 +5,6 @@ The five costs of docs/formulas.md, restated for many allocations at once and ap
 one cost of every row, shape (L,), in the unit of the formula.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations

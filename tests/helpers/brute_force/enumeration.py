@@ -1,7 +1,5 @@
 """All feasible allocations of a tiny round, and the best of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from helpers.brute_force.candidates import allowed_outcomes, placements, running_outcomes

@@ -14,8 +14,6 @@ changes             ``("changes", change)``: how many jobs may be moved, shrunk 
 ==================  ==========================================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Fiduccia-Mattheyses against every balanced cut of small graphs, and the invariants of its buckets."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -69,7 +67,6 @@ def test_meets_the_least_cut_on_most_small_graphs() -> None:
 def test_finds_the_least_cut_of_simple_graphs(graph: Graph, least: int) -> None:
     n = len(graph.sizes)
     found = bisect(graph, (n // 2, n // 2), np.random.default_rng(0))
-    assert found is not None
     assert found[1] == least
     assert sum(found[0]) == n // 2
 
