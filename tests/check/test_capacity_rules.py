@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from helpers.plans import plan_for
-from helpers.referee_messages import Finding, findings
+from helpers.plans import plan_for, with_assignment
+from helpers.referee_messages import Finding, faults, findings, places, rules
 from placeopt.build import instance, job, machine, node, placement, running
 from placeopt.check import violations
-from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Queue, Quota, Usable
+from placeopt.model import Domain, Gpu, Policy, Queue, Quota, Usable
 
 HALF = {"gpu_milli": 500}
 
@@ -33,7 +33,7 @@ class TestGpus:
         round_ = instance(3, jobs)
         placed = {"x": at(9, on="n2"), "whole": at(3, on="n2"), "p0": at(0), "p1": at(0)}
         placed |= {"q0": at(1, on="n2"), "q1": at(1, on="n2"), "r0": at(2, on="n2"), "r1": at(2, on="n2")}
-        assert [(rule, where) for rule, where, _ in findings(round_, plan_for(round_, placed))] == [
+        assert places(round_, placed) == [
             ("gpu_indexes", "job 'x' on node 'n2'"),
             ("gpu_share", "node 'n2' gpu 1"),
             ("gpu_share", "node 'n2' gpu 2"),
@@ -56,29 +56,32 @@ class TestGpus:
         """Two halves on a GPU; the sum is in order in every mode."""
         round_ = instance(1, [job("a", **HALF), job("b", **HALF)])
         policy = Policy(share_mode=mode, jobs_per_gpu_max=most)
-        assert findings(round_, plan_for(round_, {"a": at(2), "b": at(2)}, policy=policy)) == expected
+        assert faults(round_, {"a": at(2), "b": at(2)}, policy=policy) == expected
 
-    @pytest.mark.parametrize(("mode", "rules"), [("fraction", ["gpu_jobs", "gpu_share"]), ("overcommit", ["gpu_jobs"])])
-    def test_the_sum_binds_in_fraction_mode_only(self, mode: Any, rules: list[str]) -> None:
-        """Three whole jobs on a GPU, of at most two; in exclusive mode only their number is told."""
+    @pytest.mark.parametrize(
+        ("mode", "most", "expected"),
+        [
+            ("fraction", 2, ["gpu_jobs", "gpu_share"]),
+            ("overcommit", 2, ["gpu_jobs"]),
+            ("overcommit", 3, []),
+            ("exclusive", None, ["gpu_exclusive"]),
+        ],
+    )
+    def test_the_sum_binds_in_fraction_mode_only(self, mode: Any, most: int | None, expected: list[str]) -> None:
+        """Three whole jobs on a GPU; in exclusive mode only their number is told."""
         round_ = instance(1, [job(name) for name in "abc"])
-        placed = {name: at(0) for name in "abc"}
-        plan = plan_for(round_, placed, policy=Policy(share_mode=mode, jobs_per_gpu_max=2))
-        assert [rule for rule, *_ in findings(round_, plan)] == rules
-        plan = plan_for(round_, placed, policy=Policy(share_mode="exclusive"))
-        assert [rule for rule, *_ in findings(round_, plan)] == ["gpu_exclusive"]
-        allowed = plan_for(round_, placed, policy=Policy(share_mode="overcommit", jobs_per_gpu_max=3))
-        assert findings(round_, allowed) == []
+        policy = Policy(share_mode=mode, jobs_per_gpu_max=most)
+        assert rules(round_, {name: at(0) for name in "abc"}, policy=policy) == expected
 
     def test_requests_count_not_what_is_granted(self) -> None:
         """Request 300, granted 700: 700 are left for others, not 701."""
         jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=700), job("c", gpu_milli=701)]
         round_ = instance(1, jobs)
-        assert findings(round_, plan_for(round_, {"a": at(0), "b": at(0)})) == []
+        assert faults(round_, {"a": at(0), "b": at(0)}) == []
         over = ("gpu_share", "node 'n0' gpu 0", ["1001", "1000", "'a'", "'c'"])
-        assert findings(round_, plan_for(round_, {"a": at(0), "c": at(0)})) == [over]
+        assert faults(round_, {"a": at(0), "c": at(0)}) == [over]
         big = placement(jobs[0], at(0), milli=700)
-        assert findings(round_, plan_for(round_, {"a": big, "c": at(0)}))[0] == over
+        assert faults(round_, {"a": big, "c": at(0)})[0] == over
 
     def test_memory_of_each_gpu(self) -> None:
         """8192 + 8193 of 16384 on GPU 1 of two; on GPU 0 a job of 16384 fits, of 16385 on a smaller one not."""
@@ -88,33 +91,24 @@ class TestGpus:
         round_ = instance(1, jobs, machines=[machine(gpus=big)])
         placed = {"m8192": at(1), "m8193": at(1), "m16384": at(0), "none": at(0), "m16385": at(2)}
         fault = [("gpu_memory", "node 'n0' gpu 1", ["16385", "16384", "'m8192'", "'m8193'"])]
-        assert findings(round_, plan_for(round_, placed)) == fault
+        assert faults(round_, placed) == fault
         fault = [("gpu_memory", "node 'n0' gpu 0", ["16385", "16384", "'m16385'"])]
-        assert findings(round_, plan_for(round_, {"m16385": at(0)})) == fault
+        assert faults(round_, {"m16385": at(0)}) == fault
 
     def test_jobs_without_a_memory_need_on_a_gpu_of_unknown_memory(self) -> None:
         """Too many of them are too many, and nothing is said of memory."""
         round_ = instance(1, [job("a"), job("b")], machines=[machine(gpus=[Gpu(model="A")])])
-        plan = plan_for(round_, {"a": at(0), "b": at(0)})
-        assert [rule for rule, *_ in findings(round_, plan)] == ["gpu_share"]
+        assert rules(round_, {"a": at(0), "b": at(0)}) == ["gpu_share"]
 
     def test_memory_of_a_gang_counts_on_each_of_its_gpus(self) -> None:
-        two = job("a", gpus=2, gpu_memory_mib=16_385)
-        round_ = instance(1, [two])
-        assert [where for _, where, _ in findings(round_, plan_for(round_, {"a": at(1, 3)}))] == [
-            "node 'n0' gpu 1",
-            "node 'n0' gpu 3",
-        ]
+        round_ = instance(1, [job("a", gpus=2, gpu_memory_mib=16_385)])
+        assert [where for _, where in places(round_, {"a": at(1, 3)})] == ["node 'n0' gpu 1", "node 'n0' gpu 3"]
 
     def test_all_faults_of_a_gpu_are_reported(self) -> None:
-        jobs = [job(name, gpu_memory_mib=10_000) for name in "ab"]
-        round_ = instance(1, jobs)
-        plan = plan_for(round_, {"a": at(0), "b": at(0)}, policy=Policy(jobs_per_gpu_max=1))
-        assert [(rule, numbers[:2]) for rule, _, numbers in findings(round_, plan)] == [
-            ("gpu_jobs", ["2", "1"]),
-            ("gpu_share", ["2000", "1000"]),
-            ("gpu_memory", ["20000", "16384"]),
-        ]
+        round_ = instance(1, [job(name, gpu_memory_mib=10_000) for name in "ab"])
+        found = faults(round_, {"a": at(0), "b": at(0)}, policy=Policy(jobs_per_gpu_max=1))
+        expected = [("gpu_jobs", "2", "1"), ("gpu_share", "2000", "1000"), ("gpu_memory", "20000", "16384")]
+        assert [(rule, *numbers[:2]) for rule, _, numbers in found] == expected
 
 
 class TestNodes:
@@ -122,14 +116,10 @@ class TestNodes:
 
     def broken(self, jobs: dict[str, dict[str, Any]], **fields: Any) -> list[Finding]:
         """Put CPU jobs of one worker each on one of two nodes with these fields."""
-        usable = Usable(memory_bandwidth_percent=75, pcie_bandwidth_percent=90)
-        round_ = instance(
-            2,
-            [job(name, gpus=0, **demand) for name, demand in jobs.items()],
-            machines=[machine(**fields)],
-            policy=Policy(usable=usable),
-        )
-        return findings(round_, plan_for(round_, {name: [("n1", [])] for name in jobs}))
+        policy = Policy(usable=Usable(memory_bandwidth_percent=75, pcie_bandwidth_percent=90))
+        cpus = [job(name, gpus=0, **demand) for name, demand in jobs.items()]
+        round_ = instance(2, cpus, machines=[machine(**fields)], policy=policy)
+        return faults(round_, {name: [("n1", [])] for name in jobs})
 
     @pytest.mark.parametrize(
         ("field", "rule", "numbers"),
@@ -150,81 +140,78 @@ class TestNodes:
     def test_named_resources(self) -> None:
         """Each by itself, as many as all workers take; a node has none of what its machine does not name."""
         jobs = {"a": {"resources": {"lic": 2, "port": 1}}, "b": {"resources": {"lic": 1}}, "c": {"cpu_millicores": 1}}
-        assert self.broken(jobs, resources={"lic": 3, "port": 1}) == []
-        found = self.broken(jobs, resources={"lic": 2, "port": 0})
-        assert found == [
-            ("resource", "node 'n1'", ["3", "2", "'a'", "'b'"]),
-            ("resource", "node 'n1'", ["1", "0", "'a'"]),
-        ]
-        assert [numbers for _, _, numbers in self.broken(jobs, resources={"lic": 3})] == [["1", "0", "'a'"]]
+        lic, port = ["3", "2", "'a'", "'b'"], ["1", "0", "'a'"]
+        for there, expected in (
+            ({"lic": 3, "port": 1}, []),
+            ({"lic": 2, "port": 0}, [lic, port]),
+            ({"lic": 3}, [port]),
+        ):
+            assert self.broken(jobs, resources=there) == [("resource", "node 'n1'", numbers) for numbers in expected]
         assert self.broken({"a": {"resources": {"dongle": 0}}}) == []
 
-    def test_what_is_not_stated_is_no_limit_and_what_is_0_is(self) -> None:
-        heavy = {"a": {"memory_bandwidth_mbps": 1, "pcie_bandwidth_mbps": 1}}
-        assert self.broken(heavy) == []
-        faults = self.broken(heavy, memory_bandwidth_mbps=0, pcie_bandwidth_mbps=0)
-        assert [(rule, numbers[:3]) for rule, _, numbers in faults] == [
-            ("memory_bandwidth", ["1", "75", "0"]),
-            ("pcie_bandwidth", ["1", "90", "0"]),
-        ]
-        assert [rule for rule, *_ in self.broken({"a": {"pcie_bandwidth_mbps": 1}}, pcie_bandwidth_mbps=1)] == [
-            "pcie_bandwidth"
-        ]
-        assert self.broken({"a": {"pcie_bandwidth_mbps": 1}}, pcie_bandwidth_mbps=2) == []
+    @pytest.mark.parametrize(
+        ("heavy", "capacity", "expected"),
+        [
+            (("memory_bandwidth", "pcie_bandwidth"), {}, []),
+            (("memory_bandwidth", "pcie_bandwidth"), {"memory_bandwidth": 0, "pcie_bandwidth": 0},
+             [("memory_bandwidth", "1", "75", "0"), ("pcie_bandwidth", "1", "90", "0")]),
+            (("pcie_bandwidth",), {"pcie_bandwidth": 1}, [("pcie_bandwidth", "1", "90", "1")]),
+            (("pcie_bandwidth",), {"pcie_bandwidth": 2}, []),
+        ],
+    )  # fmt: skip
+    def test_what_is_not_stated_is_no_limit_and_what_is_0_is(
+        self, heavy: tuple[str, ...], capacity: dict[str, int], expected: list[tuple[str, ...]]
+    ) -> None:
+        """A job of 1 MB/s."""
+        demand = {f"{name}_mbps": 1 for name in heavy}
+        found = self.broken({"a": demand}, **{f"{name}_mbps": mbps for name, mbps in capacity.items()})
+        assert [(rule, *numbers[:3]) for rule, _, numbers in found] == expected
 
     def test_all_faults_of_a_node_are_reported(self) -> None:
         """In this order; the other node is fine."""
         fields = dict.fromkeys(("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps"), 10)
-        faults = self.broken({"a": dict.fromkeys(fields, 11)}, **fields)
-        assert [rule for rule, *_ in faults] == ["cpu", "memory", "memory_bandwidth", "pcie_bandwidth"]
-        assert {where for _, where, _ in faults} == {"node 'n1'"}
+        found = self.broken({"a": dict.fromkeys(fields, 11)}, **fields)
+        expected = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
+        assert [(rule, where) for rule, where, _ in found] == [(rule, "node 'n1'") for rule in expected]
 
     def test_units(self) -> None:
         """Amounts are told with their units."""
-        needs = [job("a", cpu_millicores=32_001), job("b", memory_mib=262_145)]
-        round_ = instance(1, needs)
+        round_ = instance(1, [job("a", cpu_millicores=32_001), job("b", memory_mib=262_145)])
         cpu, memory = violations(round_, plan_for(round_, {"a": at(0), "b": at(1)}))
         assert "32001 of 32000 millicores held" in cpu.message
         assert "262145 of 262144 MiB held" in memory.message
 
-    def test_workers_multiply(self) -> None:
+    @pytest.mark.parametrize(("capacity", "broken"), [(1002, 0), (1001, 4)])
+    def test_workers_multiply(self, capacity: int, broken: int) -> None:
         """Three workers of 334 of each."""
         demand = {"cpu_millicores": 334, "memory_mib": 334, "memory_bandwidth_mbps": 334, "pcie_bandwidth_mbps": 334}
-        gang = job("a", workers=3, gpus=0, **demand)
-        free = {"memory_bandwidth_percent": 100}
-        for capacity, rules in ((1002, 0), (1001, 4)):
-            kind = machine(**dict.fromkeys(demand, capacity))
-            round_ = instance(1, [gang], machines=[kind], policy=Policy(usable=Usable(**free)))
-            assert len(findings(round_, plan_for(round_, {"a": [("n0", [])] * 3}))) == rules
+        policy = Policy(usable=Usable(memory_bandwidth_percent=100))
+        kind = machine(**dict.fromkeys(demand, capacity))
+        round_ = instance(1, [job("a", workers=3, gpus=0, **demand)], machines=[kind], policy=policy)
+        assert len(rules(round_, {"a": [("n0", [])] * 3})) == broken
 
     def test_each_node_is_judged_by_its_own_machine(self) -> None:
         """A node in order before, one after, each of another type."""
         kinds = [machine("big"), machine("small", cpu_millicores=10, memory_mib=10)]
         nodes = [node("n0", "big"), node("n1", "small"), node("n2", "small")]
         jobs = [job(name, gpus=0, cpu_millicores=cpu) for name, cpu in (("a", 11), ("b", 10), ("c", 11))]
-        round_ = instance(nodes, jobs, machines=kinds)
-        plan = plan_for(round_, {"a": [("n0", [])], "b": [("n1", [])], "c": [("n2", [])]})
-        assert findings(round_, plan) == [("cpu", "node 'n2'", ["11", "10", "'c'"])]
+        placed = {name: [(f"n{i}", [])] for i, name in enumerate("abc")}
+        assert faults(instance(nodes, jobs, machines=kinds), placed) == [("cpu", "node 'n2'", ["11", "10", "'c'"])]
 
+    @pytest.mark.parametrize(("stated", "load"), [(0, "1001"), (600, "1001"), (601, "1002")])
     @pytest.mark.parametrize(("field", "rule"), [("cpu_millicores", "cpu"), ("memory_mib", "memory")])
-    def test_the_larger_of_need_and_statement_counts(self, field: str, rule: str) -> None:
+    def test_the_larger_of_need_and_statement_counts(self, field: str, rule: str, stated: int, load: str) -> None:
         """A plan that states too little does not free anything, nor one that states too much."""
         round_ = instance(1, [job("a", **{field: 600}), job("b", **{field: 401})], machines=[machine(**{field: 1000})])
-        plan = plan_for(round_, {"a": at(0), "b": at(1)})
-        first = plan.placements[0]
-        for stated, load in ((0, "1001"), (600, "1001"), (601, "1002")):
-            lie = first.assignments[0].model_copy(update={field: stated})
-            held = (first.model_copy(update={"assignments": (lie,)}), *plan.placements[1:])
-            found = findings(round_, plan.model_copy(update={"placements": held}))
-            assert (rule, "node 'n0'", [load, "1000", "'a'", "'b'"]) in found
+        lie = with_assignment(plan_for(round_, {"a": at(0), "b": at(1)}), **{field: stated})
+        assert (rule, "node 'n0'", [load, "1000", "'a'", "'b'"]) in findings(round_, lie)
 
     @pytest.mark.parametrize(("count", "more"), [(4, []), (5, []), (6, ["1"]), (7, ["2"])])
     def test_five_are_named(self, count: int, more: list[str]) -> None:
         """Of more, the first five and how many there are beside them."""
-        faults = self.broken({f"j{i}": {"cpu_millicores": 2} for i in range(count)}, cpu_millicores=7)
-        assert faults == [
-            ("cpu", "node 'n1'", [f"{2 * count}", "7", *(f"'j{i}'" for i in range(min(count, 5))), *more])
-        ]
+        found = self.broken({f"j{i}": {"cpu_millicores": 2} for i in range(count)}, cpu_millicores=7)
+        named = [f"'j{i}'" for i in range(min(count, 5))]
+        assert found == [("cpu", "node 'n1'", [f"{2 * count}", "7", *named, *more])]
 
 
 class TestUplinks:
@@ -245,10 +232,10 @@ class TestUplinks:
             for name, (gpus, mbps, on) in jobs.items()
         ]
         kind = machine(gpus=8, network_bandwidth_mbps=fields.pop("machine_mbps", None))
-        round_ = instance(self.nodes, records, machines=[kind], domains=self.domains, **fields)
+        self.round = instance(self.nodes, records, machines=[kind], domains=self.domains, **fields)
         placed = {name: [(n, [i] if gpus else []) for i, n in enumerate(on)] for name, (gpus, _, on) in jobs.items()}
-        self.last = round_, plan_for(round_, placed)
-        return findings(*self.last)
+        self.plan = plan_for(self.round, placed)
+        return findings(self.round, self.plan)
 
     def test_every_domain_above_carries_what_leaves_it(self) -> None:
         """
@@ -307,7 +294,7 @@ class TestUplinks:
                 "domain 'r0' uplink": ["'b'", "'a'"],
                 "domain 'z' uplink": ["'a'"],
             }
-            messages = {one.where: one.message for one in violations(*self.last)}
+            messages = {one.where: one.message for one in violations(self.round, self.plan)}
             assert messages["domain 'z' uplink"].endswith(f"held by {word} job 'a'")
 
     @pytest.mark.parametrize(("gpus", "part", "word"), [(1, 60, "GPU"), (0, 30, "CPU")])
@@ -343,7 +330,7 @@ class TestQueues:
         jobs = [job(f"j-{name}", queue=name, **demand) for name, demand in use.items()]
         round_ = instance(len(jobs), jobs, policy=Policy(queues=queues), **fields)
         placed = {f"j-{n}": at(*range(use[n].get("gpus", 1)), on=f"n{i}") for i, n in enumerate(use)}
-        return findings(round_, plan_for(round_, placed))
+        return faults(round_, placed)
 
     def test_all_resources_of_all_queues(self) -> None:
         """Quotas of 1999, 9 and 9, nothing borrowed; 2 GPUs, 10 and 10 used. The other queue is at its limits."""
@@ -358,19 +345,22 @@ class TestQueues:
 
     @pytest.mark.parametrize(("field", "amount"), [("gpu_milli", 2000), ("cpu_millicores", 7), ("memory_mib", 7)])
     def test_quota_plus_what_is_borrowed_of_the_same_resource(self, field: str, amount: int) -> None:
-        use = {"gpus": 2, "cpu_millicores": 7, "memory_mib": 7}
-        enough = Queue(id="q", quota=Quota(**{field: amount - 5}), borrow=Quota(**{field: 5}))
-        assert self.judged((enough,), {"q": use}) == []
-        short = Queue(id="q", quota=Quota(**{field: amount - 5}), borrow=Quota(**{field: 4}))
-        expected = [("queue_quota", "queue 'q'", [str(amount), str(amount - 5), "4"])]
-        assert self.judged((short,), {"q": use}) == expected
-        alone = Queue(id="q", borrow=Quota(**{field: 1}))
-        assert self.judged((alone,), {"q": use}) == []  # borrowed on top of what has no limit
+        """What is borrowed on top of no limit is no limit."""
+        quota, short = Quota(**{field: amount - 5}), ("queue_quota", "queue 'q'", [str(amount), str(amount - 5), "4"])
+        for of_queue, expected in (
+            ({"quota": quota, "borrow": Quota(**{field: 5})}, []),
+            ({"quota": quota, "borrow": Quota(**{field: 4})}, [short]),
+            ({"borrow": Quota(**{field: 1})}, []),
+        ):
+            use = {"q": {"gpus": 2, "cpu_millicores": 7, "memory_mib": 7}}
+            assert self.judged((Queue(id="q", **of_queue),), use) == expected
 
-    def test_a_quota_of_0_is_one(self) -> None:
-        assert [rule for rule, *_ in self.judged((Queue(id="q", quota=Quota(gpu_milli=0)),), {"q": {}})] == [
-            "queue_quota"
-        ]
+    @pytest.mark.parametrize(
+        ("limit", "rule"),
+        [({"quota": Quota(gpu_milli=0)}, "queue_quota"), ({"dominant_share_percent": 0}, "queue_share")],
+    )
+    def test_a_limit_of_0_is_one(self, limit: dict[str, Any], rule: str) -> None:
+        assert [found for found, *_ in self.judged((Queue(id="q", **limit),), {"q": {}})] == [rule]
 
     def test_dominant_share_of_each_resource(self) -> None:
         """
@@ -382,17 +372,9 @@ class TestQueues:
         free = {"gpus": 4, "cpu_millicores": 32_000, "memory_mib": 262_144}
         full = {"gpus": 2, "cpu_millicores": 16_000, "memory_mib": 131_072}
         assert self.judged(queues, {"q": full, "free": free}) == []
-        more = {"gpus": 3, "cpu_millicores": 16_001, "memory_mib": 131_073}
-        assert self.judged(queues, {"q": more, "free": free}) == [
-            ("queue_share", "queue 'q'", ["3000", "25", "8000"]),
-            ("queue_share", "queue 'q'", ["16001", "25", "64000"]),
-            ("queue_share", "queue 'q'", ["131073", "25", "524288"]),
-        ]
-
-    def test_a_share_of_0_is_one(self) -> None:
-        assert [rule for rule, *_ in self.judged((Queue(id="q", dominant_share_percent=0),), {"q": {}})] == [
-            "queue_share"
-        ]
+        found = self.judged(queues, {"q": {field: amount + 1 for field, amount in full.items()}, "free": free})
+        numbers = (["3000", "25", "8000"], ["16001", "25", "64000"], ["131073", "25", "524288"])
+        assert found == [("queue_share", "queue 'q'", of_resource) for of_resource in numbers]
 
     def test_the_total_is_of_the_nodes_there_are(self) -> None:
         """Machines count as often as nodes stand in them: 4 + 1 + 1 GPUs, of which 50 % are 3000."""
@@ -401,8 +383,8 @@ class TestQueues:
         queues = (Queue(id="q", dominant_share_percent=50),)
         jobs = [job("a", queue="q", gpus=3), job("b", queue="q", gpu_milli=1)]
         round_ = instance(nodes, jobs, machines=kinds, policy=Policy(queues=queues))
-        assert findings(round_, plan_for(round_, {"a": at(0, 1, 2)})) == []
-        over = findings(round_, plan_for(round_, {"a": at(0, 1, 2), "b": at(3)}))
+        assert faults(round_, {"a": at(0, 1, 2)}) == []
+        over = faults(round_, {"a": at(0, 1, 2), "b": at(3)})
         assert over == [("queue_share", "queue 'q'", ["3001", "50", "6000"])]
 
     def test_what_is_granted_does_not_count(self) -> None:
@@ -412,50 +394,34 @@ class TestQueues:
             policy = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=quota)),))
             round_ = instance(2, [a], policy=policy)
             granted = placement(a, [("n0", [0]), ("n1", [0])], milli=500)
-            assert findings(round_, plan_for(round_, {"a": granted})) == expected
+            assert faults(round_, {"a": granted}) == expected
 
     def test_jobs_of_queues_that_the_policy_does_not_have(self) -> None:
         """Judged by a policy of other queues, or of none: nothing to judge, and nothing is raised."""
         round_ = instance(1, [job("a", queue="q", gpus=4), job("b")], policy=Policy(queues=(Queue(id="q"),)))
         other = Policy(queues=(Queue(id="r", quota=Quota(gpu_milli=0)),))
         for policy in (other, Policy()):
-            assert findings(round_, plan_for(round_, {"a": at(0, 1, 2, 3)}, policy=policy)) == []
+            assert faults(round_, {"a": at(0, 1, 2, 3)}, policy=policy) == []
 
     def test_running_jobs_count(self) -> None:
-        runs = job("r", queue="q", gpus=2)
-        round_ = instance(
-            1,
-            [runs, job("a", queue="q")],
-            running=[running(runs, at(0, 1))],
-            policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2500)),)),
-        )
-        assert findings(round_, plan_for(round_, {"a": at(2)})) == [("queue_quota", "queue 'q'", ["3000", "2500", "0"])]
-
-
-def some(round_: Instance, placed: dict[str, Any]) -> Plan:
-    """Return a plan for just these jobs, beside all that runs."""
-    plan = plan_for(round_, placed)
-    held = tuple(one for one in plan.placements if one.job in placed)
-    ref = plan.instance.model_copy(update={"digest": None})
-    return plan.model_copy(update={"asked": tuple(placed), "placements": held, "unplaced": (), "instance": ref})
+        runs, policy = job("r", queue="q", gpus=2), Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2500)),))
+        round_ = instance(1, [runs, job("a", queue="q")], running=[running(runs, at(0, 1))], policy=policy)
+        assert faults(round_, {"a": at(2)}) == [("queue_quota", "queue 'q'", ["3000", "2500", "0"])]
 
 
 def test_a_plan_for_some_jobs_adds_to_what_runs() -> None:
     """GPU, CPU, uplink and queue that running jobs use, without their standing in the plan."""
-    domains = (Domain(id="r0", uplink_mbps=1000),)
-    nodes = [node("n0", domain="r0"), node("n1")]
     fields = {"gpu_milli": 600, "cpu_millicores": 600, "network_bandwidth_mbps": 400, "queue": "q", "workers": 2}
-    a, r = job("a", **fields), job("r", **fields)
-    where = [("n0", [0]), ("n1", [0])]
+    a, r, where = job("a", **fields), job("r", **fields), [("n0", [0]), ("n1", [0])]
     round_ = instance(
-        nodes,
+        [node("n0", domain="r0"), node("n1")],
         [a, r],
-        domains=domains,
+        domains=(Domain(id="r0", uplink_mbps=1000),),
         machines=[machine(cpu_millicores=1199)],
         running=[running(r, where)],
         policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2399)),)),
     )
-    assert [(rule, where_) for rule, where_, _ in findings(round_, some(round_, {"a": where}))] == [
+    assert places(round_, {"a": where}, asked="a") == [
         ("gpu_share", "node 'n0' gpu 0"),
         ("gpu_share", "node 'n1' gpu 0"),
         ("cpu", "node 'n0'"),

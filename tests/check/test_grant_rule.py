@@ -6,7 +6,7 @@ import pytest
 
 from helpers.grant_cases import CASES, Asked
 from helpers.plans import plan_for
-from helpers.referee_messages import findings
+from helpers.referee_messages import findings, rules_of
 from placeopt import solve, violations
 from placeopt.build import instance, job, placement, running
 from placeopt.model import Assignment, Instance, Plan, Policy
@@ -46,7 +46,7 @@ def test_what_is_due(name: str) -> None:
 def test_more_is_requested_than_there_is() -> None:
     """1100 of 1000: told as such, and nothing is due above the requests."""
     round_ = round_of({"a": (500, 900, 500), "b": (600, 700, 600)})
-    assert [rule for rule, *_ in findings(round_, granted(round_, {"a": 500, "b": 600}))] == ["gpu_share"]
+    assert rules_of(round_, granted(round_, {"a": 500, "b": 600})) == ["gpu_share"]
     found = findings(round_, granted(round_, {"a": 501, "b": 600}))
     assert found[-1] == ("gpu_grant", "job 'a' on node 'n0'", ["501", "1", "500", "500", "900"])
 
@@ -54,7 +54,7 @@ def test_more_is_requested_than_there_is() -> None:
 @pytest.mark.parametrize("milli", [299, 501])
 def test_beyond_request_and_limit_is_another_rule(milli: int) -> None:
     round_ = round_of({"a": (300, 500, 500)})
-    assert [rule for rule, *_ in findings(round_, granted(round_, {"a": milli}))] == ["gpu_milli"]
+    assert rules_of(round_, granted(round_, {"a": milli})) == ["gpu_milli"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_where_shares_are_no_fractions_the_request_is_due(policy: Policy) -> Non
     """The referee accepted any share between request and limit there; a job that runs keeps what it holds."""
     round_ = round_of({"a": (300, 500, 300)}, policy=policy)
     assert findings(round_, granted(round_, {"a": 300})) == []
-    assert [rule for rule, *_ in findings(round_, granted(round_, {"a": 400}))] == ["gpu_grant"]
+    assert rules_of(round_, granted(round_, {"a": 400})) == ["gpu_grant"]
     a = job("a", gpu_milli=300, gpu_milli_limit=500)
     begun = instance(1, [a], running=[running(a, [("n0", [0])], milli=400)], policy=policy)
     assert violations(begun, solve(begun, isolation="thread", deterministic=True)) == []
@@ -101,7 +101,7 @@ def test_of_a_plan_for_some_jobs_only_those_are_judged() -> None:
                 "unplaced": (),
             }
         )
-        assert [rule for rule, *_ in findings(round_, plan)] == expected
+        assert rules_of(round_, plan) == expected
 
 
 def test_nowhere_nothing_is_due() -> None:

@@ -97,8 +97,7 @@ class TestHand:
 
     domains = (Domain(id="r0", uplink_mbps=1000), Domain(id="r1", uplink_mbps=1000))
     policy = Policy(
-        queues=(Queue(id="q", quota=Quota(gpu_milli=3000)), Queue(id="s", dominant_share_percent=50)),
-        changes=Changes(),
+        queues=(Queue(id="q", quota=Quota(gpu_milli=3000)), Queue(id="s", dominant_share_percent=50)), changes=Changes()
     )
 
     def round(self, *runs: str, **fields: Any) -> Instance:

@@ -5,25 +5,63 @@ from typing import Any
 
 import pytest
 
-from helpers.plans import plan_for
+from helpers.plans import plan_for, with_assignment
+from helpers.referee_messages import rules_of
 from placeopt import BadInput, audit, violations, write_instance, write_plan
 from placeopt.build import instance, job, machine, running
 from placeopt.check import Ledger
 from placeopt.cli.run import run as run_command
 from placeopt.explain import explain
-from placeopt.model import Communication, Domain, Instance, Interference, Plan, Policy, Postpone, Slowdown, Split
+from placeopt.model import Communication, Instance, Interference, Plan, Policy, Postpone, Slowdown
 from placeopt.report.text import ASCII, plan_data, plan_page
 from placeopt.whatif import after_plan, review
 
 UTILITY = Policy(postpone=Postpone(rule="utility"))
 
 
-def with_assignment(plan: Plan, **fields: Any) -> Plan:
-    """Change fields of the first assignment of the first placement."""
-    held = plan.placements[0]
-    first = held.assignments[0].model_copy(update=fields)
-    held = held.model_copy(update={"assignments": (first, *held.assignments[1:])})
-    return plan.model_copy(update={"placements": (held, *plan.placements[1:])})
+@pytest.mark.parametrize("model", ["pairwise", "worst", "curve"])
+def test_a_gpu_that_is_not_there_beside_a_job_with_a_minimal_utility(model: Any) -> None:
+    """The utility of ``b`` looks at its neighbour ``a``, whose GPU 9 no part of the machine holds."""
+    round_, plan = neighbours(UTILITY.model_copy(update={"interference": Interference(model=model)}))
+    assert rules_of(round_, plan) == []
+    assert "gpu_indexes" in rules_of(round_, on_gpus(plan, 9))
+
+
+def test_gpus_given_to_a_job_that_requests_none() -> None:
+    """Its shortest path under ``postpone.rule = utility`` was divided by its number of GPUs."""
+    wanting = job("a", gpus=0, communication=Communication(weight=1), utility_min_thousandths=900)
+    round_ = instance(1, [wanting], policy=UTILITY)
+    plan = plan_for(round_, {"a": [("n0", [])]})
+    assert rules_of(round_, plan) == []
+    assert "gpu_indexes" in rules_of(round_, on_gpus(plan, 0, 1))
+
+
+def test_empty_lists_are_violations() -> None:
+    """No workers, and no assignments, for a job that runs and for one that waits."""
+    held = job("a", workers=2)
+    round_ = instance(2, [held, job("b")], running=[running(held, [("n0", [0]), ("n1", [0])])])
+    plan = plan_for(round_, {"b": [("n0", [1])]})
+    assert rules_of(round_, plan) == []
+    assert {"workers", "running"} <= set(rules_of(round_, with_assignment(plan, workers=())))
+    for at in (0, 1):
+        placements = list(plan.placements)
+        placements[at] = placements[at].model_copy(update={"assignments": ()})
+        assert "workers" in rules_of(round_, plan.model_copy(update={"placements": tuple(placements)}))
+
+
+@pytest.mark.parametrize("where", [("gone", [0]), ("n0", [9])])
+def test_what_runs_on_hardware_that_is_not_listed(where: tuple[str, list[int]]) -> None:
+    """The referee and the ledger judge it without raising, whatever rule they apply to it."""
+    away, near = job("away", profile="p"), job("near", profile="p", utility_min_thousandths=100)
+    slow = (Slowdown(profile="p", beside="p", node_thousandths=10),)
+    round_ = instance(1, [away, near], policy=UTILITY, slowdowns=slow, running=[running(away, [where])])
+    plan = plan_for(round_, {"near": [("n0", [1])]})
+    some = plan_for(round_, {"near": [("n0", [1])]}, asked=["near"])
+    ledger = Ledger(round_, UTILITY)
+    assert isinstance(violations(round_, plan), list)
+    assert isinstance(violations(round_, some), list)
+    assert isinstance(ledger.standing(["n0", "gone"], plan), list)
+    assert isinstance(ledger.violations(round_, with_assignment(some, "near", node="gone")), list)
 
 
 def neighbours(policy: Policy = UTILITY, **fields: Any) -> tuple[Instance, Plan]:
@@ -32,87 +70,6 @@ def neighbours(policy: Policy = UTILITY, **fields: Any) -> tuple[Instance, Plan]
     slow = (Slowdown(profile="p", beside="p", gpu_thousandths=100, socket_thousandths=50, node_thousandths=10),)
     round_ = instance(1, jobs, policy=policy, slowdowns=slow, **fields)
     return round_, plan_for(round_, {"a": [("n0", [0])], "b": [("n0", [1])]})
-
-
-def rules(round_: Instance, plan: Plan) -> set[str]:
-    """Name the rules that are broken."""
-    return {found.rule for found in violations(round_, plan)}
-
-
-@pytest.mark.parametrize("model", ["pairwise", "worst", "curve"])
-def test_a_gpu_that_is_not_there_beside_a_job_with_a_minimal_utility(model: Any) -> None:
-    """the utility of ``b`` looks at its neighbour ``a``, whose GPU 9 no part of the machine holds."""
-    round_, plan = neighbours(UTILITY.model_copy(update={"interference": Interference(model=model)}))
-    assert rules(round_, plan) == set()
-    first = plan.placements[0].assignments[0]
-    wrong = with_assignment(plan, gpus={"9": 1000}, workers=(first.workers[0].model_copy(update={"gpus": (9,)}),))
-    assert "gpu_indexes" in rules(round_, wrong)
-
-
-def test_a_neighbour_that_is_partly_on_an_unknown_node() -> None:
-    """``a`` has a worker beside ``b``, and one nowhere."""
-    jobs = [job("a", workers=2, profile="p"), job("b", profile="p", utility_min_thousandths=100)]
-    slow = (Slowdown(profile="p", beside="p", node_thousandths=10),)
-    round_ = instance(2, jobs, policy=UTILITY, slowdowns=slow)
-    plan = plan_for(round_, {"a": [("n1", [0]), ("n0", [0])], "b": [("n0", [1])]})
-    assert rules(round_, plan) == set()
-    assert "unknown_node" in rules(round_, with_assignment(plan, node="nowhere"))
-
-
-def test_splits_of_a_job_on_an_unknown_node() -> None:
-    """the rack of a node that is not there."""
-    split = job("a", workers=2, splits=(Split(level="rack", domains=2, workers=1),))
-    nodes = instance(2).cluster.nodes
-    racks = (Domain(id="r0"), Domain(id="r1"))
-    lying = [one.model_copy(update={"domain": f"r{i}"}) for i, one in enumerate(nodes)]
-    round_ = instance(lying, [split], domains=racks)
-    plan = plan_for(round_, {"a": [("n0", [0]), ("n1", [0])]})
-    assert rules(round_, plan) == set()
-    assert {"unknown_node", "split"} <= rules(round_, with_assignment(plan, node="nowhere"))
-
-
-def test_gpus_given_to_a_job_that_requests_none() -> None:
-    """its shortest path under ``postpone.rule = utility`` was divided by its number of GPUs."""
-    wanting = job("a", gpus=0, communication=Communication(weight=1), utility_min_thousandths=900)
-    round_ = instance(1, [wanting], policy=UTILITY)
-    plan = plan_for(round_, {"a": [("n0", [])]})
-    assert rules(round_, plan) == set()
-    workers = (plan.placements[0].assignments[0].workers[0].model_copy(update={"gpus": (0, 1)}),)
-    assert "gpu_indexes" in rules(round_, with_assignment(plan, gpus={"0": 1000, "1": 1000}, workers=workers))
-
-
-def test_empty_lists_are_violations() -> None:
-    """no workers, and no assignments, for a job that runs and for one that waits."""
-    held = job("a", workers=2)
-    round_ = instance(2, [held, job("b")], running=[running(held, [("n0", [0]), ("n1", [0])])])
-    plan = plan_for(round_, {"b": [("n0", [1])]})
-    assert rules(round_, plan) == set()
-    assert {"workers", "running"} <= rules(round_, with_assignment(plan, workers=()))
-    for at in (0, 1):
-        placements = list(plan.placements)
-        placements[at] = placements[at].model_copy(update={"assignments": ()})
-        assert "workers" in rules(round_, plan.model_copy(update={"placements": tuple(placements)}))
-
-
-@pytest.mark.parametrize("where", [("gone", [0]), ("n0", [9])])
-def test_what_runs_on_hardware_that_is_not_listed(where: tuple[str, list[int]]) -> None:
-    """the referee and the ledger judge it without raising, whatever rule they apply to it."""
-    away, near = job("away", profile="p"), job("near", profile="p", utility_min_thousandths=100)
-    slow = (Slowdown(profile="p", beside="p", node_thousandths=10),)
-    round_ = instance(1, [away, near], policy=UTILITY, slowdowns=slow, running=[running(away, [where])])
-    plan = plan_for(round_, {"near": [("n0", [1])]})
-    assert isinstance(violations(round_, plan), list)
-    some = plan.model_copy(
-        update={
-            "asked": ("near",),
-            "placements": plan.placements[1:],
-            "instance": plan.instance.model_copy(update={"digest": None}),
-        }
-    )
-    assert isinstance(violations(round_, some), list)
-    ledger = Ledger(round_, UTILITY)
-    assert isinstance(ledger.standing(["n0", "gone"], plan), list)
-    assert isinstance(ledger.violations(round_, with_assignment(some, node="gone")), list)
 
 
 @pytest.mark.parametrize("where", [("gone", [0, 1]), ("n0", [0, 9])])
@@ -127,17 +84,23 @@ def test_a_plan_is_drawn_whose_running_jobs_stand_on_hardware_that_is_not_listed
     assert plan_page(round_, plan, ASCII, width=100)
 
 
+def on_gpus(plan: Plan, *gpus: int) -> Plan:
+    """Let the first worker of job ``a`` hold whole GPUs."""
+    worker = plan.placements[0].assignments[0].workers[0].model_copy(update={"gpus": gpus})
+    return with_assignment(plan, gpus={str(gpu): 1000 for gpu in gpus}, workers=(worker,))
+
+
 def broken_plans() -> dict[str, tuple[Instance, Plan]]:
     """Plans that a file can hold, and that break rules."""
     round_, plan = neighbours(machines=[machine(gpus=2)])
     first = plan.placements[0]
-    worker = first.assignments[0].workers[0]
+    rank = (first.assignments[0].workers[0].model_copy(update={"rank": 7}),)
     return {
-        "GPU": (round_, with_assignment(plan, gpus={"9": 1000}, workers=(worker.model_copy(update={"gpus": (9,)}),))),
+        "GPU": (round_, on_gpus(plan, 9)),
         "node": (round_, with_assignment(plan, node="nowhere")),
         "job": (round_, plan.model_copy(update={"placements": (first.model_copy(update={"job": "stranger"}),)})),
         "option": (round_, plan.model_copy(update={"placements": (first.model_copy(update={"option": "none"}),)})),
-        "rank": (round_, with_assignment(plan, workers=(worker.model_copy(update={"rank": 7}),))),
+        "rank": (round_, with_assignment(plan, workers=rank)),
         "nothing": (round_, plan.model_copy(update={"placements": (), "unplaced": ()})),
     }
 

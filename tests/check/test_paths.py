@@ -85,12 +85,7 @@ def test_a_stated_matrix_is_the_distance() -> None:
 class TestAcross:
     """Nodes of one GPU: two racks in a zone, one rack outside, one node in no rack."""
 
-    domains = (
-        Domain(id="z", level="zone"),
-        Domain(id="r0", parent="z"),
-        Domain(id="r1", parent="z"),
-        Domain(id="r2"),
-    )
+    domains = (Domain(id="z", level="zone"), Domain(id="r0", parent="z"), Domain(id="r1", parent="z"), Domain(id="r2"))
     nodes = tuple(node(f"n{i}", domain=rack) for i, rack in enumerate(("r0", "r0", "r1", "r2", None)))
 
     def utility(self, where: tuple[int, int], **fields: Any) -> int:

@@ -4,18 +4,13 @@ from typing import Any
 
 import pytest
 
-from helpers.plans import plan_for
-from helpers.referee_messages import findings
+from helpers.plans import plan_for, with_assignment
+from helpers.referee_messages import Finding, faults, findings, places, rules
 from placeopt.build import instance, job, machine, node, option, placement, running
 from placeopt.check import judge
-from placeopt.model import Assignment, Changes, Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
+from placeopt.model import Changes, Domain, Gpu, Instance, Policy, Split, WorkerGpus
 
-DOMAINS = (
-    Domain(id="z0", level="zone"),
-    Domain(id="r0", parent="z0"),
-    Domain(id="r1", parent="z0"),
-    Domain(id="r2"),
-)
+DOMAINS = (Domain(id="z0", level="zone"), Domain(id="r0", parent="z0"), Domain(id="r1", parent="z0"), Domain(id="r2"))
 
 
 class TestWhere:
@@ -32,7 +27,7 @@ class TestWhere:
         )
         round_ = instance([node("n0"), bad, node("n2")], [a], domains=DOMAINS)
         where = "job 'a' on node 'n1'"
-        assert findings(round_, plan_for(round_, {"a": [("n1", [0])]})) == [
+        assert faults(round_, {"a": [("n1", [0])]}) == [
             ("drained", where, []),
             ("taints", where, ["'x'"]),
             ("taints", where, ["'z'"]),
@@ -58,56 +53,43 @@ class TestWhere:
         nodes = [node(f"n{i}", domain=f"r{i}", labels={"disk": "ssd"} if i == 1 else {}) for i in range(3)]
         nodes.append(node("n3", labels={"disk": "ssd"}))
         round_ = instance(nodes, [job("a", node_selector=selector)], domains=DOMAINS)
-        assert tuple(n.id for n in nodes if not findings(round_, plan_for(round_, {"a": [(n.id, [0])]}))) == fits
+        assert tuple(n.id for n in nodes if not faults(round_, {"a": [(n.id, [0])]})) == fits
 
     def test_every_node_of_every_job_is_looked_at(self) -> None:
         """A job that may stand anywhere, an unknown node and a good one come before."""
-        nodes = [node("n0"), node("n1", taints=("t",))]
         jobs = [job("free", tolerations=("t",)), job("a", workers=3, nodes_allowed=("n0",))]
-        round_ = instance(nodes, jobs)
-        plan = plan_for(round_, {"free": [("n1", [1])], "a": [("n9", [0]), ("n0", [0]), ("n1", [0])]})
-        assert [(rule, where) for rule, where, _ in findings(round_, plan)] == [
+        round_ = instance([node("n0"), node("n1", taints=("t",))], jobs)
+        assert places(round_, {"free": [("n1", [1])], "a": [("n9", [0]), ("n0", [0]), ("n1", [0])]}) == [
             ("unknown_node", "job 'a' on node 'n9'"),
             ("taints", "job 'a' on node 'n1'"),
             ("nodes_allowed", "job 'a' on node 'n1'"),
         ]
 
-    @pytest.mark.parametrize("mark", [{"drained": True}, {"taints": ("t",)}])
-    def test_a_mark_on_one_node_is_for_that_node(self, mark: dict[str, Any]) -> None:
+    @pytest.mark.parametrize(("mark", "rule"), [({"drained": True}, "drained"), ({"taints": ("t",)}, "taints")])
+    def test_a_mark_on_one_node_is_for_that_node(self, mark: dict[str, Any], rule: str) -> None:
         """A job without wishes, in a cluster where one node of three is marked."""
-        nodes = [node("n0"), node("n1", **mark), node("n2")]
-        round_ = instance(nodes, [job("a"), job("b")])
-        assert findings(round_, plan_for(round_, {"a": [("n0", [0])], "b": [("n2", [0])]})) == []
-        rule = "drained" if "drained" in mark else "taints"
-        assert [found for found, *_ in findings(round_, plan_for(round_, {"b": [("n1", [0])]}))] == [rule]
+        round_ = instance([node("n0"), node("n1", **mark), node("n2")], [job("a"), job("b")])
+        assert rules(round_, {"a": [("n0", [0])], "b": [("n2", [0])]}) == []
+        assert rules(round_, {"b": [("n1", [0])]}) == [rule]
 
     def test_each_gpu_of_another_model_is_reported(self) -> None:
-        """0 and 2 are right; 1 and 3 are not; 9 is not there."""
+        """0 and 2 are right; 1 and 3 are not; 4 and 9 are not there."""
         gpus = [Gpu(model=model) for model in ("V100", "T4", "A100", "P4")]
-        a = job("a", gpus=4, gpu_models=("V100", "A100"))
-        round_ = instance(1, [a], machines=[machine(gpus=gpus)])
-        where = "job 'a' on node 'n0'"
-        assert findings(round_, plan_for(round_, {"a": [("n0", [0, 1, 2, 3])]})) == [
-            ("gpu_model", where, ["1", "'T4'", "'V100'", "'A100'"]),
-            ("gpu_model", where, ["3", "'P4'", "'V100'", "'A100'"]),
+        round_ = instance(1, [job("a", gpus=4, gpu_models=("V100", "A100"))], machines=[machine(gpus=gpus)])
+        assert faults(round_, {"a": [("n0", [0, 1, 2, 3])]}) == [
+            ("gpu_model", "job 'a' on node 'n0'", ["1", "'T4'", "'V100'", "'A100'"]),
+            ("gpu_model", "job 'a' on node 'n0'", ["3", "'P4'", "'V100'", "'A100'"]),
         ]
-        found = findings(round_, plan_for(round_, {"a": [("n0", [9, 0, 2, 3])]}))
-        assert [rule for rule, *_ in found] == ["gpu_indexes", "gpu_model"]
-        assert [rule for rule, *_ in findings(round_, plan_for(round_, {"a": [("n0", [4, 0, 2, 3])]}))] == [
-            "gpu_indexes",
-            "gpu_model",
-        ]
+        for gpu in (4, 9):
+            assert rules(round_, {"a": [("n0", [gpu, 0, 2, 3])]}) == ["gpu_indexes", "gpu_model"]
 
-    def test_the_models_of_the_option_taken_count(self) -> None:
+    @pytest.mark.parametrize(("name", "expected"), [("x", ["gpu_model"]), ("y", []), ("z", [])])
+    def test_the_models_of_the_option_taken_count(self, name: str, expected: list[str]) -> None:
         a = job("a", options=(option("x", gpu_models=("A100",)), option("y", gpu_models=("V100",)), option("z")))
-        round_ = instance(1, [a])
-        rules = {
-            name: [
-                rule for rule, *_ in findings(round_, plan_for(round_, {"a": placement(a, [("n0", [0])], option=name)}))
-            ]
-            for name in "xyz"
-        }
-        assert rules == {"x": ["gpu_model"], "y": [], "z": []}
+        assert rules(instance(1, [a]), {"a": placement(a, [("n0", [0])], option=name)}) == expected
+
+
+MARKS = {"drained", "taints", "nodes_allowed", "node_selector"}
 
 
 class TestExempt:
@@ -123,28 +105,21 @@ class TestExempt:
         runs = running(a, self.home, movable=True, shrinkable=True)
         return instance(nodes, [a, job("b")], running=[runs], policy=policy)
 
-    def rules(self, where: Any, **fields: Any) -> set[str]:
-        round_ = self.round()
-        return {rule for rule, *_ in findings(round_, plan_for(round_, {"a": where}, **fields))}
-
-    def test_it_stays(self) -> None:
-        assert self.rules(self.home) == set()
-
-    def test_it_shrinks(self) -> None:
-        assert self.rules(self.home[:2], shrunk=["a"]) == set()
-
-    def test_it_moves_nowhere(self) -> None:
-        all_of_them = {"drained", "taints", "nodes_allowed", "node_selector"}
-        assert self.rules([("n0", [0]), ("n0", [1]), ("n0", [2])], moved=["a"]) == all_of_them
-        assert self.rules(self.home[:2], moved=["a"]) == all_of_them
-        assert self.rules([("n1", [0]), ("n1", [1]), ("n1", [2])], moved=["a"]) == all_of_them - {"drained"}
+    @pytest.mark.parametrize(
+        ("where", "fields", "expected"),
+        [
+            (home, {}, set()),
+            (home[:2], {"shrunk": "a"}, set()),
+            ([("n0", [0]), ("n0", [1]), ("n0", [2])], {"moved": "a"}, MARKS),
+            (home[:2], {"moved": "a"}, MARKS),
+            ([("n1", [0]), ("n1", [1]), ("n1", [2])], {"moved": "a"}, MARKS - {"drained"}),
+        ],
+    )
+    def test_it_stays_and_shrinks_and_moves_nowhere(self, where: Any, fields: dict, expected: set[str]) -> None:
+        assert set(rules(self.round(), {"a": where}, **fields)) == expected
 
     def test_others_do_not_start_there(self) -> None:
-        round_ = self.round()
-        assert [rule for rule, *_ in findings(round_, plan_for(round_, {"b": [("n0", [3])]}))] == [
-            "drained",
-            "taints",
-        ]
+        assert rules(self.round(), {"b": [("n0", [3])]}) == ["drained", "taints"]
 
     def test_the_gpu_model_is_no_label(self) -> None:
         """What runs on the wrong model stands; unlike a label it is told, as something that stands."""
@@ -159,12 +134,12 @@ class TestShape:
 
     nodes = tuple(node(f"n{i}", domain=domain) for i, domain in enumerate(("r0", "r0", "r1", "r1", "r2", None)))
 
-    def judged(self, on: str, **fields: Any) -> list[tuple[str, str, list[str]]]:
+    def judged(self, on: str, **fields: Any) -> list[Finding]:
         """Put a worker on node ``n<digit>`` for every digit."""
         round_ = instance(
             self.nodes, [job("a", workers=len(on), **fields)], domains=DOMAINS, machines=[machine(gpus=8)]
         )
-        return findings(round_, plan_for(round_, {"a": [(f"n{name}", [i]) for i, name in enumerate(on)]}))
+        return faults(round_, {"a": [(f"n{name}", [i]) for i, name in enumerate(on)]})
 
     @pytest.mark.parametrize(("on", "nodes"), [("000", 1), ("001", 2), ("012", 3)])
     def test_single_node(self, on: str, nodes: int) -> None:
@@ -180,14 +155,9 @@ class TestShape:
         assert self.judged("001222", workers_per_node_max=most) == expected
 
     def test_every_job_is_looked_at(self) -> None:
-        jobs = [
-            job("free", workers=2),
-            job("a", workers=2, single_node=True),
-            job("b", workers=2, workers_per_node_max=1),
-        ]
-        round_ = instance(2, jobs)
+        a, b = job("a", workers=2, single_node=True), job("b", workers=2, workers_per_node_max=1)
         placed = {"free": [("n0", [0]), ("n1", [0])], "a": [("n0", [1]), ("n1", [1])], "b": [("n0", [2]), ("n0", [3])]}
-        assert findings(round_, plan_for(round_, placed)) == [
+        assert faults(instance(2, [job("free", workers=2), a, b]), placed) == [
             ("single_node", "job 'a'", ["2"]),
             ("workers_per_node", "job 'b' on node 'n0'", ["2", "1"]),
         ]
@@ -204,51 +174,31 @@ class TestShape:
             ("0123", Split(level="zone", domains=1, workers=4), []),
             ("0123", Split(level="node", domains=4, workers=1), []),
             ("0001", Split(level="node", domains=4, workers=1), [["2", "'node'", "4"], ["3", "'n0'", "1"]]),
+            # n5 is in no rack, n4 in no zone; the worker there counts in none
+            ("005", Split(level="rack", domains=1), [["'n5'"]]),
+            ("04", Split(level="zone", domains=1, workers=2), [["'n4'"], ["1", "'z0'", "2"]]),
         ],
     )  # fmt: skip
     def test_splits(self, on: str, split: Split, expected: list[list[str]]) -> None:
         """Number of domains first, then workers in each."""
         assert self.judged(on, splits=(split,)) == [("split", "job 'a'", numbers) for numbers in expected]
 
-    def test_a_node_outside_any_domain_of_the_level(self) -> None:
-        """n5 is in no rack, n4 in no zone; the worker there counts in none."""
-        one_rack = Split(level="rack", domains=1)
-        assert self.judged("005", splits=(one_rack,)) == [("split", "job 'a'", ["'n5'"])]
-        zone = Split(level="zone", domains=1, workers=2)
-        assert self.judged("04", splits=(zone,)) == [
-            ("split", "job 'a'", ["'n4'"]),
-            ("split", "job 'a'", ["1", "'z0'", "2"]),
-        ]
-
     def test_every_split_is_judged(self) -> None:
         splits = (Split(level="zone", domains=1), Split(level="rack", domains=1), Split(level="node", domains=1))
-        assert self.judged("02", splits=splits) == [
-            ("split", "job 'a'", ["2", "'rack'", "1"]),
-            ("split", "job 'a'", ["2", "'node'", "1"]),
-        ]
+        two = [("split", "job 'a'", ["2", f"'{level}'", "1"]) for level in ("rack", "node")]
+        assert self.judged("02", splits=splits) == two
 
     def test_an_unknown_node_lies_nowhere(self) -> None:
         """Its worker counts in no domain, the others do; nothing is raised."""
         found = self.judged("092", splits=(Split(level="rack", domains=1),))
-        assert found == [
-            ("unknown_node", "job 'a' on node 'n9'", []),
-            ("split", "job 'a'", ["2", "'rack'", "1"]),
-        ]
+        assert found == [("unknown_node", "job 'a' on node 'n9'", []), ("split", "job 'a'", ["2", "'rack'", "1"])]
 
 
 def test_missing_gpus_of_an_unchecked_record_are_only_reported() -> None:
     """By every rule that looks at GPUs; a plan like this cannot be read from a file, but be made."""
-    gpus = tuple(Gpu(model="V100", memory_mib=100) for _ in range(4))
     a = job("a", gpus=2, gpu_models=("V100",), gpu_memory_mib=100)
-    round_ = instance(1, [a], machines=[machine(gpus=gpus)])
-    odd = Assignment.model_construct(
-        node="n0",
-        gpus={"4": 1000, "1": 1000},
-        cpu_millicores=0,
-        memory_mib=0,
-        workers=(WorkerGpus.model_construct(rank=0, gpus=(4, 1)),),
-    )
-    plan: Plan = plan_for(round_, {"a": [("n0", [0, 1])]})
-    held = plan.placements[0].model_copy(update={"assignments": (odd,)})
-    found = findings(round_, plan.model_copy(update={"placements": (held,)}))
-    assert found == [("gpu_indexes", "job 'a' on node 'n0'", ["4", "4"])]
+    round_ = instance(1, [a], machines=[machine(gpus=[Gpu(model="V100", memory_mib=100)] * 4)])
+    plan = plan_for(round_, {"a": [("n0", [0, 1])]})
+    lost = (WorkerGpus.model_construct(rank=0, gpus=(4, 1)),)
+    odd = with_assignment(plan, gpus={"4": 1000, "1": 1000}, workers=lost)
+    assert findings(round_, odd) == [("gpu_indexes", "job 'a' on node 'n0'", ["4", "4"])]
