@@ -142,8 +142,7 @@ def least_bound(problem: Problem) -> int:
     builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
     columns, coefficients, constant = TERM.add_to(builder, variables)
     builder.set_objective(columns, coefficients, "min", constant)
-    bound = solve("highs", builder.build()).bound
-    return bound
+    return solve("highs", builder.build()).bound
 
 
 def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> None:
