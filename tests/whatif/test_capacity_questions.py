@@ -1,17 +1,18 @@
 """What is left, what a failure does, what has to be added: by hand, and against rounds solved one by one."""
 
-import random
 import sys
 import threading
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from placeopt import BadInput, Engine
 from placeopt.build import instance, job, machine, node, running
-from placeopt.model import Domain, Gpu, Instance, Part, Policy, Postpone, Queue, Quota
+from placeopt.model import Domain, Gpu, Instance, Job, Node, Part, Policy, Postpone, Queue, Quota, Weights
 from placeopt.whatif import (
     Limits,
-    MixtureTrial,
     NodesNeeded,
     Patch,
     add,
@@ -23,11 +24,10 @@ from placeopt.whatif import (
     parse_job,
     slots,
 )
-from placeopt.whatif.cheapest_nodes import with_mixture_results
-from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.round_solving import attempt, placing_only
+from strategies import Choice, choices
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
+VALUE_ALONE = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
 
 def cluster(*busy: int, per_rack: int = 2) -> Instance:
@@ -37,6 +37,16 @@ def cluster(*busy: int, per_rack: int = 2) -> Instance:
     nodes = [node(f"n{i}", domain=f"rack-{i // per_rack}") for i in range(len(busy))]
     domains = [Domain(id=f"rack-{i}") for i in range(-(-len(busy) // per_rack))]
     return instance(nodes, jobs, domains=domains, running=where)
+
+
+def with_jobs(base: Instance, *waiting: Job) -> Instance:
+    """Let more jobs wait."""
+    return base.model_copy(update={"jobs": (*base.jobs, *waiting)})
+
+
+def with_nodes(base: Instance, nodes: Iterable[Node]) -> Instance:
+    """Give the cluster other nodes."""
+    return base.model_copy(update={"cluster": base.cluster.model_copy(update={"nodes": tuple(nodes)})})
 
 
 @pytest.mark.parametrize(
@@ -71,51 +81,41 @@ def test_a_job_of_the_instance_is_asked_for_by_id() -> None:
     assert parse_job("run-0", base) == base.jobs[0]
 
 
-def test_what_fits_by_hand() -> None:
-    """
-    Free GPUs 4, 2, 1, 0: of 2 GPUs a node, 2 + 1; as a gang of two such, 1; the largest gang of them 3 workers.
+FREE = cluster(0, 2, 3, 4)
+QUOTA = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=3000)),))
+FITS: list[tuple[Instance, str, dict[str, Any], int, list[str]]] = [
+    (FREE, "2", {}, 3, ["GPU count"]),  # free GPUs 4, 2, 1, 0: of 2 GPUs a node, 2 + 1
+    (FREE, "2x2", {}, 1, ["GPU count", "gang"]),  # as a gang of two such
+    (FREE, "0.5", {}, 14, ["GPU count"]),
+    (cluster(0, 0), "1", {"cpu_millicores": 20_000}, 2, ["CPU"]),  # 32 cores a node: one a node whatever the GPUs
+    (cluster(0, 0).model_copy(update={"policy": QUOTA}), "1", {"queue": "q"}, 3, ["GPU count", "queue"]),
+    (cluster(0, 0), "1", {"resources": {"licence": 1}}, 0, ["licence"]),
+    (cluster(2), "0", {"cpu_millicores": 8000}, 4, ["CPU"]),
+]
 
-    In one rack (nodes 0 and 1) three workers, on one node two.
-    """
-    base = cluster(0, 2, 3, 4)
-    found = fit(base, parse_job("2", base), SHORT)
-    assert (found.found, found.most) == (3, 3)
+
+@pytest.mark.parametrize(("base", "text", "more", "count", "binds"), FITS)
+def test_what_fits_by_hand(base: Instance, text: str, more: dict[str, Any], count: int, binds: list[str]) -> None:
+    """How many copies, proven, and what is short."""
+    found = fit(base, parse_job(text, base, **more), SHORT)
+    assert (found.found, found.most) == (count, count)
+    assert [one.name for one in found.binds or ()] == binds
+
+
+def test_the_largest_gang_by_hand() -> None:
+    """Of 2 GPUs each: in one rack (nodes 0 and 1) three workers, on one node two. Waiting jobs hold nothing."""
+    found = fit(FREE, parse_job("2", FREE), SHORT)
     assert {gang.level: gang.workers for gang in found.gangs} == {"node": 2, "rack": 3, "cluster": 3}
-    assert found.binds is not None
-    assert [one.name for one in found.binds] == ["GPU count"]
-    assert fit(base, parse_job("2x2", base), SHORT).found == 1
-    assert fit(base, parse_job("0.5", base), SHORT).found == 14
-
-
-def test_what_binds_is_what_is_short() -> None:
-    """32 cores a node, 20 a copy: one a node whatever the GPUs; and a quota of 3 GPUs."""
-    base = cluster(0, 0)
-    cpu = fit(base, parse_job("1", base, cpu_millicores=20_000), SHORT)
-    assert cpu.found == cpu.most == 2
-    assert cpu.binds is not None
-    assert [one.name for one in cpu.binds] == ["CPU"]
-    limited = base.model_copy(update={"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=3000)),))})
-    queued = fit(limited, parse_job("1", limited, queue="q"), SHORT)
-    licensed = fit(base, parse_job("1", base, resources={"licence": 1}), SHORT)
-    assert (licensed.found, licensed.most) == (0, 0)
-    assert [item.name for item in licensed.binds or ()] == ["licence"]
-    assert queued.found == queued.most == 3
-    assert queued.binds is not None
-    assert [one.name for one in queued.binds] == ["GPU count", "queue"]
-
-
-def test_waiting_jobs_hold_nothing() -> None:
-    """They are left aside, as is their name."""
     base = cluster(0).model_copy(update={"jobs": (job("asked", gpus=4), job("asked-0", gpus=4))})
     assert fit(base, parse_job("4", base), SHORT).found == 1
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_counts_are_those_of_nodes(seed: int) -> None:
+@settings(max_examples=8)
+@given(choices)
+def test_counts_are_those_of_nodes(choice: Choice) -> None:
     """Jobs of one worker: the sum over nodes of what each takes, by GPUs, CPU and memory."""
-    draw = random.Random(seed)
-    busy = [draw.randint(0, 4) for _ in range(draw.randint(1, 6))]
-    gpus, cpu, memory = draw.choice([1, 2, 4]), draw.choice([0, 3_000, 9_000]), draw.choice([0, 100_000])
+    busy = [choice.number(0, 4) for _ in range(choice.number(1, 6))]
+    gpus, cpu, memory = choice.pick((1, 2, 4)), choice.pick((0, 3_000, 9_000)), choice.pick((0, 100_000))
     base = cluster(*busy)
     takes = [
         min((4 - held) // gpus, 32_000 // cpu if cpu else 99, 262_144 // memory if memory else 99) for held in busy
@@ -149,40 +149,33 @@ def test_slots_of_a_model() -> None:
         slots(base, [0])
 
 
-def test_a_failing_node_by_hand() -> None:
-    """
-    Two nodes hold 3 of 4 GPUs each, two hold 1: the 3 find 3 free GPUs elsewhere; two such nodes at once as well.
-
-    Of nodes full of one job of 4, none finds a place.
-    """
-    base = cluster(3, 1, 3, 1)
-    once = fail(base, "node", limits=SHORT)
-    assert once.answer == "yes"
-    assert [one.displaced for one in once.scenarios] == [1, 1, 1, 1]
-    twice = fail(base, "node", k=2, limits=SHORT)
-    assert len(twice.scenarios) == 6
-    assert {one.domains: one.lost for one in twice.scenarios} == {
-        ("n0", "n1"): 0,
-        ("n0", "n2"): 0,
-        ("n0", "n3"): 0,
-        ("n1", "n2"): 0,
-        ("n1", "n3"): 0,
-        ("n2", "n3"): 0,
-    }
-    full = fail(cluster(4, 1, 4, 1), "node", limits=SHORT)
-    assert full.answer == "no"
-    assert [(one.lost, one.lost_at_least) for one in full.scenarios] == [(1, 1), (0, 0), (1, 1), (0, 0)]
+FAILURES: list[tuple[tuple[int, ...], str, dict[str, Any], list[tuple[int, int, int]]]] = [
+    # two nodes hold 3 of 4 GPUs each, two hold 1: the 3 find 3 free GPUs elsewhere; two such nodes at once as well
+    ((3, 1, 3, 1), "node", {}, [(1, 0, 0)] * 4),
+    ((3, 1, 3, 1), "node", {"k": 2}, [(2, 0, 0)] * 6),
+    # of nodes full of one job of 4, none finds a place
+    ((4, 1, 4, 1), "node", {}, [(1, 1, 1), (1, 0, 0), (1, 1, 1), (1, 0, 0)]),
+    # rack 0 holds jobs of 4 and 2 GPUs, rack 1 has 3 + 4 free: 4 fits, and 2; with 3 + 3 free the 4 is lost
+    ((4, 2, 1, 0), "rack", {"domains": ["rack-0"]}, [(2, 0, 0)]),
+    ((4, 2, 1, 1), "rack", {"domains": ["rack-0"]}, [(2, 1, 1)]),
+    # everything fails: there is nothing to solve
+    ((1, 1), "rack", {}, [(2, 2, 2)]),
+]
 
 
-def test_a_failing_rack_by_hand() -> None:
-    """Rack 0 holds jobs of 4 and 2 GPUs, rack 1 has 3 + 4 free: 4 fits, and 2. With 3 + 3 free the 4 is lost."""
-    fits = fail(cluster(4, 2, 1, 0), "rack", domains=["rack-0"], limits=SHORT)
-    assert fits.answer == "yes"
-    loses = fail(cluster(4, 2, 1, 1), "rack", domains=["rack-0"], limits=SHORT)
-    assert loses.answer == "no"
-    [one] = loses.scenarios
-    assert (one.displaced, one.lost, one.lost_at_least, one.lost_jobs) == (2, 1, 1, ("run-0",))
-    assert (one.displaced_gpu_milli, one.lost_gpu_milli) == (6000, 4000)
+@pytest.mark.parametrize(("busy", "level", "more", "told"), FAILURES)
+def test_failures_by_hand(busy: tuple[int, ...], level: str, more: dict[str, Any], told: list[tuple[int, ...]]) -> None:
+    """Of each scenario the jobs displaced and lost, and how many are lost for certain."""
+    found = fail(cluster(*busy), level, limits=SHORT, **more)
+    assert [(one.displaced, one.lost, one.lost_at_least) for one in found.scenarios] == told
+    assert found.answer == ("no" if any(lost for _, lost, _ in told) else "yes")
+    assert found.worst is None or found.worst.lost == max(lost for _, lost, _ in told)
+
+
+def test_what_a_failure_loses_is_named() -> None:
+    """With its GPUs."""
+    [one] = fail(cluster(4, 2, 1, 1), "rack", domains=["rack-0"], limits=SHORT).scenarios
+    assert (one.lost_jobs, one.displaced_gpu_milli, one.lost_gpu_milli) == (("run-0",), 6000, 4000)
 
 
 def _switches(*held: tuple[int, ...]) -> Instance:
@@ -231,14 +224,6 @@ def test_what_stays_beside_a_failed_switch_is_counted_anew() -> None:
         apply_patch(base, Patch.model_validate({"steps": ({**step, "domains": ("n0/sw7",)},)}))
 
 
-def test_all_may_fail() -> None:
-    """Then everybody loses; there is nothing to solve."""
-    found = fail(cluster(1, 1), "rack", limits=SHORT)
-    assert found.answer == "no"
-    assert found.worst is not None
-    assert found.worst.lost == found.worst.lost_at_least == 2
-
-
 def test_failures_side_by_side() -> None:
     """In processes, the same answer."""
     base = cluster(4, 2, 1, 1, 0, 3)
@@ -271,9 +256,7 @@ def test_a_wrong_failure_is_named(level: str, k: int, domains: list[str] | None,
 
 def test_what_to_add_by_hand() -> None:
     """Two free GPUs, waiting jobs of 4, 4, 2 and 1: the 2 fits, the others need three nodes; without the 1, two."""
-    base = cluster(2)
-    waiting = [job("a", gpus=4), job("b", gpus=4), job("c", gpus=2), job("d", gpus=1)]
-    base = base.model_copy(update={"jobs": (*base.jobs, *waiting)})
+    base = with_jobs(cluster(2), job("a", gpus=4), job("b", gpus=4), job("c", gpus=2), job("d", gpus=1))
     found = add(base, "m", limits=SHORT)
     assert (found.at_least, found.found, found.proven) == (3, 3, True)
     assert {one.nodes: one.fits for one in found.tried}[3] is True
@@ -284,8 +267,7 @@ def test_what_to_add_by_hand() -> None:
 
 def test_what_no_number_helps_is_named() -> None:
     """Eight GPUs on one node of four, or a model that the type has not."""
-    base = cluster(0)
-    base = base.model_copy(update={"jobs": (job("huge", gpus=8), job("other", gpu_models=("A100",)), job("fine"))})
+    base = with_jobs(cluster(0), job("huge", gpus=8), job("other", gpu_models=("A100",)), job("fine"))
     found = add(base, "m", limits=SHORT)
     assert (found.at_least, found.found, found.never) == (None, None, ("huge", "other"))
     assert found.impossible
@@ -295,41 +277,31 @@ def test_what_no_number_helps_is_named() -> None:
 
 def test_what_no_number_helps_together_is_proven() -> None:
     """Two jobs each ask for a free node of rack 1, which has one; nodes are added to rack 0."""
-    base = cluster(0, 0, 0, 4)
-    base = base.model_copy(
-        update={"jobs": (*base.jobs, *(job(name, gpus=4, node_selector={"rack": "rack-1"}) for name in "ab"))}
-    )
+    base = with_jobs(cluster(0, 0, 0, 4), *(job(name, gpus=4, node_selector={"rack": "rack-1"}) for name in "ab"))
     found = add(base, "n0", limits=SHORT)
     assert (found.impossible, found.at_least, found.found, found.never) == (True, None, None, ())
     assert add(base, "n3", limits=SHORT).found == 1
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_intervals_hold_the_truth(seed: int) -> None:
+@settings(max_examples=6)
+@given(choices)
+def test_intervals_hold_the_truth(engine: Engine, choice: Choice) -> None:
     """Against every number in turn, each proven; an interval that is open still holds it."""
-    draw = random.Random(seed)
-    base = cluster(*(draw.randint(0, 4) for _ in range(2)))
-    waiting = [
-        job(
-            f"w{i}",
-            workers=draw.choice([1, 1, 2]),
-            gpus=draw.choice([1, 2, 3, 4]),
-            cpu_millicores=draw.choice([0, 11_000]),
-        )
-        for i in range(draw.randint(1, 6))
-    ]
-    base = base.model_copy(update={"jobs": (*base.jobs, *waiting)})
+    base = cluster(*(choice.number(0, 4) for _ in range(2)))
+    for i in range(choice.number(1, 6)):
+        workers, cpu = choice.pick((1, 1, 2)), choice.pick((0, 11_000))
+        base = with_jobs(base, job(f"w{i}", workers=workers, gpus=choice.number(1, 4), cpu_millicores=cpu))
     found = add(base, "n0", limits=Limits(time_limit_s=20.0, threads=1))
-    with Engine() as engine:
-        for truth in range(20):
-            more = [base.cluster.nodes[0].model_copy(update={"id": f"x{i}"}) for i in range(truth)]
-            trial = attempt(engine, placing_only(with_nodes(base, (*base.cluster.nodes, *more))), SHORT)
-            assert trial.fits is not None
-            if trial.fits:
-                break
+
+    def fits(more: int) -> bool:
+        nodes = (*base.cluster.nodes, *(base.cluster.nodes[0].model_copy(update={"id": f"x{i}"}) for i in range(more)))
+        plan = engine.solve(with_nodes(base, nodes).model_copy(update={"policy": VALUE_ALONE}), time_limit_s=20)
+        assert plan.levels[0].objective == plan.levels[0].bound
+        return not plan.unplaced
+
     assert found.at_least is not None
     assert found.found is not None
-    assert found.at_least <= truth <= found.found
+    assert found.at_least <= next(more for more in range(20) if fits(more)) <= found.found
     assert found.proven
 
 
@@ -353,8 +325,6 @@ def test_more_copies_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     found = fit(base, quarter, SHORT)
     assert 5 <= found.found <= 6
     assert found.most == 8
-    cpu_only = fit(base, parse_job("0", base, cpu_millicores=8_000), SHORT)
-    assert (cpu_only.found, cpu_only.most) == (4, 4)
 
 
 def test_the_cheapest_type_by_hand() -> None:
@@ -384,16 +354,22 @@ def test_the_cheapest_type_by_hand() -> None:
     assert cheapest(base, ["less"], limits=SHORT).best is None
 
 
+TWO_TYPES = (machine(), machine("big", gpus=8))
+
+
+def five_jobs(price: int = 1800) -> Instance:
+    """Five jobs of four GPUs; nodes of four at 1, and of eight at 1.8 or another price, of which none is free."""
+    kinds = [node("n0", drained=True), node("big0", "big", price_milli_per_hour=price, drained=True)]
+    return instance(kinds, [job(f"w{i}", gpus=4) for i in range(5)], machines=TWO_TYPES)
+
+
 def test_the_cheapest_mixture_by_hand() -> None:
     """
     Five jobs of four GPUs: five small nodes cost 5, three big ones 5.4, two big ones and a small one 4.6.
 
     Jobs that go with one model each need both types, and neither does alone.
     """
-    machines = (machine(), machine("big", gpus=8))
-    kinds = [node("n0", drained=True), node("big0", "big", price_milli_per_hour=1800, drained=True)]
-    base = instance(kinds, [job(f"w{i}", gpus=4) for i in range(5)], machines=machines)
-    found = cheapest(base, ["m", "big"], limits=Limits(20.0, threads=1))
+    found = cheapest(five_jobs(), ["m", "big"], limits=Limits(20.0, threads=1))
     assert [one.found for one in found.choices] == [5, 3]
     assert (found.mixture, found.price_milli_per_hour, found.best) == ((1, 2), 4600, "m")
     assert found.proven
@@ -403,29 +379,29 @@ def test_the_cheapest_mixture_by_hand() -> None:
     needed = cheapest(both, ["m", "other"], limits=Limits(10.0, threads=1))
     assert (needed.best, needed.mixture, needed.proven) == (None, (1, 1), True)
     with pytest.raises(BadInput, match="each once"):
-        cheapest(base, ["m", "m"])
-    free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=machines)
+        cheapest(five_jobs(), ["m", "m"])
+    free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=TWO_TYPES)
     with pytest.raises(BadInput, match="price"):
         cheapest(free, ["m", "big"], limits=SHORT)
 
 
-def test_mixtures_bound_types_alone() -> None:
-    """
-    One to four of a type, as far as it was tried alone.
+@pytest.mark.parametrize(("price", "mixture"), [(1800, (1, 2)), (3000, (5, 0))])
+def test_mixtures_bound_types_alone(price: int, mixture: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five small nodes or three big ones, though no type was tried alone: the mixtures say more than 1 to 9."""
 
-    One of it beside five others was not enough, so two at least; three alone were; two beside one do not count.
-    """
-    alone = NodesNeeded(node_type="m", at_least=1, found=4, price_milli_per_hour=1000, tried=(), seconds=0.0)
-    tried = [
-        MixtureTrial(nodes=(5, 1), fits=False, waiting=1),
-        MixtureTrial(nodes=(1, 2), fits=True, waiting=0),
-        MixtureTrial(nodes=(0, 3), fits=True, waiting=0),
-        MixtureTrial(nodes=(0, 2), fits=None, waiting=1),
-    ]
-    told = with_mixture_results(alone, 1, tried)
-    assert (told.at_least, told.found) == (2, 3)
-    none = alone.model_copy(update={"at_least": None, "found": None, "impossible": True})
-    assert with_mixture_results(none, 1, tried) == none
+    def untried(_: Instance, kind: str, **__: object) -> NodesNeeded:
+        each = 1000 if kind == "m" else price
+        return NodesNeeded(node_type=kind, at_least=1, found=9, price_milli_per_hour=each, tried=(), seconds=0.0)
+
+    monkeypatch.setattr("placeopt.whatif.cheapest_nodes.add", untried)
+    found = cheapest(five_jobs(price), ["m", "big"], limits=Limits(20.0, threads=1))
+    assert (found.mixture, found.proven) == (mixture, True)
+    for axis, (one, truth) in enumerate(zip(found.choices, (5, 3), strict=True)):
+        refuted = [trial.nodes[axis] for trial in found.tried if trial.fits is False]
+        alone = [trial.nodes[axis] for trial in found.tried if trial.fits and not trial.nodes[1 - axis]]
+        assert one.at_least == max([0, *refuted]) + 1 <= truth
+        assert truth <= min([9, *alone]) == one.found
+    assert found.choices[0].found == (5 if price == 3000 else 9)
 
 
 def test_what_a_failure_leaves_may_stay_beyond_a_share_of_less() -> None:

@@ -1,15 +1,17 @@
 """Nodes emptied by moves: fronts worked out by hand, orders that hold, bounds that are none too high."""
 
 import itertools
-import random
 import threading
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from placeopt import BadInput
 from placeopt.build import instance, job, node, running
 from placeopt.model import Domain, Instance
 from placeopt.whatif import Defrag, Limits, defrag
+from strategies import Choice, choices
 
 SHORT = Limits(time_limit_s=10.0, threads=1)
 
@@ -33,34 +35,33 @@ def front(found: Defrag) -> list[tuple[int, int, int]]:
     return [(point.freed, len(point.moves), point.at_least) for point in found.front]
 
 
-def test_a_front_by_hand() -> None:
-    """
-    Jobs of 1, 1 + 1, 2 and none: one move empties n0, and n1 or n2 could follow, the other being filled.
+FIVE = held((1,), (1,), (1,), (1,), (1,))
+FRONTS: list[tuple[Instance, dict[str, Any], list[tuple[int, int, int]], int]] = [
+    # one move empties n0, and n1 or n2 could follow, the other being filled; six GPUs need two nodes of four
+    (held((1,), (1, 1), (2,), ()), {}, [(2, 1, 1)], 2),
+    # all five jobs fit on two nodes, so three are emptied, a move each
+    (FIVE, {}, [(1, 1, 1), (2, 2, 2), (3, 3, 3)], 3),
+    (FIVE, {"most_moves": 2}, [(1, 1, 1), (2, 2, 2)], 3),
+    # racks are emptied whole: 2 + 1 do not fit into 1 + 1 free; beside a free node they do
+    (held((2,), (1,), (3,), (3,)), {"level": "rack"}, [], 0),
+    (held((2,), (1,), (3,), ()), {"level": "rack"}, [(1, 1, 1)], 1),
+]
 
-    Six GPUs are held by 1 + 2 + 2, so two nodes of four hold all: of four nodes two can be empty, one of them is.
-    """
+
+@pytest.mark.parametrize(("base", "more", "points", "most"), FRONTS)
+def test_fronts_by_hand(base: Instance, more: dict[str, Any], points: list[tuple[int, int, int]], most: int) -> None:
+    """Domains free after so many moves, of which at least so many are needed."""
+    found = defrag(base, limits=SHORT, **more)
+    assert (front(found), found.most, found.stuck) == (points, most, 0)
+
+
+def test_no_move_goes_to_what_is_free() -> None:
+    """The job alone on its node moves; n3 is empty already."""
     found = defrag(held((1,), (1, 1), (2,), ()), limits=SHORT)
-    assert (found.domains, found.free_before, found.most, found.stuck) == (4, 1, 2, 0)
-    assert front(found) == [(2, 1, 1)]
+    assert (found.domains, found.free_before) == (4, 1)
     [move] = found.front[0].moves
     assert move.from_nodes in (("n0",), ("n2",))
     assert move.to_nodes != ("n3",)
-
-
-def test_more_moves_empty_more() -> None:
-    """Five nodes with one GPU held each: all five jobs fit on two nodes, so three are emptied, a move each."""
-    found = defrag(held((1,), (1,), (1,), (1,), (1,)), limits=SHORT)
-    assert front(found) == [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
-    assert found.most == 3
-    assert front(defrag(held((1,), (1,), (1,), (1,), (1,)), most_moves=2, limits=SHORT)) == [(1, 1, 1), (2, 2, 2)]
-
-
-def test_racks_are_emptied_whole() -> None:
-    """Two racks of two nodes, jobs of 2 and 1 in the first, 3 and 3 in the second: 2 + 1 do not fit into 1 + 1 free."""
-    found = defrag(held((2,), (1,), (3,), (3,)), "rack", limits=SHORT)
-    assert (front(found), found.most) == ([], 0)
-    found = defrag(held((2,), (1,), (3,), ()), "rack", limits=SHORT)
-    assert [(point.freed, point.domains) for point in found.front] in ([(1, ("rack-1",))], [(1, ("rack-0",))])
 
 
 def test_jobs_that_must_stay_are_not_moved() -> None:
@@ -85,15 +86,15 @@ def test_an_interrupted_search_keeps_its_bounds() -> None:
     assert (found.front, found.most) == ((), 1)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_random_clusters_against_all_ways(seed: int) -> None:
+@settings(max_examples=6)
+@given(choices)
+def test_random_clusters_against_all_ways(choice: Choice) -> None:
     """
     Jobs of whole GPUs on up to five nodes, every way to lay them tried.
 
     The true most is at most ``most``, the front reaches no further, and no point takes fewer moves than are needed.
     """
-    draw = random.Random(seed)
-    rows = [tuple(draw.choice([1, 1, 2, 3]) for _ in range(draw.randint(0, 2))) for _ in range(draw.randint(2, 4))]
+    rows = [tuple(choice.pick((1, 1, 2, 3)) for _ in range(choice.number(0, 2))) for _ in range(choice.number(2, 4))]
     rows = [row if sum(row) <= 4 else row[:1] for row in rows]
     base = held(*rows)
     found = defrag(base, limits=SHORT)

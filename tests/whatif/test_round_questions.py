@@ -4,13 +4,11 @@ import pytest
 
 from placeopt import BadInput, Engine, generate
 from placeopt.build import instance, job, machine, node, running
-from placeopt.model import Domain, Gpu, Instance, Policy, Queue, Quota
-from placeopt.problem import compile_problem, open_state
+from placeopt.model import Domain, Gpu, Instance, Policy, Queue, Quota, Weights
 from placeopt.whatif import AddMachines, Limits, Patch, apply_patch, parse_variation, price, swap, sweep
-from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.round_solving import outcome_of, without_costs
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
+VALUE_ALONE = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
 
 def waiting(count: int = 6, **fields: object) -> Instance:
@@ -90,7 +88,8 @@ def test_a_swap_by_hand() -> None:
     base = apply_patch(waiting(), Patch(steps=(big,))).instance
     found = swap(base, "big", of="m", limits=SHORT)
     assert (found.exchanged, found.gain_low, found.gain_high, found.answer) == (1, 20, 20, "better")
-    turned = with_nodes(base, [base.cluster.nodes[0].model_copy(update={"machine": "big"})])
+    turn = {"do": "replace_nodes", "of": "m", "machine": "big"}
+    turned = apply_patch(base, Patch.model_validate({"steps": (turn,)})).instance
     assert swap(turned, "m", nodes=("n0",), limits=SHORT).answer == "worse"
     with pytest.raises(BadInput, match="of type 'm' already"):  # what runs there would wait for nothing
         swap(base, "m", of="m", limits=SHORT)
@@ -128,17 +127,16 @@ def test_prices_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_prices_are_those_of_rounds_solved_alone(seed: int) -> None:
+def test_prices_are_those_of_rounds_solved_alone(engine: Engine, seed: int) -> None:
     """The interval holds the difference of the two rounds' best plans; duals bound the larger round."""
     base = generate("uniform", jobs=30, nodes=6, gpus=4, seed=seed)
     [found] = price(base, limits=SHORT).prices
-    node_ = base.cluster.nodes[0]
-    more = with_nodes(base, (*base.cluster.nodes, node_.model_copy(update={"id": "more"})))
-    with Engine() as engine:
-        before, after = (outcome_of(engine, without_costs(one), SHORT) for one in (base, more))
-    assert before.value == before.value_bound
-    assert after.value == after.value_bound
-    assert (found.low, found.high) == (after.value - before.value, after.value - before.value)
+    nodes = (*base.cluster.nodes, base.cluster.nodes[0].model_copy(update={"id": "more"}))
+    more = base.model_copy(update={"cluster": base.cluster.model_copy(update={"nodes": nodes})})
+    alone = [one.model_copy(update={"policy": VALUE_ALONE}) for one in (base, more)]
+    before, after = (engine.solve(one, time_limit_s=20).levels[0] for one in alone)
+    assert (before.objective, after.objective) == (before.bound, after.bound)
+    assert found.low == found.high == after.objective - before.objective
     assert found.by_duals is not None
     assert 0 <= found.by_duals <= 4 * max(job.options[0].value for job in base.jobs)
 
@@ -148,12 +146,3 @@ def test_what_cannot_be_priced_is_named(of: str) -> None:
     """Levels that there are, or that no queue has a quota."""
     with pytest.raises(BadInput, match=r"expected node, quota|no queue"):
         price(waiting(), (of,))
-
-
-def test_the_base_compiles_as_before() -> None:
-    """Rounds without a cost level are the same rounds: nothing that runs is touched."""
-    base = generate("gangs", jobs=5, nodes=4, gpus=4, seed=0)
-    assert (
-        open_state(compile_problem(without_costs(base))).gpu_jobs.tolist()
-        == open_state(compile_problem(base)).gpu_jobs.tolist()
-    )

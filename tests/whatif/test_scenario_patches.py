@@ -10,8 +10,7 @@ from placeopt import BadInput
 from placeopt.build import instance, job, machine, node, running
 from placeopt.formats import loads
 from placeopt.model import Domain, Instance, Policy, Queue, Quota
-from placeopt.whatif import Patch, after_plan, apply_patch
-from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif import Limits, Patch, after_plan, apply_patch, fail
 
 
 def racks() -> Instance:
@@ -58,13 +57,18 @@ def test_a_failed_rack_takes_its_jobs_along() -> None:
     assert changed.instance.jobs[2].nodes_allowed == ("n0",)
 
 
-def test_levels() -> None:
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [
+        ("node", {"n0": 1, "n1": 1, "n2": 1, "n3": 1}),
+        ("rack", {"rack-0": 2, "rack-1": 2}),
+        ("row", {"row": 4}),
+    ],
+)
+def test_levels(level: str, told: dict[str, int]) -> None:
     """A row is over racks, and so over their nodes."""
-    assert nodes_under(racks(), "rack") == {"rack-0": ("n0", "n1"), "rack-1": ("n2", "n3")}
-    assert nodes_under(racks(), "row") == {"row": ("n0", "n1", "n2", "n3")}
-    assert nodes_under(racks(), "node")["n2"] == ("n2",)
-    with pytest.raises(BadInput, match="there are: node, row, rack"):
-        nodes_under(racks(), "leaf")
+    found = fail(racks(), level, limits=Limits(time_limit_s=2.0, threads=1))
+    assert {one.domains[0]: one.nodes for one in found.scenarios} == told
 
 
 def test_nodes_come_and_go() -> None:
