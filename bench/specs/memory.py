@@ -103,7 +103,7 @@ def through_service(busy: Instance) -> Iterator[Through]:
             steps = [{"do": "release", "job": job} for job in gone] + [{"do": "update", "add_jobs": add}]
             post("changes", {"steps": steps})
             status = post("rounds", {"method": "stranding", "deterministic": True, "commit": True})
-            while status["state"] == "running":
+            while status["state"] in ("queued", "running"):
                 time.sleep(0.01)
                 status = client.call("GET", f"/v1/rounds/{status['id']}", b"")
             actions = status["commit"]["actions"]
@@ -123,6 +123,7 @@ SPEC = BenchSpec(
     question="Does memory stay flat over the rounds of a day, one every 30 s, with explanations and what-ifs?",
     rounds={
         "engine, 24 rounds": Day(through_engine, 24),
+        "service, 24 rounds": Day(through_service, 24),
         "engine, 2,880 rounds": Day(through_engine, 2880),
         "service, 2,880 rounds": Day(through_service, 2880),
     },
