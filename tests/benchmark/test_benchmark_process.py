@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from helpers.processes import alive, children, eventually
 from placeopt.benchmark import NAME, read_journal
 
 ITEMS = 6
@@ -32,25 +31,9 @@ def rows(out: Path) -> int:
     return path.read_text().count('{"row":') if path.exists() else 0
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
-
-
 def descendants(pid: int) -> list[int]:
-    """Processes below a process, by the kernel's word."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-            if parent == pid:
-                found += [int(entry.name), *descendants(int(entry.name))]
-    return found
+    """Return the process ids of all processes below a process."""
+    return [one for child in children(pid) for one in (child, *descendants(child))] if alive(pid) else []
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
@@ -58,15 +41,14 @@ def test_a_killed_benchmark_goes_on_where_it_was(command: list[str], tmp_path: P
     """SIGKILL in the middle; its cases end with it, and the second start runs what is left, each case once."""
     out = tmp_path / "out"
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    below: list[int] = []
     try:
-        until(lambda: rows(out) >= 2)
-        until(lambda: bool(descendants(process.pid)) or rows(out) == ITEMS)
+        assert eventually(lambda: rows(out) >= 2, 60)
+        assert eventually(lambda: bool(descendants(process.pid)) or rows(out) == ITEMS, 60)
         below = descendants(process.pid)
     finally:
         process.kill()
         process.wait()
-    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), 20.0)
+    assert eventually(lambda: not any(map(alive, below)), 20)
     kept = rows(out)
     assert 2 <= kept <= ITEMS
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -84,14 +66,13 @@ def test_an_interrupted_benchmark_keeps_its_rows(
 ) -> None:
     """It says so by its exit code; the case that was cut off is not written down."""
     out = tmp_path / "out"
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        until(lambda: rows(out) >= 1)
-        os.kill(process.pid, number)
-        said, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert eventually(lambda: rows(out) >= 1, 60)
+            os.kill(process.pid, number)
+            said, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == code or rows(out) == ITEMS
     assert 1 <= rows(out) <= ITEMS
     assert f"{rows(out)} of {ITEMS} cases" in said

@@ -1,8 +1,8 @@
-"""From rows to tables and files; every figure of a small benchmark is worked out by hand here."""
+"""From rows to tables, figures and files; every figure of a small benchmark is worked out by hand here."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,82 +11,72 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.benchmark import (
+    BenchmarkReport,
     Case,
     CaseAnswer,
     Journal,
-    RecheckedRow,
     Row,
-    TrajectoryPoint,
-    improve_known,
     make_report,
-    recheck,
+    plan_cases,
+    run_cases,
     score_rows,
     write_report,
 )
-from placeopt.formats import Known, Table, can_draw, read_solu, render, write_solu
-
-GAP = "1 2\n 3 4\n 1 1\n 2\n"
-"""One agent, two items, 7."""
+from placeopt.formats import Known, Table, can_draw, render
 
 
-def row(
-    instance: str,
-    solver: str,
-    *,
-    wall: float,
-    objective: int | None,
-    bound: int | None,
-    verdict: str = "timeout",
-    path: Path | None = None,
-    sha: str = "0" * 64,
-    trajectory: tuple[TrajectoryPoint, ...] | None = None,
-    **fields: object,
-) -> Row:
-    """Build a row of a model to be minimised, limit 10 s; its trajectory is one point at its end."""
-    case = Case(
-        instance=instance,
-        path=str(path or f"{instance}.gap"),
-        kind="linear",
-        sha256=sha,
-        solver=solver,
-        seed=0,
-        time_limit_s=10.0,
-        threads=1,
-    )
-    status = "optimal" if objective is not None and objective == bound else "feasible"
-    answer = CaseAnswer(status=status, sense="min", objective=objective, bound=bound, wall_s=wall, cpu_s=2 * wall)
-    return Row.model_validate(
-        {
-            "run": 1,
-            "case": case,
-            "answer": answer,
-            "verdict": verdict,
-            "trajectory": trajectory if trajectory is not None else ((wall, objective, bound, None, None),),
-            "began": "now",
-            "load_before": 0.5,
-            "load_after": 1.5,
-            **fields,
-        }
-    )
+def row(instance: str, solver: str, wall: float, objective: int | None, bound: int | None, **fields: Any) -> Row:
+    """
+    Build a row of a model to be minimised, limit 10 s; its trajectory is one point at its end.
+
+    ``fields`` are of the row, of its case (path, sha256) or of its answer (status, message, sense).
+    """
+    case: dict[str, Any] = {"instance": instance, "path": f"{instance}.gap", "kind": "linear", "solver": solver}
+    case |= {"sha256": "0" * 64, "seed": 0, "time_limit_s": 10.0, "threads": 1}
+    proven = objective is not None and objective == bound
+    answer: dict[str, Any] = {"status": "optimal" if proven else "feasible", "sense": "min"}
+    answer |= {"objective": objective, "bound": bound, "wall_s": wall, "cpu_s": 2 * wall}
+    made: dict[str, Any] = {
+        "run": 1,
+        "verdict": "timeout",
+        "trajectory": ((wall, objective, bound, None, None),),
+        "began": "now",
+    }
+    made |= {"load_before": 0.5, "load_after": 1.5}
+    for name, value in fields.items():
+        (case if name in Case.model_fields else answer if name in CaseAnswer.model_fields else made)[name] = value
+    return Row.model_validate({**made, "case": Case.model_validate(case), "answer": CaseAnswer.model_validate(answer)})
 
 
 ROWS = (
-    row("a", "fast", wall=1, objective=100, bound=100, verdict="ok"),
-    row("a", "slow", wall=3, objective=100, bound=100, verdict="ok"),
-    row("b", "fast", wall=10, objective=125, bound=80),
-    row("b", "slow", wall=7, objective=100, bound=100, verdict="solved"),
-    row("c", "fast", wall=1, objective=9, bound=9, verdict="ok"),
+    row("a", "fast", 1, 100, 100, verdict="ok"),
+    row("a", "slow", 3, 100, 100, verdict="ok"),
+    row("b", "fast", 10, 125, 80),
+    row("b", "slow", 7, 100, 100, verdict="solved"),
+    row("c", "fast", 1, 9, 9, verdict="ok"),
 )
 
 
-def tables_of(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> dict[str, Table]:
-    """Return the tables of the report of a benchmark with these rows."""
+def reported(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> BenchmarkReport:
+    """Return the report of a benchmark with these rows."""
     with TemporaryDirectory() as folder:
         with Journal(Path(folder)) as journal:
             for one in rows:
                 journal.add(one)
-        report = make_report(Path(folder), known or {}, plots=False, **fields)
-    return {table.name: table for table in report.tables}
+        return make_report(Path(folder), known or {}, plots=False, **fields)
+
+
+def tables_of(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> dict[str, Table]:
+    """Return the tables of the report of a benchmark with these rows."""
+    return {table.name: table for table in reported(rows, known, **fields).tables}
+
+
+def curves_of(rows: Iterable[Row], figure: str) -> dict[str, list[tuple[float, float]]]:
+    """Return the steps of a figure of the report, by solver."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for name, x, y in next(one for one in reported(rows).figures if one.name == figure).rows:
+        curves.setdefault(str(name), []).append((float(x), float(y)))  # type: ignore[arg-type]
+    return curves
 
 
 def test_summary_by_hand() -> None:
@@ -116,13 +106,88 @@ def test_comparison_by_hand() -> None:
     assert list(line[2:]) == pytest.approx([(2 * 8 / 11) ** 0.5, 8 / 11, 2, -10, -20, 0, 1, 1, 0])
 
 
+def test_interval_of_a_coin() -> None:
+    """
+    Gaps of 0 and 20 points apart, nine each: a mean of 18 draws of a fair coin, whose 2.5 % and 97.5 % points are 5/18
+    and 13/18.
+
+    P(at most 4 of 18) = 1.5 %, P(at most 5) = 4.8 %, so the 2.5 % point is 5 of 18. The same seed draws the same.
+    """
+    rows = []
+    for i in range(18):
+        rows.append(row(f"i{i:02}", "good", 10, 100, 100, verdict="solved"))
+        rows.append(row(f"i{i:02}", "coin", 10, 125 if i % 2 else 100, 80))
+    [line] = tables_of(rows, baseline="good")["comparison"].rows
+    assert line[5:8] == pytest.approx((10, 20 * 5 / 18, 20 * 13 / 18))
+    assert tables_of(rows, baseline="good")["comparison"].rows == (line,)
+
+
+@pytest.mark.parametrize(
+    ("sense", "objective", "best", "gap"),
+    [
+        *[("max", 80, 100, 0.2), ("min", 125, 100, 0.2), ("max", 100, 100, 0), ("max", 0, 0, 0), ("max", 0, 5, 1)],
+        *[("max", -5, 5, 1), ("max", None, 5, 1), ("min", -80, -100, 0.2), ("max", 3, None, 0)],
+    ],
+)
+def test_primal_gap(sense: str, objective: int | None, best: int | None, gap: float) -> None:
+    """|100 - 80| / 100 = 0.2, from either side: to be minimised, 125 against 100 is 25 / 125."""
+    [scored] = score_rows([row("a", "s", 1, objective, None, sense=sense)], {"a": Known(best, None)})
+    assert scored.gap == pytest.approx(gap)
+
+
+@pytest.mark.parametrize(
+    ("points", "seconds"), [([(2, 200), (5, 100)], 3.5), ([], 10), ([(2, 200), (12, 100)], 6), ([(0, 100)], 0)]
+)
+def test_integrals(points: list[tuple[float, int]], seconds: float) -> None:
+    """
+    Gap 1 for 2 s, 0.5 for 3 s, 0 for 5 s: 3.5 s of 10.
+
+    Nothing ever: all 10. What comes after the limit does not count: 1 for 2 s, 0.5 for the other 8, 6.
+    """
+    course = tuple((at, value, 100, None, None) for at, value in points)
+    one = row("a", "highs", 10, 100 if points else None, 100, trajectory=course)
+    [scored] = score_rows([one], {"a": Known(100, 100)})
+    assert scored.primal_s == pytest.approx(seconds)
+    assert scored.primal_dual_s == pytest.approx(seconds)
+
+
+def test_course() -> None:
+    """The mean gap to the best known value: 100 % until a value is found, then what it lacks."""
+    one = row("a", "highs", 10, 100, 100, trajectory=((2, 200, None, None, None), (5, 100, 100, None, None)))
+    for at, gap in curves_of([one], "course")["highs"]:
+        assert gap == pytest.approx(100 if at < 2 else 50 if at < 5 else 0), at
+
+
+def test_performance_profile() -> None:
+    """
+    Four cases. A: 1, 4, 10, none. B: 2, 2, none, none. Best: 1, 2, 10, none.
+
+    Ratios of A: 1, 2, 1, so 2 of 4 at 1 and 3 of 4 at 2; of B: 2, 1, so 1 of 4 at 1 and 2 of 4 at 2. No clock tells
+    times below a millisecond apart.
+    """
+
+    def profile(**seconds: list[float | None]) -> dict[str, list[tuple[float, float]]]:
+        rows = [
+            row(f"i{i}", name, wall or 10, 5, 5 if wall is not None else 4) if wall is None
+            else row(f"i{i}", name, wall, 5, 5, verdict="solved")
+            for name, times in seconds.items() for i, wall in enumerate(times)
+        ]  # fmt: skip
+        return curves_of(rows, "profile")
+
+    found = profile(A=[1, 4, 10, None], B=[2, 2, None, None])
+    assert found == {"A": [(1.0, 0.5), (2.0, 0.75)], "B": [(1.0, 0.25), (2.0, 0.5)]}
+    assert profile(A=[None]) == {"A": [(1.0, 0.0)]}
+    assert profile(A=[0.0], B=[0.0005]) == {"A": [(1.0, 1.0)], "B": [(1.0, 1.0)]}
+    assert curves_of(ROWS, "gaps")["fast"] == [(0.0, 0.5), (20.0, 1.0)]  # of a and b, which both have run
+
+
 def test_best_of_every_instance_by_hand() -> None:
     """
     On a both have 100, fast after 1 s, and both prove it; on b slow alone, though the bound says 80 to 100.
 
     A liar's value and bound count for nothing, but it is named.
     """
-    liar = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
+    liar = row("a", "liar", 0.1, 1, 1, verdict="fail")
     tables = tables_of([*ROWS, liar], {"b": Known(90, 80)})
     assert tables["best"].rows == (
         ("a", 100, 100, 100, 0.0, 2, 2, "fast", 1.0),
@@ -130,6 +195,18 @@ def test_best_of_every_instance_by_hand() -> None:
         ("c", 9, 9, 9, 0.0, 1, 1, "fast", 1.0),
     )
     assert tables["wrong"].rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
+
+
+def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
+    """An abort states no sense; a model to be minimised keeps its own, and value and bound are 3 / 8 apart."""
+    gone = row("a", "a-gone", 1, None, None, verdict="abort").model_copy(
+        update={"answer": CaseAnswer(status="crashed")}
+    )
+    tables = tables_of([gone, row("a", "b", 1, 9, 3), row("a", "c", 1, 8, 5)])
+    [line] = tables["best"].rows
+    assert line[2:5] == (8, 5, 37.5)
+    [first] = [line for line in tables["instances"].rows if line[1] == "b"]
+    assert first[5:8] == (9, 9, 3)
 
 
 def test_known_values_move_gaps() -> None:
@@ -140,17 +217,136 @@ def test_known_values_move_gaps() -> None:
 
 def test_what_is_wrong_counts_as_nothing() -> None:
     """Neither its value nor its time helps it."""
-    wrong = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
+    wrong = row("a", "liar", 0.1, 1, 1, verdict="fail")
     [scored] = score_rows([wrong], {"a": Known(100, 100)})
     assert (scored.solved, scored.gap, scored.primal_s, scored.best) == (False, 1.0, 10.0, 100)
     assert tables_of([wrong], {"a": Known(100, 100)})["verdicts"].rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
 
+def test_unsupported_cases_enter_no_mean() -> None:
+    """What one solver cannot take is compared for none; one that can take nothing hides no other."""
+    cannot = {"verdict": "unsupported", "trajectory": (), "status": "unsupported", "message": "'x' is continuous"}
+    rows = [
+        row(name, solver, wall, 10, 10, verdict="solved")
+        for name, solver, wall in (("a", "able", 1), ("a", "other", 2))
+    ]
+    rows += [row("b", "able", 1, 10, 10, verdict="solved")]
+    rows += [row(name, solver, 1, None, None, **cannot) for name, solver in (("b", "other"), ("a", "none"))]
+    tables = tables_of(rows)
+    assert [line[:2] for line in tables["summary"].rows] == [("able", 1), ("other", 1)]
+    gaps = {(line[0], line[1]): line[8] for line in tables["instances"].rows}
+    assert (gaps["b", "other"], gaps["a", "able"]) == (None, 0.0)
+    cells = {(line[0], line[1]): line[14:17] for line in tables["cases"].rows}
+    assert cells[("b", "other")] == (None, None, None)
+    assert [line[3] for line in tables["wrong"].rows] == ["unsupported", "unsupported"]
+
+
+def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
+    """Pulp-scip tells nothing before its end, so there is no area; highs has one."""
+    table = tables_of([row("a", solver, 1, 10, 10, verdict="solved") for solver in ("highs", "pulp-scip")])["summary"]
+    areas = [table.columns.index("primal s"), table.columns.index("primal-dual s")]
+    found = {line[0]: [line[i] for i in areas] for line in table.rows}
+    assert found == {"highs": [1.0, 1.0], "pulp-scip": [None, None]}
+    assert "| - |" in table.markdown()
+
+
+def test_the_rank_is_by_what_the_page_names() -> None:
+    """Gap, then PAR10, then the primal-dual integral, each as the table shows it; the title says so."""
+    walls = {"b-slow": 5, "c-fast": 4, "pulp-scip": 4}
+    rows = [row("a", "x-gap", 1, 11, 10), *(row("a", name, s, 10, 10, verdict="solved") for name, s in walls.items())]
+    report = reported(rows)
+    [summary] = [table for table in report.tables if table.name == "summary"]
+    assert [line[0] for line in summary.rows] == ["c-fast", "pulp-scip", "b-slow", "x-gap"]
+    assert "best first: by gap %, then PAR10 s, then primal-dual s" in summary.title
+    assert "by gap %, then PAR10 s, then primal-dual s" in report.markdown().replace("\n", " ")
+
+
 def test_settings_distinguish_solvers() -> None:
     """One solver with two limits is two columns of a report."""
-    longer = ROWS[0].case.model_copy(update={"time_limit_s": 60.0})
-    rows = [ROWS[0], ROWS[0].model_copy(update={"case": longer})]
+    rows = [row("a", "fast", 1, 100, 100, time_limit_s=limit) for limit in (10.0, 60.0)]
     assert [scored.solver for scored in score_rows(rows, {})] == ["fast 10 s x 1", "fast 60 s x 1"]
+
+
+FIELD = (
+    row("a", "highs", 1, 5, 5, verdict="ok"),
+    row("a", "pulp-cbc", 7, 5, 5, verdict="solved"),
+    row("b", "highs", 10, 9, 4, verdict="timeout"),
+    row("b", "pulp-cbc", 3, 8, 8, verdict="better"),
+    row("c", "highs", 2, 1, 1, verdict="ok"),
+    row("c", "pulp-cbc", 1, None, None, verdict="unsupported"),
+)
+KNOWN = {"a": Known(5, 5), "b": Known(8, 8), "c": Known(1, 1)}
+
+
+def test_seconds_or_the_verdict() -> None:
+    """An instance a row; what is proven stands with its seconds, whatever its verdict."""
+    table = tables_of(FIELD, KNOWN)["seconds"]
+    assert table.columns == ("instance", "seed", "pulp-cbc", "highs")
+    assert [line[2:] for line in table.rows] == [(7.0, 1.0), (3.0, "timeout"), ("unsupported", 2.0)]
+
+
+def test_scaled_means_with_both_shifts() -> None:
+    """
+    By hand on the instances a and b, which both take.
+
+    Shift 1: highs sqrt(2 x 11) - 1 = 3.690, CBC sqrt(8 x 4) - 1 = 4.657, virtual best sqrt(2 x 4) - 1 = 1.828. Shift
+    10: sqrt(11 x 20) - 10 = 4.832, sqrt(17 x 13) - 10 = 4.866, sqrt(11 x 13) - 10 = 1.958.
+    """
+    table = tables_of([one for one in FIELD if one.case.instance != "c"], KNOWN)["scaled"]
+    assert table.columns == ("solver", "proven", "s, shift 1", "scaled, shift 1", "s, shift 10", "scaled, shift 10")
+    expected = {
+        "virtual best": (2, 1.828, 0.4955, 1.958, 0.4052),
+        "highs": (1, 3.690, 1, 4.832, 1),
+        "pulp-cbc": (2, 4.657, 1.262, 4.866, 1.007),
+    }
+    assert [line[0] for line in table.rows] == list(expected)
+    for line in table.rows:
+        assert line[1:] == pytest.approx(expected[str(line[0])], abs=1e-3)
+
+
+def test_rows_for_ipet() -> None:
+    """Its keys and its words of status; what could not run is missing."""
+    table = tables_of(FIELD, KNOWN)["ipet"]
+    rows = [dict(zip(table.columns, line, strict=True)) for line in table.rows]
+    assert [line["Status"] for line in rows] == ["ok", "solved_not_verified", "timelimit", "better", "ok", "missing"]
+    del rows[2]["PrimalIntegral"]
+    stated = {"ProblemName": "b", "Solver": "highs", "Settings": "seed-0", "Status": "timelimit", "Objsense": 1}
+    assert rows[2] == stated | {"SolvingTime": 10, "TimeLimit": 10, "PrimalBound": 9, "DualBound": 4, "OptVal": 8}
+
+
+def test_versions_and_options(tmp_path: Path) -> None:
+    """Of the last run that states them; CBC's own version, not PuLP's."""
+    (tmp_path / "tiny.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
+    solvers = ["highs", "pulp-cbc"]
+    plan = plan_cases([str(tmp_path / "tiny.gap")], solvers, time_limit_s=10, seeds=[0], threads=1)
+    run_cases(plan.cases, tmp_path / "out")
+    [table] = [one for one in make_report(tmp_path / "out", plots=False).tables if one.name == "settings"]
+    rows = {line[0]: line[1:] for line in table.rows}
+    assert rows["highs"][0] == f"highspy {version('highspy')}"
+    assert rows["pulp-cbc"][0].startswith("CBC 2.")
+    assert "preprocess off" in rows["pulp-cbc"][1]
+
+
+def test_cbc_has_a_trajectory(tmp_path: Path) -> None:
+    """Its log names solutions before the end, in integers and in floating point; so there is a primal integral."""
+    lines = "\n".join(f" x{j} gain {17 + 7 * j % 13}\n x{j} r{j % 3} {11 + 5 * j % 7}" for j in range(30))
+    form = "NAME t\nOBJSENSE\n MAX\nROWS\n N gain\n L r0\n L r1\n L r2\nCOLUMNS\n"
+    form += " M 'MARKER' 'INTORG'\n{}\n M 'MARKER' 'INTEND'\n{}"
+    rest = "RHS\n RHS r0 41 r1 43 r2 47\nENDATA\n"
+    (tmp_path / "integers.mps").write_text(form.format(lines, rest))
+    (tmp_path / "mixed.mps").write_text(form.format(lines, f" y gain 0.5\n y r0 1\n{rest}"))
+    sets = [str(tmp_path / name) for name in ("integers.mps", "mixed.mps")]
+    plan = plan_cases(sets, ["pulp-cbc", "highs"], time_limit_s=10, seeds=[0], threads=1)
+    rows = run_cases(plan.cases, tmp_path / "out")
+    for case in score_rows(rows):
+        assert case.row.answer.status == "optimal"
+        assert case.primal_s is not None
+        assert case.gap == 0
+        if case.solver == "pulp-cbc":
+            values = [point[1] for point in case.row.trajectory if point[1] is not None]
+            assert len(values) >= 2, case.row.case.instance
+            assert values[-1] == pytest.approx(case.row.answer.objective)
+            assert values == sorted(values)
 
 
 def test_tables_as_text() -> None:
@@ -171,15 +367,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_report_is_written(folder: Path) -> None:
     """A page, all tables, and plots where they can be drawn; the same rows give the same bytes."""
-    report = make_report(folder, {})
-    names = {path.name for path in write_report(report, folder / "report")}
+    names = {path.name for path in write_report(make_report(folder, {}), folder / "report")}
     assert {"report.md", "summary.csv", "comparison.csv", "instances.csv", "cases.csv", "profile.csv"} <= names
     page = (folder / "report" / "report.md").read_text()
-    assert "shift 1 s" in page
-    assert "5 cases, 4 of them" in page
+    for words in ("shift 1 s", "5 cases, 4 of them", "None of all cases.", "| fast | 2 | 1 |"):
+        assert words in page
     assert page.index("| slow | 2 | 2 |") < page.index("| fast | 2 | 1 |")
-    assert "None of all cases." in page
-    assert "| fast | 2 | 1 |" in page
     before = {path.name: path.read_bytes() for path in (folder / "report").iterdir()}
     write_report(make_report(folder, {}), folder / "report")
     assert {path.name: path.read_bytes() for path in (folder / "report").iterdir()} == before
@@ -197,13 +390,10 @@ def test_a_brief_report_is_small_and_whole(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not can_draw(), reason="needs matplotlib")
-def test_many_solvers_do_not_crowd_out_the_picture(tmp_path: Path) -> None:
+def test_many_solvers_do_not_crowd_out_the_picture() -> None:
     """Six and the baseline by name, the others counted."""
-    with Journal(tmp_path) as journal:
-        for i in range(40):
-            journal.add(row("a", f"s{i:02}", wall=1 + i / 10, objective=5, bound=5, verdict="solved"))
-    profile = make_report(tmp_path, {}, baseline="s30").figures[0]
-    drawn = render(profile, "svg")
+    rows = [row("a", f"s{i:02}", 1 + i / 10, 5, 5, verdict="solved") for i in range(40)]
+    drawn = render(reported(rows, baseline="s30").figures[0], "svg")
     for name in (*(f"s0{i}" for i in range(6)), "s30", "33 others"):
         assert f">{name}</text>".encode() in drawn
     assert b">s06</text>" not in drawn
@@ -234,107 +424,3 @@ def test_a_wrong_baseline_is_named(folder: Path) -> None:
         make_report(folder, {}, baseline="none")
     with pytest.raises(BadInput, match="no such file"):
         make_report(folder / "nowhere", {})
-
-
-def stored(tmp_path: Path, values: list[int], objective: int, bound: int, **fields: object) -> Path:
-    """Store one row with a solution."""
-    import hashlib
-
-    path = tmp_path / "tiny.gap"
-    tmp_path.mkdir(exist_ok=True)
-    path.write_text(GAP)
-    out = tmp_path / "out"
-    (out / "solutions").mkdir(parents=True)
-    (out / "solutions" / "x.json").write_text(json.dumps({"values": values}))
-    sha = hashlib.sha256(GAP.encode()).hexdigest()
-    made = row(
-        "tiny", "highs", wall=1, objective=objective, bound=bound, path=path, sha=sha, verdict="solved", **fields
-    )
-    with Journal(out) as journal:
-        journal.add(made.model_copy(update={"solution": "solutions/x.json"}))
-    return out
-
-
-def test_check_reads_values_again(tmp_path: Path) -> None:
-    """Both items done: 7, as stated; so it enters what is known, as the optimum."""
-    checked = recheck(stored(tmp_path, [1, 1], 7, 7), {})
-    assert [one.faults for one in checked] == [()]
-    assert improve_known({}, checked) == {"tiny": Known(7, 7)}
-    assert improve_known({"tiny": Known(8, 5)}, checked) == {"tiny": Known(7, 7)}
-
-
-@pytest.mark.parametrize(
-    ("values", "objective", "bound", "words"),
-    [
-        ([1, 1], 6, 6, "objective is stated as 6, but it is 7"),
-        ([1, 0], 3, 3, "row 1 does not hold"),
-        ([2, 1], 10, 7, "variable 0 is 2"),
-        ([1], 3, 3, "1 values for 2 variables"),
-        ([1, 1], 7, 8, "better than its own bound"),
-    ],
-)
-def test_check_finds_what_is_wrong(tmp_path: Path, values: list[int], objective: int, bound: int, words: str) -> None:
-    """Whatever verdict the row has; and it enters nothing."""
-    checked = recheck(stored(tmp_path, values, objective, bound), {})
-    assert words in "; ".join(checked[0].faults)
-    assert improve_known({"tiny": Known(9, 2)}, checked) == {"tiny": Known(9, 2)}
-
-
-def test_check_finds_what_has_changed(tmp_path: Path) -> None:
-    """The instance, the solution, or what is known."""
-    out = stored(tmp_path, [1, 1], 7, 7)
-    assert "contradicted by the known value 5" in recheck(out, {"tiny": Known(5, None)})[0].faults[0]
-    (out / "solutions" / "x.json").write_text("{}")
-    assert "no list of numbers" in recheck(out, {})[0].faults[0]
-    (out / "solutions" / "x.json").unlink()
-    assert "cannot be read" in recheck(out, {})[0].faults[0]
-    (tmp_path / "tiny.gap").write_text(GAP.replace("3 4", "3 5"))
-    assert "has changed since" in recheck(out, {})[0].faults[0]
-
-
-def test_only_better_values_enter() -> None:
-    """And never one that another row's bound contradicts."""
-    checked = recheck_of(row("x", "s", wall=1, objective=12, bound=10))
-    assert improve_known({"x": Known(11, 10)}, checked) == {"x": Known(11, 10)}
-    with pytest.raises(BadInput, match="x: value 12 lies below bound 13"):
-        improve_known({"x": Known(None, 13)}, checked)
-
-
-def test_the_cost_of_a_round_enters_where_its_value_is_proven() -> None:
-    """As that of NAME.cost, to be minimised; a plan of lower value may cost less, and says nothing."""
-
-    def plan(bound: int, cost: int, cost_bound: int) -> list[RecheckedRow]:
-        answer = CaseAnswer(status="feasible", objective=12, bound=bound, cost=cost, cost_bound=cost_bound)
-        return recheck_of(row("x", "auto", wall=1, objective=12, bound=bound).model_copy(update={"answer": answer}))
-
-    proven, better, short = plan(12, 50, 40), plan(12, 45, 30), plan(13, 20, 10)
-    known = improve_known(improve_known({}, proven), better)
-    assert known == {"x": Known(12, 12), "x.cost": Known(45, 40)}
-    assert "x.cost" not in improve_known({}, short)
-    with pytest.raises(BadInput, match=r"x\.cost: value 45 lies below bound 48"):
-        improve_known({"x.cost": Known(None, 48)}, better)
-
-
-def test_an_optimum_needs_a_bound_and_a_refereed_value(tmp_path: Path) -> None:
-    """
-    A row says that 7 is optimal: it enters as the optimum only if its own solution comes to 7.
-
-    If that does 6, or is not there, neither its value nor its bound does; a value alone is no optimum, and later runs
-    never take away what an earlier one has proven.
-    """
-    right = recheck(stored(tmp_path / "right", [1, 1], 7, 7), {})
-    wrong = recheck(stored(tmp_path / "wrong", [1, 0], 7, 7), {})
-    value_only = recheck(stored(tmp_path / "value", [1, 1], 7, 5), {})
-    assert improve_known({}, right)["tiny"].optimal
-    assert improve_known({}, wrong) == {}
-    assert not improve_known({}, value_only)["tiny"].optimal
-    assert improve_known(improve_known({}, right), value_only) == {"tiny": Known(7, 7)}
-    write_solu(tmp_path / "best.solu", improve_known({}, value_only))
-    assert "=opt=" not in (tmp_path / "best.solu").read_text()
-    write_solu(tmp_path / "best.solu", improve_known(read_solu(tmp_path / "best.solu"), right))
-    assert (tmp_path / "best.solu").read_text().startswith("=opt= tiny 7  # highs, 10 s")
-
-
-def recheck_of(one: Row) -> list[RecheckedRow]:
-    """A row that nothing was found wrong with."""
-    return [RecheckedRow(one, ())]

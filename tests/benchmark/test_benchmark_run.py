@@ -3,7 +3,6 @@
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,6 @@ from placeopt.benchmark import (
     read_sets,
     run_cases,
 )
-from placeopt.benchmark.supervise import CaseOutcome, allowances, run_case
 from placeopt.formats import Known, read_solu
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,39 +41,29 @@ def planned(folder: Path, solvers: tuple[str, ...] = ("highs", "fcfs"), seeds: t
     return list(plan.cases)
 
 
-@pytest.mark.parametrize(
-    ("answer", "known", "verdict"),
-    [
-        (("optimal", 5, 5), (5, 5), "ok"),
-        (("optimal", 5, 5), (5, 6), "solved"),
-        (("optimal", 5, 5), (None, None), "solved"),
-        (("optimal", 5, 5), (4, 6), "better"),
-        (("feasible", 5, 6), (4, 6), "better"),
-        (("feasible", 4, 6), (5, 5), "timeout"),
-        (("feasible", 4, None), (None, None), "timeout"),
-        (("no_solution", None, 9), (5, 5), "timeout"),
-        (("optimal", 4, 4), (5, 5), "fail"),  # a proof that something better disproves
-        (("optimal", 6, 6), (5, 5), "fail"),  # better than what is proven to be the best
-        (("feasible", 5, 4), (None, None), "fail"),
-        (("infeasible", None, None), (None, None), "solved"),
-        (("infeasible", None, None), (5, None), "fail"),
-        (("error", None, None), (5, 5), "abort"),
-        (("killed", None, None), (5, 5), "abort"),
+VERDICTS: dict[str, list[tuple[str, int | None, int | None, int | None, int | None]]] = {
+    "ok": [("optimal", 5, 5, 5, 5)],
+    "solved": [("optimal", 5, 5, 5, 6), ("optimal", 5, 5, None, None), ("infeasible", None, None, None, None)],
+    "better": [("optimal", 5, 5, 4, 6), ("feasible", 5, 6, 4, 6)],
+    "timeout": [("feasible", 4, 6, 5, 5), ("feasible", 4, None, None, None), ("no_solution", None, 9, 5, 5)],
+    "fail": [
+        ("optimal", 4, 4, 5, 5),  # a proof that something better disproves
+        ("optimal", 6, 6, 5, 5),  # better than what is proven to be the best
+        ("feasible", 5, 4, None, None),
+        ("infeasible", None, None, 5, None),
     ],
-)
-def test_verdicts(
-    answer: tuple[str, int | None, int | None], known: tuple[int | None, int | None], verdict: str
-) -> None:
+    "abort": [("error", None, None, 5, 5), ("killed", None, None, 5, 5)],
+}
+
+
+@pytest.mark.parametrize(("verdict", "case"), [(name, case) for name, cases in VERDICTS.items() for case in cases])
+def test_verdicts(verdict: str, case: tuple[str, int | None, int | None, int | None, int | None]) -> None:
     """In both senses: what is 5 of 5 to be maximised is -5 of -5 to be minimised."""
-    status, objective, bound = answer
-    said = CaseAnswer.model_validate({"status": status, "objective": objective, "bound": bound})
-    assert judge(said, Known(*known)) == verdict
-
-    def minus(value: int | None) -> int | None:
-        return None if value is None else -value
-
-    mirrored = said.model_copy(update={"sense": "min", "objective": minus(objective), "bound": minus(bound)})
-    assert judge(mirrored, Known(*map(minus, known))) == verdict
+    status, *figures = case
+    for sense, sign in (("max", 1), ("min", -1)):
+        objective, bound, value, known_bound = (None if one is None else sign * one for one in figures)
+        said = {"status": status, "sense": sense, "objective": objective, "bound": bound}
+        assert judge(CaseAnswer.model_validate(said), Known(value, known_bound)) == verdict
 
 
 def test_what_the_referee_refused_fails() -> None:
@@ -139,46 +127,48 @@ def test_rows_record_the_outcome(folder: Path) -> None:
         assert row.answer.wall_s is not None
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let cases end at once without running anything; return the keys of those that were asked for."""
-    asked: list[str] = []
-
-    def answered(case: Case, **_: object) -> CaseOutcome:
-        asked.append(case.key)
-        return CaseOutcome(case, CaseAnswer(status="feasible", objective=1, bound=2), (), None, "now", 0.0, 0.0)
-
-    monkeypatch.setattr("placeopt.benchmark.campaign.run_case", answered)
-    return asked
+ANSWER = """
+import json
+input()
+print(json.dumps({"answer": {"status": "feasible", "objective": 1, "bound": 2}}))
+"""
 
 
-def test_resuming_runs_the_rest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def pretend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let cases end at once: their processes solve nothing."""
+    monkeypatch.setattr("placeopt.benchmark.supervise.CHILD", ("-c", ANSWER))
+
+
+def written(out: Path) -> int:
+    """Return the number of rows in the journal, those of cases that were run twice too."""
+    return (out / NAME).read_text().count('{"row":')
+
+
+@pytest.mark.usefixtures("pretend")
+def test_resuming_runs_the_rest(folder: Path) -> None:
     """Two cases, then a second seed of both: the first two are kept, in the order that was asked for."""
-    asked = pretend(monkeypatch)
     out = folder / "out"
     rows = run_cases(planned(folder), out)
     news: list[CampaignProgress] = []
     again = run_cases(planned(folder, seeds=(0, 1)), out, on_news=news.append)
-    assert len(asked) == len(set(asked)) == 4
     assert (news[0].kept, news[0].total, news[-1].done) == (2, 4, 2)
     assert [row for row in again if row.case.seed == 0] == rows
     runs, kept = read_journal(out)
     assert [run.number for run in runs] == [1, 2]
-    assert len(kept) == 4
+    assert len(kept) == written(out) == 4
     assert len((out / NAME).read_text().splitlines()) == 6
     run_cases(planned(folder), out, resume=False)
-    assert len(asked) == 6
-    assert len(read_journal(out)[1]) == 4
+    assert (len(read_journal(out)[1]), written(out)) == (4, 6)
 
 
-def test_a_line_cut_off_is_run_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("pretend")
+def test_a_line_cut_off_is_run_again(folder: Path) -> None:
     """What a kill leaves of a line is no row; all before it stands."""
-    pretend(monkeypatch)
-    out = folder / "out"
-    cases = planned(folder)
+    out, cases = folder / "out", planned(folder)
     run_cases(cases, out)
     path = out / NAME
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
+    path.write_bytes(path.read_bytes()[:-20])
     assert len(read_journal(out)[1]) == 1
     news: list[CampaignProgress] = []
     run_cases(cases, out, on_news=news.append)
@@ -235,33 +225,31 @@ def test_a_case_that_does_not_end_is_killed(
     folder: Path, phases: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each phase has a clock of its own, so that a large instance costs no method its answer; the verdict is abort."""
+    last = ("reading", *phases)[-1]
+    allowed = {"reading": 60.0, "solving": 60.0, "judging": 60.0, last: 0.1}
     monkeypatch.setattr("placeopt.benchmark.supervise.CHILD", ("-c", SLEEPER.format(phases=phases)))
-    [case] = planned(folder, ("highs",))
-    last: Any = ("reading", *phases)[-1]
-    outcome = run_case(case, folder, allowed_s=allowances(case) | {last: 0.1})
-    assert outcome is not None
-    assert (outcome.answer.status, judge(outcome.answer, Known())) == ("killed", "abort")
-    assert outcome.answer.message == f"killed after 0.1 s {last}"
+    monkeypatch.setattr("placeopt.benchmark.supervise.allowances", lambda _: allowed)
+    [row] = run_cases(planned(folder, ("highs",)), folder / "out")
+    assert (row.answer.status, row.verdict) == ("killed", "abort")
+    assert row.answer.message == f"killed after 0.1 s {last}"
 
 
 def test_a_crash_is_an_answer(folder: Path) -> None:
     """The file went away after the cases were planned."""
-    [case] = planned(folder, ("highs",))
+    cases = planned(folder, ("highs",))
     (folder / "tiny.gap").unlink()
-    outcome = run_case(case, folder)
-    assert outcome is not None
-    assert outcome.answer.status == "error"
-    assert "tiny.gap" in outcome.answer.message
+    [row] = run_cases(cases, folder / "out")
+    assert (row.answer.status, row.verdict) == ("error", "abort")
+    assert "tiny.gap" in row.answer.message
 
 
 def test_a_cancelled_case_counts_as_not_run(folder: Path) -> None:
     """Ctrl-C in the middle: no row, no half solution."""
-    [case] = planned(folder, ("highs",))
-    event = threading.Event()
+    cases, event = planned(folder, ("highs",)), threading.Event()
     threading.Timer(0.1, event.set).start()
-    assert run_case(case, folder, event.is_set) is None
-    assert not list(folder.glob("*.json.gz"))
-    assert run_cases([case], folder / "out", cancelled=lambda: True) == []
+    assert run_cases(cases, folder / "out", cancelled=event.is_set) == []
+    assert written(folder / "out") == 0
+    assert not list(folder.rglob("*.json.gz"))
 
 
 def test_side_by_side_gives_the_same(folder: Path) -> None:
@@ -272,9 +260,9 @@ def test_side_by_side_gives_the_same(folder: Path) -> None:
     assert [entry[2] for entry in found[:2]] == [7, 7]
 
 
-def test_load_and_machine_are_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("pretend")
+def test_load_and_machine_are_recorded(folder: Path) -> None:
     """Figures without them cannot be compared."""
-    pretend(monkeypatch)
     run_cases(planned(folder, ("fcfs",)), folder / "out", command="bench run")
     [run], rows = read_journal(folder / "out")
     assert run.command == "bench run"

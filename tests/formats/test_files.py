@@ -126,3 +126,12 @@ def test_permissions_and_links_of_the_target_are_kept(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert stat.S_IMODE(fresh.stat().st_mode) == 0o640
+
+
+def test_pipes_are_written_directly() -> None:
+    """``/dev/stdout`` to a pipe and ``>(gzip)`` have no real path, and were refused."""
+    read, write = os.pipe()
+    write_bytes(f"/dev/fd/{write}", b"x")
+    assert os.read(read, 2) == b"x"
+    os.close(read)
+    os.close(write)

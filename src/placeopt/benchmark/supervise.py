@@ -55,20 +55,19 @@ def run_case(
     case: Case,
     folder: Path,
     cancelled: Callable[[], bool] | None = None,
-    allowed_s: Mapping[Phase, float] | None = None,
     start: Path | None = None,
 ) -> CaseOutcome | None:
     """
     Run a case in a process of its own; return None if it was cancelled: it then counts as not run.
 
     The solution goes to ``<key>.json.gz`` in ``folder``. ``cancelled`` is called twenty times a second; true kills the
-    case. ``allowed_s``: seconds after which a phase is cut short and the case killed; None: `allowances`. ``start``:
-    folder that the case's path is relative to, for workers started elsewhere; None: the current one.
+    case, and so does a phase that takes longer than `allowances` says. ``start``: folder that the case's path is
+    relative to, for workers started elsewhere; None: the current one.
     """
     began, load_before = datetime.now(UTC).isoformat(timespec="seconds"), os.getloadavg()[0]
     target = folder / f"{case.key}.json.gz"
     target.unlink(missing_ok=True)
-    allowed = allowances(case) if allowed_s is None else allowed_s
+    allowed = allowances(case)
     request = {"case": case.model_dump(mode="json"), "solution": str(target)}
     said = ChildOutput()
     with tempfile.TemporaryFile() as errors:

@@ -71,9 +71,9 @@ def write_bytes_out(data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        _discard(sys.stdout)
+        discard(sys.stdout)
     except OSError as error:
-        _discard(sys.stdout)
+        discard(sys.stdout)
         raise BadInput(f"standard output: cannot be written: {error.strerror or error}") from None
 
 
@@ -82,6 +82,16 @@ def write_error(text: str) -> None:
     try:
         _write(sys.stderr, "".join(f"{printable(line)}\n" for line in text.split("\n")))
     except BadInput:
+        return
+
+
+def discard(stream: TextIO) -> None:
+    """Redirect a stream without a reader to the null device, for the interpreter's final flush too."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
         return
 
 
@@ -139,20 +149,10 @@ def _write(stream: TextIO | None, text: str) -> None:
         stream.write(text)
         stream.flush()
     except BrokenPipeError:
-        _discard(stream)
+        discard(stream)
     except OSError as error:
-        _discard(stream)
+        discard(stream)
         raise BadInput(f"standard output: cannot be written: {error.strerror or error}") from None
-
-
-def _discard(stream: TextIO) -> None:
-    """Redirect a stream without a reader to the null device, for the interpreter's final flush too."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
-    except (OSError, ValueError):
-        return
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

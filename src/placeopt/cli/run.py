@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import typer
 
 from placeopt import __version__
 from placeopt.cli.app import GROUPS, build_app, first_words
-from placeopt.cli.output import ExitCode, UsageError, write_error
+from placeopt.cli.output import ExitCode, UsageError, discard, write_error
 from placeopt.cli.provenance import begin
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
 
@@ -62,6 +63,8 @@ def run(arguments: Sequence[str], *, started: float | None = None) -> int:
         return _fail(ExitCode.BAD_INPUT, "out of memory; the input is too large for this machine or its limit")
     except KeyboardInterrupt:
         return _fail(ExitCode.INTERRUPTED, "interrupted before there was anything to write")
+    except SystemExit:  # rich prints the help, and so ends where nobody reads it
+        return ExitCode.DONE
     except (InternalFault, SolverFault, Exception) as error:  # noqa: BLE001 - the last resort, and it is reported
         return _internal(error)
 
@@ -86,7 +89,11 @@ def _complete() -> int:
     completion_init()
     words = next((os.environ[name] for name in COMPLETED if os.environ.get(name)), "").split()[1:]
     command = _parser(*_needed(words or ["--help"]))
-    return int(shell_complete(command, {}, "placeopt", COMPLETE, os.environ[COMPLETE]))
+    try:
+        return int(shell_complete(command, {}, "placeopt", COMPLETE, os.environ[COMPLETE]))
+    except BrokenPipeError:
+        discard(sys.stdout)
+        return ExitCode.DONE
 
 
 def _needed(arguments: list[str]) -> tuple[tuple[Importer, ...], tuple[str, str] | None]:

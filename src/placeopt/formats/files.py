@@ -56,9 +56,9 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     Write a whole file or none: on any failure, or when interrupted, the target is as it was before.
 
     A temporary file beside the target is written, synced and renamed over it. An existing target keeps its permissions;
-    a link is followed. Standard output (``-``) and devices such as ``/dev/null`` are written directly. A name that ends
-    in ``.gz`` is compressed, the same bytes to the same file every time. Raises `BadInput` if the target cannot be
-    written: no such folder, no permission, no space.
+    a link is followed. Standard output (``-``), pipes, and devices such as ``/dev/null`` are written directly. A name
+    that ends in ``.gz`` is compressed, the same bytes to the same file every time. Raises `BadInput` if the target
+    cannot be written: no such folder, no permission, no space.
     """
     name = file_name(path)
     try:
@@ -68,7 +68,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             return
         if name.endswith(".gz"):
             data = compress(data)
-        _write_file(Path(os.path.realpath(name)), data)
+        _write_file(name, data)
     except OSError as error:
         raise BadInput(f"{label(name)}: cannot be written: {error.strerror or error}") from None
     except ValueError as error:
@@ -174,14 +174,14 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _write_file(target: Path, data: bytes) -> None:
-    mode = None
-    if target.exists():
-        mode = target.stat().st_mode
+def _write_file(name: str, data: bytes) -> None:
+    target, mode = Path(os.path.realpath(name)), None
+    if os.path.exists(name):
+        mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(None, "is a folder")
         if not stat.S_ISREG(mode):
-            with open(target, "wb") as device:
+            with open(name, "wb") as device:  # the real path of /dev/stdout to a pipe is none: /proc/1/fd/pipe:[7]
                 device.write(data)
             return
         if not os.access(target, os.W_OK):  # a rename would replace even a read-only file
