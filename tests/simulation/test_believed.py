@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from helpers.scenarios import random_scenario, scenario, timed, two_sockets
+from helpers.scenarios import policy, random_scenario, scenario, timed, two_sockets
 from placeopt import BadInput
 from placeopt.build import job, node, option
 from placeopt.model import Arrival, Cluster, Demand, Endpoint, Estimate, LoadStep, Physics, Replica, Scenario
 from placeopt.simulation import named_policy, policy_names, simulate, with_scaled_errors
-from placeopt.simulation.autoscaler import wanted_replicas
 
 
 def world(arrivals: list[Arrival], **physics: Any) -> Scenario:
@@ -89,9 +88,9 @@ def test_a_shape_is_chosen_by_what_is_believed() -> None:
     )
     task = job("task", options=shapes, expected_completion_ms=60_000)
     wrong = (Estimate(), Estimate(rate_milli=1_000, latency_ms=8_000, run_time_ms=8_000))
-    for policy in ("tetris-cer", "tetris-perf"):
+    for name in ("tetris-cer", "tetris-perf"):
         for estimates, chosen, end in (((), "1x4", 2_000), (wrong, "1x1", 8_000)):
-            found = simulate(world([Arrival(job=task, estimates=estimates)]), named_policy(policy)).jobs[0]
+            found = simulate(world([Arrival(job=task, estimates=estimates)]), named_policy(name)).jobs[0]
             assert found.placement is not None
             assert (found.placement.option, found.end_ms) == (chosen, end)
 
@@ -132,9 +131,9 @@ def test_errors_of_profiles_and_of_trials_are_scaled() -> None:
     made = world([], core_trial_noise_thousandths=20).model_copy(
         update={"endpoints": (Endpoint(id="e", gpu=gpu, latency_target_ms=1_000, load=load, until_ms=10),)}
     )
+    every = policy("best-fit", replica_load_percent=100)
     for factor, wanted, noise in ((0, 8, 0), (1, 4, 20), (2, 2, 40)):
         told = with_scaled_errors(made, factor)
-        every = named_policy("fcfs").model_copy(update={"replica_load_percent": 100})
-        assert wanted_replicas(told.endpoints[0], 8_000, every) == (wanted, 0)
+        assert sum(job.service for job in simulate(told, every).jobs) == wanted
         assert told.physics.core_trial_noise_thousandths == noise
         assert told.endpoints[0].gpu.rate_milli == 1_000

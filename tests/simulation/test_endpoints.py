@@ -1,151 +1,260 @@
-"""Inference that follows its load: replicas that come and leave, and how well they serve."""
+"""Services: inference whose replicas follow its load, where they run and how late they answer; jobs without an end."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from helpers.scenarios import policy, scenario, timed
+from helpers.scenarios import log_lines, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.formats import dumps, loads
-from placeopt.model import Demand, Endpoint, LoadStep, Replica, Scenario
-from placeopt.simulation import simulate, summarise
-from placeopt.simulation.autoscaler import wanted_replicas
-from placeopt.simulation.endpoints import Serving, replicas, serving
-from placeopt.simulation.latency import latency_ms, most_load
+from placeopt.model import Arrival, Autoscaler, Demand, Endpoint, Job, LoadStep, Replica, Scenario
+from placeopt.simulation import History, named_policy, round_at, simulate, summarise
+from placeopt_papers.scenarios.dynamoml import LAGGING, POD_START_MS, dynamoml_scenario
 
 GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, latency_ms=100)
-CPU = Replica(demand=Demand(gpus=0, cpu_millicores=4000), rate_milli=2_000, latency_ms=100)
-STEPS = ((0, 3_000), (1000, 16_000), (2000, 16_001), (3000, 3_000))
+CPU = Replica(demand=Demand(gpus=0, cpu_millicores=8000), rate_milli=2_000, latency_ms=100)
+STEPS = {0: 3_000, 1000: 16_000, 2000: 16_001, 3000: 3_000}
+"""Moment in ms -> requests per 1,000 s: a replica takes 8,000 of its 10,000, so 1, 2, 3 and 1 replicas are wanted."""
+LATE = {"lag_ms": 300, "period_ms": 400}
 
 
-def endpoint(*, cpu: Replica | None = None, **fields: object) -> Endpoint:
-    """Build an endpoint of 10 requests a second a GPU: 3 come a second, then 16, a little more, and 3 again."""
-    steps = tuple(LoadStep(from_ms=at, rate_milli=rate) for at, rate in STEPS)
-    return Endpoint(
-        **{"id": "e", "gpu": GPU, "cpu": cpu, "latency_target_ms": 200, "load": steps, "until_ms": 4000, **fields}
-    )
+def endpoint(load: dict[int, int] = STEPS, until_ms: int = 4000, *, gpu: Replica = GPU, **fields: Any) -> Endpoint:
+    """Build an endpoint of 10 requests a second a GPU."""
+    steps = tuple(LoadStep(from_ms=at, rate_milli=rate) for at, rate in load.items())
+    return Endpoint(**{"id": "e", "gpu": gpu, "latency_target_ms": 200, "load": steps, "until_ms": until_ms, **fields})
 
 
-def stays(one: Endpoint, **fields: object) -> dict[str, tuple[int, int | None, int]]:
-    """Return arrival, leaving and utilisation of every replica."""
-    return {
-        arrival.job.id: (
-            arrival.job.arrival_ms,
-            arrival.leaves_ms,
-            arrival.job.options[0].demand.gpu_utilisation_percent,
-        )
-        for arrival in replicas(one, policy(**fields))
-    }
+def play(one: Endpoint, *jobs: Job, nodes: int = 9, how: dict[str, Any] | None = None) -> History:
+    """Play a service beside jobs."""
+    return simulate(scenario(jobs, nodes=nodes, endpoints=(one,)), policy("best-fit", **how or {}))
 
 
-class TestReplicas:
-    """None serves more than 80 % of what it can: 8 a second."""
-
-    def test_they_follow_the_load(self) -> None:
-        """
-        1, 2, 3 and 1; the last to come leaves first.
-
-        The first serves 3, 8, 5.3 and 3 of its 10: 48 % in the mean, 50 in tens; the second 8 and 5.3, the third 5.3.
-        """
-        assert stays(endpoint()) == {
-            "e.gpu0.0": (0, 4000, 40),
-            "e.gpu1.0": (1000, 3000, 56),
-            "e.gpu2.0": (2000, 3000, 48),
-        }
-
-    def test_they_stay_at_their_peak(self) -> None:
-        """Three all the time, 9.5 in the mean between them."""
-        peak = stays(endpoint(), replicas="peak")
-        assert {times[:2] for times in peak.values()} == {(0, 4000)}
-        assert {times[2] for times in peak.values()} == {32}
-        assert len(peak) == 3
-
-    def test_under_a_low_load_they_are_on_cores(self) -> None:
-        """3 a second: two of 1.6 each; GPUs from the second step on, and cores again."""
-        found = stays(endpoint(cpu=CPU), cpu_replicas=True)
-        assert {name: times[:2] for name, times in found.items()} == {
-            "e.gpu0.0": (1000, 3000),
-            "e.gpu1.0": (1000, 3000),
-            "e.gpu2.0": (2000, 3000),
-            "e.cpu0.0": (0, 1000),
-            "e.cpu0.1": (3000, 4000),
-            "e.cpu1.0": (0, 1000),
-            "e.cpu1.1": (3000, 4000),
-            "e.gpu-instead.0": (0, 1000),  # one of both comes
-            "e.gpu-instead.1": (3000, 4000),
-        }
-        assert stays(endpoint(cpu=CPU)) == stays(endpoint())
-
-    def test_there_is_one_at_least_and_no_more_than_may_be(self) -> None:
-        """Without a load, and with too much."""
-        assert wanted_replicas(endpoint(), 0, policy()) == (1, 0)
-        assert wanted_replicas(endpoint(replicas_max=2), 10**9, policy()) == (2, 0)
-
-    def test_a_job_may_not_have_a_replica_s_name(self) -> None:
-        """Else two would be one."""
-        with pytest.raises(BadInput, match=r"e\.gpu0\.0"):
-            simulate(scenario([timed("e.gpu0.0", 0, 1)], endpoints=(endpoint(),)), policy())
+def stays(history: History) -> dict[str, tuple[int | None, int | None]]:
+    """Return start and end of every replica."""
+    return {done.job: (done.start_ms, done.end_ms) for done in history.jobs if done.service}
 
 
-class TestServing:
+def numbers(history: History) -> list[tuple[int, int]]:
+    """Return how many replicas run since each change of their number."""
+    spans = stays(history).values()
+    ends = max(end for _, end in spans)
+    found = [(at, sum(a <= at < b for a, b in spans)) for at in sorted({at for span in spans for at in span} - {ends})]
+    return [now for before, now in zip([(0, 0), *found], found, strict=False) if before[1] != now[1]]
+
+
+def used_percent(history: History, at_ms: int) -> list[int]:
+    """Return the utilisation of the GPU of every replica at a moment."""
+    return [one.options[0].demand.gpu_utilisation_percent for one in round_at(history, at_ms).jobs]
+
+
+def test_replicas_follow_the_load() -> None:
+    """
+    The last to come leaves first; also where decisions look ahead, since they answer at once.
+
+    The first serves 3, 8, 5.3 and 3 of its 10: 48 % in the mean, 50 in tens of 80; the second 8 and 5.3, the third 5.3.
+    """
+    history = play(endpoint())
+    assert stays(history) == {"e.gpu0.0": (0, 4000), "e.gpu1.0": (1000, 3000), "e.gpu2.0": (2000, 3000)}
+    assert used_percent(history, 2000) == [40, 56, 48]
+    assert stays(play(endpoint(), how={"replicas": "ahead"})) == stays(history)
+    assert stays(play(endpoint(cpu=CPU))) == stays(history), "cores are used where the policy says so"
+
+
+def test_replicas_stay_at_their_peak_or_their_first_number() -> None:
+    """Three all the time, 9.5 in the mean between them; or one."""
+    history = play(endpoint(), how={"replicas": "peak"})
+    assert stays(history) == dict.fromkeys(("e.gpu0.0", "e.gpu1.0", "e.gpu2.0"), (0, 4000))
+    assert used_percent(history, 0) == [32] * 3
+    assert stays(play(endpoint(), how={"replicas": "first"})) == {"e.gpu0.0": (0, 4000)}
+
+
+RISES = {0: 1000, 60_000: 9000, 359_999: 9000}
+NUMBERS: list[tuple[dict[str, Any], dict[str, Any], list[tuple[int, int]]]] = [
+    ({"load": {0: 0}}, {}, [(0, 1)]),
+    ({"load": {0: 10**6}, "replicas_max": 2}, {}, [(0, 2)]),
+    # seen after the lag, decided at the next multiple of the period; of two in one period the later counts
+    ({"autoscaler": LATE}, {}, [(0, 1), (1600, 2), (2400, 3), (3600, 1)]),
+    ({"autoscaler": {"lag_ms": 300}}, {}, [(0, 1), (1300, 2), (2300, 3), (3300, 1)]),
+    ({"autoscaler": {"period_ms": 1500}}, {}, [(0, 1), (1500, 2), (3000, 1)]),
+    # ahead: 3 + 3 x 2, 16 + 13 x 3/2, 16.001 + 13 x 4/3, 3 + 13 x 5/4: rises within 950 ms, until a decision answers
+    ({"autoscaler": LATE, "start_ms": 250}, {"replicas": "ahead"}, [(0, 2), (1600, 5), (3600, 3)]),
+    # within 1,250 ms the second rise is from nothing: 16 + 16 x 3/2, 16.001 + 16 x 4/3, 3 + 16 x 5/4
+    (
+        {"autoscaler": {"lag_ms": 600, "period_ms": 400}, "start_ms": 250},
+        {"replicas": "ahead"},
+        [(0, 2), (1600, 5), (3600, 3)],
+    ),
+    # what is expected may use all that answers in time: 20/21 within 1,100 ms, so 3 for 8 + 8 x 2 and 13 + 8 x 3/2
+    (
+        {"load": {0: 8_000, 1000: 13_000}, "latency_target_ms": 1100, "autoscaler": {"lag_ms": 300}},
+        {"replicas": "ahead"},
+        [(0, 3)],
+    ),
+    # a rise is forgotten after five minutes: 9 + 8 x 3/2 = 21, then 9 + 8 x 4/3, then the load alone
+    (
+        {"load": RISES, "until_ms": 600_000, "autoscaler": {"lag_ms": 300}},
+        {"replicas": "ahead"},
+        [(0, 1), (60_300, 3)],
+    ),
+    (
+        {"load": {0: 1000, 60_000: 9000, 360_000: 9000}, "until_ms": 600_000, "autoscaler": {"lag_ms": 300}},
+        {"replicas": "ahead"},
+        [(0, 1), (60_300, 3), (360_300, 2)],
+    ),
+    # believed to serve 20 a second
+    ({"profiled_rate_milli": 20_000}, {}, [(0, 1), (2000, 2), (3000, 1)]),
+]
+
+
+@pytest.mark.parametrize(("fields", "how", "expected"), NUMBERS, ids=range(len(NUMBERS)))
+def test_numbers_of_replicas(fields: dict[str, Any], how: dict[str, Any], expected: list[tuple[int, int]]) -> None:
+    """One at least, no more than may be; decided late, by an old load, or by the load that is expected."""
+    fields = dict(fields)
+    gpu = {name: fields.pop(name) for name in ("start_ms", "profiled_rate_milli") if name in fields}
+    if "autoscaler" in fields:
+        fields["autoscaler"] = Autoscaler(**fields["autoscaler"])
+    one = endpoint(gpu=GPU.model_copy(update=gpu), **fields)
+    assert numbers(play(one, nodes=20, how=how)) == expected
+
+
+SERVED: list[tuple[dict[str, Any], dict[str, Any], tuple[float, float, float, float | None]]] = [
+    ({"load": {0: 5_000}}, {}, (20, 0, 0, 150)),  # M/D/1: a request waits r / (2 (1 - r)) times 100 ms
+    ({"load": {0: 50_000}}, {"rate_milli": 100_000}, (200, 0, 0, 105)),  # of a faster replica a tenth of it
+    ({"load": {0: 100_000}}, {"rate_milli": 100_000}, (400, 400 / 21, 4, 200)),  # in time up to 20 of 21
+    ({"load": {0: 16_000}}, {}, (64, 4 * (16 - 20 / 3), 4, None)),  # up to 6.7 of 10
+    ({"load": {0: 1_000}, "latency_target_ms": 100}, {}, (4, 4, 4, None)),
+    ({"load": {0: 5_000, 9000: 2_000}, "until_ms": 10_000}, {}, (47, 0, 0, 150)),  # 45 of 47 take 150 ms
+]
+
+
+@pytest.mark.parametrize(("fields", "gpu", "expected"), SERVED)
+def test_how_late_one_replica_answers(fields: dict[str, Any], gpu: dict[str, Any], expected: tuple[Any, ...]) -> None:
     """Answers take 100 ms, and may take 200: half of it in the queue, at two thirds of what replicas can serve."""
-
-    def test_latency_rises_with_the_load(self) -> None:
-        """M/D/1: a request waits r / (2 (1 - r)) times 100 ms; of a faster replica a tenth of it."""
-        fast = GPU.model_copy(update={"rate_milli": 100_000})
-        assert latency_ms(fast, 0.5) == 105
-        assert most_load(fast, 200) == pytest.approx(20 / 21)
-        assert latency_ms(GPU, 0.0) == 100
-        assert latency_ms(GPU, 0.5) == 150
-        assert most_load(GPU, 200) == pytest.approx(2 / 3)
-        assert latency_ms(GPU, most_load(GPU, 200)) == pytest.approx(200)
-        assert most_load(GPU, 100) == 0
-
-    def test_what_comes_above_is_late(self) -> None:
-        """One replica serves 6.7 in time: 9.3 of 16 are late, for a second."""
-        one = endpoint(load=(LoadStep(from_ms=0, rate_milli=16_000),), until_ms=1000)
-        found = serving([(one, [(GPU, 0, 1000)])], 1000)
-        assert found.requests == pytest.approx(16)
-        assert found.late == pytest.approx(16 - 20 / 3)
-        assert (found.late_s, found.latency_p95_ms) == (1, None)
-
-    def test_where_nothing_runs_all_are_late(self) -> None:
-        """For the second half."""
-        one = endpoint(load=(LoadStep(from_ms=0, rate_milli=4_000),), until_ms=1000)
-        assert serving([(one, [(GPU, 0, 500)])], 1000) == Serving(4.0, 2.0, 0.5, None)
-        assert serving([(one, [(GPU, 0, 500)])], 500).late == 0
-
-    def test_the_95th_percentile_is_over_requests(self) -> None:
-        """Half of the capacity for nine seconds, a fifth for one: 45 of 47 answers take 150 ms."""
-        steps = (LoadStep(from_ms=0, rate_milli=5_000), LoadStep(from_ms=9000, rate_milli=2_000))
-        one = endpoint(load=steps, until_ms=10_000)
-        assert serving([(one, [(GPU, 0, 10_000)])], 10_000).latency_p95_ms == pytest.approx(150)
-
-    def test_both_kinds_serve_side_by_side(self) -> None:
-        """Each 6.7 a second in time; 4 are a fifth of what they can."""
-        cores = CPU.model_copy(update={"rate_milli": 10_000})
-        one = endpoint(cpu=cores, load=(LoadStep(from_ms=0, rate_milli=4_000),), until_ms=1000)
-        found = serving([(one, [(GPU, 0, 1000), (cores, 0, 1000)])], 1000)
-        assert (found.late, found.latency_p95_ms) == (0, pytest.approx(112.5))
-
-    def test_without_requests_there_is_nothing_to_tell(self) -> None:
-        """No endpoint, or no load."""
-        assert serving([], 1000) is None
-        assert serving([(endpoint(load=(LoadStep(from_ms=0, rate_milli=0),)), [])], 1000) is None
+    found = summarise(play(endpoint(gpu=GPU.model_copy(update=gpu), replicas_max=1, **fields))).serving
+    assert found is not None
+    assert (found.requests, found.late, found.late_s, found.latency_p95_ms) == pytest.approx(expected)
 
 
-def test_in_a_simulation_a_full_cluster_makes_answers_late() -> None:
+def test_where_nothing_runs_all_are_late() -> None:
+    """For the first half; and a simulation that is stopped in the middle counts what came by then."""
+    one = endpoint({0: 4_000}, 1000)
+    found = summarise(play(one, timed("full", 0, 500, gpus=4), nodes=1)).serving
+    assert (found.requests, found.late, found.late_s, found.latency_p95_ms) == (4, 2, 0.5, None)
+    cancel, world = threading.Event(), scenario([timed("later", 500, 1000)], endpoints=(one,))
+    stopped = simulate(
+        world, policy("best-fit"), cancel=cancel, on_progress=lambda tick: cancel.set() if tick.now_ms == 500 else None
+    )
+    assert (summarise(stopped).serving.requests, summarise(stopped).serving.late) == (2, 0)
+
+
+def test_without_requests_there_is_nothing_to_tell() -> None:
+    """No endpoint, or no load."""
+    assert summarise(simulate(scenario([timed("a", 0, 1)]), policy())).serving is None
+    assert summarise(play(endpoint({0: 0}))).serving is None
+
+
+def test_a_full_cluster_makes_answers_late() -> None:
     """
     Four GPUs; jobs hold three until 1500, so the second replica is half a second late, the third comes in time.
 
     Meanwhile one serves 6.7 of 16 a second in time; two serve 13.3 of them, three 20.
     """
-    jobs = [timed(f"j{i}", 0, 1500) for i in range(3)]
-    world = scenario(jobs, endpoints=(endpoint(),))
+    world = scenario([timed(f"j{i}", 0, 1500) for i in range(3)], endpoints=(endpoint(),))
     found = summarise(simulate(world, policy("best-fit")))
     assert found.serving.late == pytest.approx(0.5 * (16 - 20 / 3) + 0.5 * (16 - 40 / 3))
     assert found.serving.late_s == pytest.approx(1.0)
     assert (found.services, found.jobs, found.ended) == (3, 3, 3)
     assert loads(Scenario, dumps(world)) == world
-    assert summarise(simulate(scenario(jobs), policy("best-fit"))).serving is None
+
+
+def test_a_replica_answers_once_it_has_started() -> None:
+    """The first runs with the endpoint; of 16 requests a second one serves 6.7 in time until the second has started."""
+    late = endpoint(gpu=GPU.model_copy(update={"start_ms": 250}), autoscaler=Autoscaler(**LATE))
+    one, two = 20 / 3, 40 / 3
+    expected = 0.85 * (16 - one) + 0.15 * (16 - two) + 0.65 * (16.001 - two)
+    assert summarise(play(late)).serving.late == pytest.approx(expected)
+
+
+def test_dynamoml_is_late_once_its_autoscaler_lags() -> None:
+    """By construction nothing is late without a lag; with it, less is late by looking ahead than by following."""
+    at_once, lagging = (
+        dynamoml_scenario(seed=1, autoscaler=autoscaler, pod_start_ms=start)
+        for autoscaler, start in ((None, 0), (LAGGING, POD_START_MS))
+    )
+    follows = named_policy("dynamoml")
+    ahead = follows.model_copy(update={"replicas": "ahead"})
+    late = [summarise(simulate(world, by)).serving for world in (at_once, lagging) for by in (follows, ahead)]
+    shares = [found.late_share for found in late if found is not None]
+    assert shares[:2] == [0, 0]
+    assert 0 < shares[3] < shares[2] < 0.01
+
+
+def cpu_job(name: str, at_ms: int, cores: int, **fields: Any) -> Job:
+    """Build a job on cores alone that runs for 10 s."""
+    return timed(name, at_ms, 10_000, gpus=0, cpu_millicores=1000 * cores, **{"kind": "cpu", **fields})
+
+
+FEW = {0: 20_000, 1000: 3_000, 3000: 20_000}
+"""Three GPUs are wanted, from 1000 ms on two replicas of 8 cores, and three GPUs again."""
+FULL = cpu_job("full", 0, 30)
+"""It leaves 2 of a machine's 32 cores, and its GPUs."""
+CHOICES = [
+    pytest.param([FULL, cpu_job("waits", 10, 16)], True, id="as many cores as they would take are waited for"),
+    pytest.param([FULL, cpu_job("small", 10, 15)], False, id="fewer cores"),
+    pytest.param([FULL], False, id="nobody waits"),
+    pytest.param([FULL, cpu_job("waits", 10, 16), timed("gpus", 0, 9000, gpus=4)], False, id="no GPU is idle"),
+    pytest.param(
+        [
+            FULL,
+            cpu_job("waits", 10, 16),
+            timed("two", 0, 9000, gpus=2),
+            timed("wants", 10, 1, gpus=2, cpu_millicores=3000),
+        ],
+        False,
+        id="GPU jobs want those that are idle",
+    ),
+    pytest.param(
+        [FULL, cpu_job("waits", 10, 16), timed("one", 0, 9000), timed("wants", 10, 1, gpus=2, cpu_millicores=3000)],
+        True,
+        id="one more is idle",
+    ),
+    pytest.param([FULL, cpu_job("other", 10, 16, kind="inference")], False, id="inference waits for the cores"),
+]
+
+
+@pytest.mark.parametrize(("jobs", "expected"), CHOICES)
+def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(jobs: list[Job], expected: bool, tmp_path: Path) -> None:
+    """Two replicas would take 16 cores; the choice for one is the choice for all, and for as long as few are wanted."""
+    load = {0: 3_000, 3000: 20_000}
+    late = endpoint({at + 1000: rate for at, rate in load.items()}, 5000, cpu=CPU)
+    world = scenario(jobs, endpoints=(late,))
+    rules = policy("best-fit", cpu_replicas=True)
+    history = simulate(world, rules, log=tmp_path / "log")
+    came = {line["job"] for line in log_lines(tmp_path / "log") if line["e"] == "arrival" and line["job"][:2] == "e."}
+    few = {"e.gpu-instead.0"} if expected else {"e.cpu0.0", "e.cpu1.0"}
+    assert came == {"e.gpu0.0", "e.gpu1.0", "e.gpu2.0"} | few
+    assert simulate(world, rules, log=tmp_path / "log", resume=True).jobs == history.jobs
+
+
+def test_under_a_low_load_replicas_are_on_cores() -> None:
+    """3 a second: two of 1.6 each; GPUs from the second step on, and cores again."""
+    few = stays(play(endpoint(cpu=CPU), how={"cpu_replicas": True}))
+    gpus = {"e.gpu0.0": (1000, 3000), "e.gpu1.0": (1000, 3000), "e.gpu2.0": (2000, 3000)}
+    cores = {f"e.cpu{i}.{n}": span for n, span in enumerate([(0, 1000), (3000, 4000)]) for i in range(2)}
+    assert few == gpus | cores
+
+
+def test_a_service_moves_to_a_gpu_where_cores_are_short() -> None:
+    """With 32 cores held and 16 waited for a GPU serves the two seconds of low load, and no answer is late."""
+    history = play(
+        endpoint(FEW, cpu=CPU), cpu_job("a", 0, 29), cpu_job("b", 10, 16), nodes=1, how={"cpu_replicas": True}
+    )
+    assert {name for name, span in stays(history).items() if span == (1000, 3000)} == {"e.gpu-instead.0"}
+    assert summarise(history).serving.late == 0
 
 
 @pytest.mark.parametrize(
@@ -157,7 +266,53 @@ def test_in_a_simulation_a_full_cluster_makes_answers_late() -> None:
         ({"latency_target_ms": 99}, "always late"),
     ],
 )
-def test_what_cannot_be_is_refused(fields: dict, told: str) -> None:
-    """With words that lead to it."""
+def test_endpoints_that_cannot_be_are_refused(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        endpoint(**fields)
+        Endpoint(**{**dict(endpoint()), **fields})
+
+
+def test_a_job_may_not_have_a_replica_s_name() -> None:
+    """Else two would be one."""
+    with pytest.raises(BadInput, match=r"e\.gpu0\.0"):
+        play(endpoint(), timed("e.gpu0.0", 0, 1))
+
+
+def service(name: str, arrival_ms: int, leaves_ms: int | None = None, **fields: Any) -> Arrival:
+    """Build a service that is there from one moment to another."""
+    return Arrival(job=timed(name, arrival_ms, 1, kind="inference", **fields), service=True, leaves_ms=leaves_ms)
+
+
+def play_all(*arrivals: Arrival, log: Path | None = None) -> History:
+    """Play arrivals on a machine of four GPUs."""
+    return simulate(scenario([]).model_copy(update={"arrivals": arrivals}), policy(), log=log)
+
+
+def test_services_leave_at_their_end_whether_they_run_or_wait(tmp_path: Path) -> None:
+    """Two want the machine; the second leaves before it is free, and a job starts when the first is gone."""
+    services = service("a", 0, 500, gpus=4), service("b", 10, 400, gpus=4)
+    history = play_all(*services, Arrival(job=timed("job", 20, 100, gpus=4)), log=tmp_path / "log")
+    assert [(job.start_ms, job.end_ms) for job in history.jobs] == [(0, 500), (None, 400), (500, 600)]
+    events = " ".join(line["e"] for line in log_lines(tmp_path / "log")[1:])
+    assert events == "arrival round arrival arrival leave leave round end over"
+
+
+def test_services_without_a_time_leave_with_the_last_job() -> None:
+    """Also where that never ends: it waits for a fifth GPU, and when nothing happens any more services leave."""
+    history = play_all(service("notebook", 0), Arrival(job=timed("job", 20, 100)))
+    assert [(job.start_ms, job.end_ms) for job in history.jobs] == [(0, 120), (20, 120)]
+    figures = summarise(history)
+    assert (figures.jobs, figures.services, figures.last_end_s) == (1, 1, 0.12)
+    assert figures.occupancy.granted == 1000 * (120 + 100)
+    wide = play_all(service("notebook", 0), Arrival(job=timed("job", 20, 100, gpus=4)))
+    assert wide.jobs[1].start_ms == 20, "once the service has left"
+    assert play_all(service("notebook", 0), Arrival(job=timed("job", 20, 100, gpus=5))).stranded == ("job",)
+
+
+def test_contradictions_of_services_are_refused() -> None:
+    """A time to leave without a service, or before it arrives; a service with a run time."""
+    with pytest.raises(ValueError, match="leaves_ms: goes with service"):
+        Arrival(job=timed("x", 0, 1), leaves_ms=5)
+    with pytest.raises(ValueError, match=r"expected (after|later)"):
+        service("x", 5, 5)
+    with pytest.raises(ValueError, match="no run time of its own"):
+        Arrival(job=timed("x", 0, 1), service=True, actual_run_time_ms=5)

@@ -5,7 +5,6 @@ import pytest
 from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt.model import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.running_jobs import GpuMemory
 
 SHARED = policy("fcfs", policy=PLAIN.model_copy(update={"share_mode": "fraction"}))
 """GPUs of 16,384 MiB."""
@@ -42,9 +41,10 @@ def test_the_one_that_came_first_is_safe_though_it_understates_too() -> None:
     """
     It has what it needs; only newcomers find too little, and again until they ask for what nobody thinks is there.
 
-    4,384 are left: 4,385 are asked for, then 1.2 times as much each time, until 15,384 are too few at the eighth.
+    4,384 are left: 4,385 are asked for, then 1.2 times as much each time, rounded up: 15,716 at the eighth failure, and
+    15,708 are left beside what the first says.
     """
-    world = world_of(needing("a", 0, 5000, 1000, 12_000), needing("b", 1, 1000, 2000, 5000), memory_failure_ms=300)
+    world = world_of(needing("a", 0, 5000, 676, 12_000), needing("b", 1, 1000, 2000, 5000), memory_failure_ms=300)
     assert [job.failures for job in simulate(world, SHARED).jobs] == [0, 8]
 
 
@@ -56,12 +56,9 @@ def test_no_job_fails_that_has_room_by_then() -> None:
 
 
 def test_a_demand_rises_to_the_largest_gpu_at_most() -> None:
-    """By 120 %, rounded up, or above what was left; then it has a GPU for itself."""
-    arrival = needing("a", 0, 1, 2001, 16_000)
-    memory = GpuMemory(world_of(arrival))
-    assert memory.with_larger_request(arrival.job, 100).options[0].demand.gpu_memory_mib == 2402
-    assert memory.with_larger_request(arrival.job, 9000).options[0].demand.gpu_memory_mib == 9001
-    assert memory.with_larger_request(arrival.job, 16_384).options[0].demand.gpu_memory_mib == 16_384
+    """120 % of 15,000 are more than any GPU has: it has the next one for itself."""
+    world = world_of(needing("a", 0, 5000, 1300, 8000), needing("b", 1, 1000, 15_000, 16_384), memory_failure_ms=300)
+    assert [(job.end_ms, job.failures) for job in simulate(world, SHARED).jobs] == [(5000, 0), (1301, 1)]
 
 
 def test_a_job_that_would_fail_for_ever_is_refused() -> None:

@@ -7,8 +7,7 @@ import pytest
 from helpers.scenarios import random_scenario
 from placeopt import BadInput, read_scenario
 from placeopt.model import Physics
-from placeopt.simulation import named_policy, policy_names, simulate, summarise
-from placeopt.simulation.scheduling.adapt import adapted
+from placeopt.simulation import named_policy, policy_names, round_at, simulate, summarise
 from placeopt.solving import METHODS
 
 PAPERS = Path(__file__).resolve().parents[2] / "instances" / "papers"
@@ -85,10 +84,11 @@ def test_policies_name_their_paper(name: str) -> None:
 def test_every_policy_plays_any_scenario_to_its_end(name: str) -> None:
     """Gangs, shares of GPUs, CPU jobs, several users: nobody waits for ever, and GPU time adds up."""
     made = random_scenario(7, jobs=10)
-    found = summarise(simulate(made, named_policy(name)))
+    history = simulate(made, named_policy(name))
+    found = summarise(history)
     assert (found.ended, found.stranded) == (10, 0)
     assert found.occupancy.idle >= 0
-    if adapted(named_policy(name), made).policy.share_mode != "overcommit":
+    if round_at(history, made.arrivals[0].job.arrival_ms).policy.share_mode != "overcommit":
         assert found.occupancy.granted + found.occupancy.idle == 1000 * found.occupancy.total
 
 

@@ -11,15 +11,23 @@ from strategies.rounds import make_slowdowns
 
 
 def make_scenario(
-    choice: Choice, *, most_jobs: int = 12, limits: bool = False, elastic: bool = False, **physics: Any
+    choice: Choice,
+    *,
+    most_jobs: int = 12,
+    within_ms: int = 60_000,
+    limits: bool = False,
+    elastic: bool = False,
+    **physics: Any,
 ) -> Scenario:
     """
-    Jobs of 1 to 4 GPUs, gangs, shares and CPU jobs that arrive within a minute on one to three nodes of two sockets.
+    Jobs of 1 to 4 GPUs, gangs, shares and CPU jobs that arrive on one to three nodes of two sockets.
 
     Parameters
     ----------
     most_jobs
         Largest number of jobs.
+    within_ms
+        They arrive before.
     limits
         Whether shares may be granted above the request.
     elastic
@@ -45,12 +53,16 @@ def make_scenario(
             fields |= {"workers_min": 1, "value": 5, "value_per_extra_worker": 3}
         if gpus * workers > 1 and choice.chance(0.67):
             fields["communication"] = Communication(weight=1, spread_slowdown_thousandths=choice.pick((0, 300)))
+        arrival_ms = choice.number(0, within_ms)
         made.append(
             build.job(
                 f"j{i}",
                 gpus=gpus,
                 workers=workers,
-                arrival_ms=choice.number(0, 60_000),
+                arrival_ms=arrival_ms,
+                expected_completion_ms=arrival_ms + choice.number(1, 60_000) if choice.chance(0.7) else None,
+                kind=choice.pick(("training", "inference")) if gpus else "cpu",
+                memory_mib=choice.pick((0, 100_000)),
                 run_time_ms=choice.number(1, 30_000),
                 gpu_utilisation_percent=choice.pick((0, 30, 70)) if gpus else 0,
                 cpu_millicores=choice.pick((0, 4000, 16_000)),

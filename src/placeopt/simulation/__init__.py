@@ -12,7 +12,7 @@ from placeopt.simulation.job_warnings import (
 )
 from placeopt.simulation.play import Tick, simulate
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
-from placeopt.simulation.scheduling.preemption_policy import PreemptionRule
+from placeopt.simulation.scheduling.preemption_policy import Candidate, PreemptionRule, Request
 from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
 from placeopt.simulation.scheduling.queue_orders import QUEUE_ORDERS, QueueContext, QueueOrder, sorted_by
 from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES
@@ -25,6 +25,7 @@ __all__ = [
     "OPTION_CHOICES",
     "PREEMPTION_RULES",
     "QUEUE_ORDERS",
+    "Candidate",
     "ElasticRule",
     "History",
     "JobHistory",
@@ -34,6 +35,7 @@ __all__ = [
     "PreemptionRule",
     "QueueContext",
     "QueueOrder",
+    "Request",
     "Rounds",
     "RuleRegistry",
     "Summary",

@@ -105,7 +105,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     if plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
     from placeopt.formats.documents import read_scenario
-    from placeopt.simulation.replay.variations import patch_scenario
+    from placeopt.simulation.replay import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
     world, after = patch_scenario(read_scenario(path), before, *(read_patch(path_) for path_ in patch or ()))
@@ -126,7 +126,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
     check_sources({"SCENARIO": replay.question.instance})
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
-    from placeopt.simulation.replay.variations import patch_scenario
+    from placeopt.simulation.replay import patch_scenario
 
     done = 0
     with (

@@ -8,7 +8,7 @@ Results are measured, not proven.
 from placeopt.simulation.replay.goals import Goal, measures_of, parse_goal
 from placeopt.simulation.replay.questions import add, sweep
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import parse_settings
+from placeopt.simulation.replay.variations import parse_settings, patch_scenario, with_drawn_arrivals
 
 __all__ = [
     "Goal",
@@ -19,5 +19,7 @@ __all__ = [
     "measures_of",
     "parse_goal",
     "parse_settings",
+    "patch_scenario",
     "sweep",
+    "with_drawn_arrivals",
 ]

@@ -1,0 +1,330 @@
+"""Who starts in each round that places job by job: the order of the queue, and every job that finds room."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from helpers.scenarios import PLAIN, log_lines, policy, scenario, timed
+from placeopt.build import job, option, running
+from placeopt.model import Arrays, Job, Placement, Scenario, Scheduling
+from placeopt.simulation import QUEUE_ORDERS, JobHistory, simulate, without_utilisation
+from strategies import scenarios
+
+Amounts = tuple[int, int, int]
+"""GPU-milli, CPU millicores, MiB of memory."""
+Key = Callable[[Job, "State"], tuple[Any, ...]]
+"""What jobs are sorted by at a moment."""
+
+
+class State:
+    """What jobs hold: free amounts are counted anew for every question."""
+
+    def __init__(self, world: Scenario, rules: Scheduling) -> None:
+        machines = {machine.id: machine for machine in world.cluster.machines}
+        self.machine = {node.id: machines[node.machine] for node in world.cluster.nodes}
+        self.rules, self.jobs = rules, {arrival.job.id: arrival.job for arrival in world.arrivals}
+        self.placed: dict[str, Placement] = {}
+
+    def workers_on(self, node: str, job: Job, placed: dict[str, Placement]) -> int:
+        """Return how many workers of a job find room on a node beside some placements."""
+        machine, option, mode = self.machine[node], job.options[0], self.rules.policy.share_mode
+        demand, most = option.demand, self.rules.policy.jobs_per_gpu_max
+        there = [a for placement in placed.values() for a in placement.assignments if a.node == node]
+        open_gpus = 0
+        for gpu in map(str, range(len(machine.gpus))):
+            shares = [a.gpus[gpu] for a in there if gpu in a.gpus]
+            full = bool(shares) if mode == "exclusive" else most is not None and len(shares) >= most
+            open_gpus += not full and (mode != "fraction" or sum(shares) + demand.gpu_milli <= 1000)
+        room = [
+            (open_gpus, demand.gpus),
+            (machine.cpu_millicores - sum(a.cpu_millicores for a in there), demand.cpu_millicores),
+            (machine.memory_mib - sum(a.memory_mib for a in there), demand.memory_mib),
+        ]
+        return min([option.workers, *(free // each for free, each in room if each)])
+
+    def fits(self, job: Job, without: Collection[str] = ()) -> bool:
+        """Return whether all workers of a job find room, were some jobs gone."""
+        placed = {name: placement for name, placement in self.placed.items() if name not in without}
+        return sum(self.workers_on(node, job, placed) for node in self.machine) >= job.options[0].workers
+
+    def held(self, of: Callable[[Job], bool]) -> Amounts:
+        """Return what some jobs hold."""
+        mine = [a for name, placement in self.placed.items() if of(self.jobs[name]) for a in placement.assignments]
+        gpu_milli = sum(sum(a.gpus.values()) for a in mine)
+        return gpu_milli, sum(a.cpu_millicores for a in mine), sum(a.memory_mib for a in mine)
+
+
+def check_rounds(world: Scenario, rules: Scheduling, key: Key, allowed: Callable[[Job, State], bool]) -> None:
+    """
+    Repeat a simulation by its outcome: at every arrival and end a round takes the jobs by ``key``, one after the other.
+
+    A job starts then if it finds room and is ``allowed``, and otherwise waits. ``key`` is asked anew after every start.
+    """
+    played = {job.job: job for job in simulate(world, rules).jobs}
+    state = State(world, rules)
+    waiting: list[Job] = []
+    for now in sorted({at for one in played.values() for at in (one.arrival_ms, one.end_ms) if at is not None}):
+        state.placed = {name: placement for name, placement in state.placed.items() if played[name].end_ms != now}
+        waiting += [one for one in state.jobs.values() if one.arrival_ms == now]
+        untried = list(waiting)
+        while untried:
+            job = min(untried, key=lambda one: key(one, state))  # ties by the order of arrival
+            untried.remove(job)
+            starts = allowed(job, state) and state.fits(job)
+            assert (played[job.id].start_ms == now) == starts, (now, job.id)
+            if starts:
+                waiting.remove(job)
+                state.placed[job.id] = played[job.id].placement
+    assert all(job.start_ms is not None for job in played.values()) == (not waiting)
+
+
+def asked(job: Job) -> Amounts:
+    """Return what a job requests."""
+    workers, demand = job.options[0].workers, job.options[0].demand
+    return workers * demand.gpus * demand.gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib
+
+
+def whole(state: State) -> Amounts:
+    """Return what the cluster has."""
+    used = state.machine.values()
+    return 1000 * sum(len(m.gpus) for m in used), sum(m.cpu_millicores for m in used), sum(m.memory_mib for m in used)
+
+
+def by_share(owner: Callable[[Job], Hashable], part: Callable[[Job, State], Amounts], kinds: int = 3) -> Key:
+    """Return the key by the largest share of ``part`` that an owner holds; ties by the owners' first arrivals."""
+
+    def key(job: Job, state: State) -> tuple[Any, ...]:
+        held = state.held(lambda other: owner(other) == owner(job))
+        shares = [have / of if of else float(have) for have, of in zip(held, part(job, state), strict=True)]
+        first = min(other.arrival_ms for other in state.jobs.values() if owner(other) == owner(job))
+        return max(shares[:kinds]), first, job.arrival_ms
+
+    return key
+
+
+def size(job: Job) -> int:
+    """Return the array of a job by its size, as SODA has it: without GPUs, fewer than four, four or more."""
+    gpus = job.options[0].workers * job.options[0].demand.gpus
+    return (gpus > 0) + (gpus >= 4)
+
+
+def part_of(owner: Callable[[Job], Hashable], *, by_demand: bool) -> Callable[[Job, State], Amounts]:
+    """Return the function of an array's part: all alike, or as amounts times run times; rounded up."""
+
+    def part(job: Job, state: State) -> Amounts:
+        every = defaultdict(lambda: [0, 0, 0])
+        for other in state.jobs.values():
+            weights = [amount * (other.options[0].run_time_ms or 1) for amount in asked(other)]
+            mine = every[owner(other)]
+            mine[:] = [a + b for a, b in zip(mine, weights, strict=True)] if by_demand else [1, 1, 1]
+        sums = [sum(amounts) for amounts in zip(*every.values(), strict=True)]
+        parts = [
+            math.ceil(Fraction(all_ * mine, of)) if of else all_
+            for all_, mine, of in zip(whole(state), every[owner(job)], sums, strict=True)
+        ]
+        return parts[0], parts[1], parts[2]
+
+    return part
+
+
+def stays_within(owner: Callable[[Job], Hashable], part: Callable[[Job, State], Amounts], percent: int) -> Any:
+    """Return the function of whether a job keeps its array within its part and what it may borrow."""
+
+    def allowed(job: Job, state: State) -> bool:
+        held = state.held(lambda other: owner(other) == owner(job))
+        return all(
+            have + more <= of + of * percent // 100
+            for have, more, of in zip(held, asked(job), part(job, state), strict=True)
+        )
+
+    return allowed
+
+
+def by_user(job: Job) -> Hashable:
+    return job.user
+
+
+def first_come(job: Job, state: State) -> tuple[Any, ...]:
+    return (job.arrival_ms,)
+
+
+def run_ms(job: Job) -> int:
+    return job.options[0].run_time_ms or 0
+
+
+def due_ms(job: Job) -> int:
+    """Return the expected completion time; unstated, by the urgency (GENIE eq. 9)."""
+    if job.expected_completion_ms is not None:
+        return job.expected_completion_ms
+    return job.arrival_ms + (2, 1, 0)[job.priority] * run_ms(job)
+
+
+USERS, SIZES = part_of(by_user, by_demand=True), part_of(size, by_demand=False)
+ORDERS: dict[str, tuple[dict[str, Any], Key, Any]] = {
+    "fcfs": ({"order": "fcfs"}, first_come, None),
+    "priority": ({"order": "priority"}, lambda job, _: (-job.priority, job.arrival_ms), None),
+    "aging": (
+        {"order": "priority", "aging_ms": 9000},
+        lambda job, _: (job.arrival_ms - 9000 * job.priority, job.arrival_ms),
+        None,
+    ),
+    "srtf": ({"order": "srtf"}, lambda job, _: (run_ms(job), job.arrival_ms), None),
+    "srsf": ({"order": "srsf"}, lambda job, _: (run_ms(job) * max(1, asked(job)[0]), job.arrival_ms), None),
+    "min_min": ({"order": "min_min"}, lambda job, _: (due_ms(job), job.arrival_ms), None),
+    "arrival_ect": ({"order": "arrival_ect"}, lambda job, _: (job.arrival_ms + due_ms(job), job.arrival_ms), None),
+    "swaf": ({"order": "swaf"}, lambda job, _: (due_ms(job) - run_ms(job), job.arrival_ms), None),
+    "inference_first": ({"order": "inference_first"}, lambda job, _: (job.kind != "inference", job.arrival_ms), None),
+    "drf": ({"order": "drf"}, by_share(by_user, lambda _, state: whole(state)), None),
+    "drf of GPUs": (
+        {"order": "drf", "dominant": "gpu"},
+        by_share(by_user, lambda _, state: whole(state), kinds=1),
+        None,
+    ),
+    "arrays by user": (
+        {"order": "capacity", "arrays": Arrays(by="user", parts="demand", borrow_percent=50)},
+        by_share(by_user, USERS),
+        stays_within(by_user, USERS, 50),
+    ),
+    "arrays by size": (
+        {"order": "capacity", "arrays": Arrays(by="size", borrow_percent=150)},
+        by_share(size, SIZES),
+        stays_within(size, SIZES, 150),
+    ),
+    "arrays by size, fair": (
+        {"order": "drf", "arrays": Arrays(by="size", borrow_percent=150)},
+        lambda job, state: (
+            *by_share(size, SIZES)(job, state)[:2],
+            *by_share(lambda one: (size(one), one.user), lambda _, now: whole(now))(job, state),
+        ),
+        stays_within(size, SIZES, 150),
+    ),
+}
+
+
+MODES = {"exclusive": None, "fraction": None, "overcommit": 2}
+"""Share modes, and how many jobs may run on a GPU."""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(world=scenarios(most_jobs=30, within_ms=20_000), mode=st.sampled_from(sorted(MODES)))
+def test_each_round_starts_what_finds_room_in_the_order_of_the_queue(world: Scenario, order: str, mode: str) -> None:
+    """Rounds leave out what cannot change anything: which kinds are tried again, and the counts of free resources."""
+    fields, key, allowed = ORDERS[order]
+    shared = PLAIN.model_copy(update={"share_mode": mode, "jobs_per_gpu_max": MODES[mode]})
+    rules = policy("best-fit", policy=shared, **fields)
+    assume(not without_utilisation(world, rules))
+    check_rounds(world, rules, key, allowed or (lambda *_: True))
+
+
+def attained_level(history: JobHistory, now: int) -> int:
+    """Return how many of the levels of 5 and 30 GPU-seconds a job has attained."""
+    served = sum(
+        (min(now, span.end_ms) - span.start_ms) * sum(sum(a.gpus.values()) for a in span.placement.assignments)
+        for span in history.spans
+        if span.start_ms < now
+    )
+    return sum(served >= 1_000_000 * bound for bound in (5, 30))
+
+
+STOPS: dict[str, tuple[dict[str, Any], Callable[[Job, Job, int], bool]]] = {
+    "priority": ({"order": "priority"}, lambda one, other, _: other.priority < one.priority),
+    "inference": ({"order": "inference_first"}, lambda one, other, _: one.kind == "inference"),
+    "las": ({"order": "las", "levels_gpu_s": (5, 30), "quantum_ms": 1000}, lambda one, other, higher: higher > 0),
+}
+"""Rule -> fields of the policy, and whether a job may stop another, whose level of service is that much higher."""
+
+
+@pytest.mark.parametrize("rule", STOPS)
+@given(world=scenarios(most_jobs=20, within_ms=10_000), mode=st.sampled_from(["exclusive", "fraction"]))
+def test_nobody_waits_who_finds_room_where_others_may_be_stopped(world: Scenario, rule: str, mode: str) -> None:
+    """After every round, also where rounds and evictions are left out that could not change anything."""
+    fields, may_stop = STOPS[rule]
+    rules = policy("best-fit", policy=PLAIN.model_copy(update={"share_mode": mode}), preempts=rule, **fields)
+    played = {job.job: job for job in simulate(world, rules).jobs}
+    spans = {name: job.spans for name, job in played.items()}
+    moments = {at for job in played.values() for at in (job.arrival_ms, *(span.end_ms for span in job.spans))}
+    if "quantum_ms" in fields:
+        moments |= set(range(1000, max(moments), 1000))
+    state = State(world, rules)
+    for now in sorted(moments):
+        state.placed = {name: s.placement for name in spans for s in spans[name] if s.start_ms <= now < s.end_ms}
+        touched = {name for name in spans for s in spans[name] if now in (s.start_ms, s.end_ms)}  # once a round
+        level = {name: attained_level(played[name], now) for name in state.placed}
+        others = [state.jobs[name] for name in state.placed.keys() - touched if state.jobs[name].kind != "inference"]
+        for name, one in state.jobs.items():
+            if one.arrival_ms <= now < (played[name].end_ms or math.inf) and name not in (*state.placed, *touched):
+                mine = attained_level(played[name], now)
+                victims = {other.id for other in others if may_stop(one, other, level[other.id] - mine)}
+                assert not state.fits(one, victims), (now, name)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "batch", "scale", "end_ms", "order"),
+    [
+        (2, 4, 1, 100_000, "l0 h0 l1 h1 l2 l3"),  # weights 4 x 10 (median) and 2 x 20: at 1/40 each in turns
+        (2, 2, 1, 100_000, "l0 h0 l1 h1 l2 l3"),
+        (1, 4, 1, 100_000, "l0 h0 h1 l1 l2 l3"),  # one cluster goes by arrival
+        (
+            9,
+            4,
+            1,
+            100_000,
+            "l0 l2 h0 h1 l1 l3",
+        ),  # a cluster a kind: l0 and l2 weigh 2 x 55, heavy ones 40, l1 and l3 11
+        (2, 4, 1, 99_001, "h0 l0 h1 l1 l2 l3"),  # weights 36 and 38
+        (2, 4, 0, 500, "l0 l1 h0 l2 l3 h1"),  # new ones count by their number: 4 and 2, then 1 and 1
+    ],
+)
+def test_clusters_of_similar_jobs_by_weight(
+    clusters: int, batch: int, scale: int, end_ms: int, order: str, tmp_path: Path
+) -> None:
+    """Horus 4.2.2, worked by hand: light jobs use 10 and 12 %, heavy ones 90; all start when two nodes come free."""
+    kinds = [("l0", 0, 10), ("l1", 90, 12), ("l2", 90, 10), ("l3", 99, 12), ("h0", 80, 90), ("h1", 80, 90)]
+    jobs = [timed(name, scale * 1000 * at, 1, gpu_utilisation_percent=percent) for name, at, percent in kinds]
+    full = timed("full", 0, end_ms, gpus=4, workers=2)
+    held = (running(full, [("n0", (0, 1, 2, 3)), ("n1", (0, 1, 2, 3))]),)
+    rules = policy("best-fit", order="clusters", clusters=clusters, batch=batch)
+    simulate(scenario([full, *jobs], nodes=2, running=held), rules, log=tmp_path / "log")
+    [started] = [line["start"] for line in log_lines(tmp_path / "log") if line["e"] == "round"]
+    assert " ".join(placed["job"] for placed in started) == order
+
+
+def test_a_policy_may_settle_on_an_option() -> None:
+    """
+    On two nodes of four: one GPU for 100 s, four on a node for 40, eight for 30.
+
+    Costs (GENIE eq. 10) 1/8 + 0.4/2 = 0.325, 0.7, 1.4. CER = 1 / (latency x cost): 1/32.5, 1/28, 1/42. So four by CER,
+    eight by rate; and where any will do, the most valuable, here one GPU.
+    """
+    shapes = tuple(
+        option(f"x{workers * gpus}", workers=workers, gpus=gpus, run_time_ms=1000 * run, value=5 - workers * gpus // 2)
+        for workers, gpus, run in ((1, 1, 100), (1, 4, 40), (2, 4, 30))
+    )
+    world = scenario([job("a", options=shapes)], nodes=2)
+    for choice, end_ms in (("any", 100_000), ("rate", 30_000), ("cer", 40_000)):
+        assert simulate(world, policy("best-fit", choice=choice)).jobs[0].end_ms == end_ms
+
+
+def test_an_order_is_documented_where_people_look() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    assert [order for order in QUEUE_ORDERS if f"`{order}`" not in page] == []
+
+
+def test_short_jobs_go_first_only_where_they_are_worth_more() -> None:
+    """In whole rounds: a job of 90 s states more than two of 20 and 10 s; elastic jobs keep what they state."""
+    wide = job("wide", options=(option(workers=4, workers_min=4, value=20_000, run_time_ms=9),))
+    jobs = [timed("first", 0, 1_000, gpus=4, value=30_000), timed("long", 0, 90_000, gpus=4, value=9000), wide]
+    jobs += [timed(f"short-{i}", 0, 10_000 * i, gpus=4, value=4000) for i in (2, 1)]
+    for worth, order in (("stated", "first wide long short"), ("rate", "first short-1 short-2 long wide")):
+        history = simulate(scenario(jobs), policy("auto", rounds="whole", worth=worth))
+        started = " ".join(job.job for job in sorted(history.jobs, key=lambda job: job.start_ms or 0))
+        assert started.startswith(order), worth
