@@ -6,13 +6,17 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import httpx
 
-from helpers.kube_scheduler import args, binding, pod
+from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from placeopt import Engine, violations
+from placeopt.formats import dumps, read_kubernetes
 from placeopt.model import Instance
+from placeopt.service import Service
+from placeopt.service.http import HttpServer, parse_address
 
 GPUS = 8
 """Of every node."""
@@ -20,63 +24,135 @@ GANG = 4
 """Pods of a gang."""
 
 
+class Host:
+    """
+    A service behind a unix socket, and an API server that outlives it; a context manager.
+
+    ``binder``: What creates Bindings after the next start. ``now_s``: Its clock, which the test sets.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now_s, self.bindings = folder, 1000.0, Bindings()
+        self.binder: Any = self.bindings
+
+    def __enter__(self) -> Self:
+        state, where = self.folder / "state", parse_address(f"unix:{self.folder}/s", has_tokens=False)
+        self.service = Service(state, binder=self.binder, bind_within_s=60, clock=lambda: self.now_s)
+        self.server = HttpServer(self.service, where)
+        self.server.start()
+        transport = httpx.HTTPTransport(uds=f"{self.folder}/s")
+        self.client = httpx.Client(transport=transport, base_url="http://localhost", timeout=600)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self.server.stop()
+        self.service.close()
+
+    def restart(self) -> bool:
+        """End and begin anew; whether the snapshot has the same bytes."""
+        before = self.client.get("/v1/snapshot").content
+        self.__exit__()
+        self.__enter__()
+        return self.client.get("/v1/snapshot").content == before
+
+    def load(self, names: list[str]) -> None:
+        """Load a cluster of these nodes."""
+        cluster = dumps(read_kubernetes([node(name) for name in names]))
+        reply = self.client.put("/v1/cluster", content=cluster, headers={"content-type": "application/json"})
+        assert reply.status_code == 200, reply.text
+
+    def change(self, **update: object) -> None:
+        """Carry out one step of updates."""
+        reply = self.client.post("/v1/changes", json={"steps": [{"do": "update", **update}]})
+        assert reply.status_code == 200, reply.text
+
+    def ask(self, verb: str, body: object, status: int = 200) -> Any:
+        """Call the extender."""
+        reply = self.client.post(f"/k8s/{verb}", json=body)
+        assert reply.status_code == status, reply.text
+        return reply.json()
+
+    def snapshot(self) -> Instance:
+        """Return the cluster."""
+        return Instance.model_validate_json(self.client.get("/v1/snapshot").content)
+
+
 class Run:
     """
     Pods one after the other, in an order of chance: four in ten of gangs, some calls twice, some pods again later.
 
-    ``faults``: What was wrong, in words. ``reasons``: How many reasons of nodes were compared with brute force.
-    ``seconds``: Wall time of every call.
+    Free nodes go on the way, and the service is restarted.
+
+    Attributes
+    ----------
+    faults
+        What was wrong, in words.
+    reasons, calls, lost
+        How many reasons of nodes were compared with brute force; calls; nodes that are gone.
+    seconds
+        Wall time of every call, by its verb.
     """
 
-    def __init__(self, client: httpx.Client, draw: random.Random, *, pods: int, nodes: int) -> None:
-        self.client, self._draw = client, draw
+    def __init__(self, host: Host, draw: random.Random, *, pods: int, nodes: int) -> None:
+        self._host, self._draw = host, draw
         self._names = [f"n{i}" for i in range(nodes)]
         self.pods = [pod(f"s{i}", draw.choice([1, 1, 2, 4, 8])) for i in range(pods * 6 // 10)]
         for gang in range(pods * 4 // 10 // GANG):
             gpus = draw.choice([1, 2, 8])
             self.pods += [pod(f"g{gang}-{i}", gpus, (f"g{gang}", GANG)) for i in range(GANG)]
         draw.shuffle(self.pods)
-        self._order = self.pods + draw.sample(self.pods, len(self.pods) // 5)
         self.bound: dict[str, str] = {}
+        self.lost: set[str] = set()
         self.faults: list[str] = []
         self.seconds: dict[str, list[float]] = {}
         self.reasons = self.calls = 0
 
-    def go(self, begin: float = 0.0, end: float = 1.0) -> None:
-        """Send the pods of a part of the order."""
-        count = len(self._order)
-        for number in range(round(begin * count), round(end * count)):
-            self._cycle(number, self._order[number])
+    def go(self, parts: int) -> None:
+        """Load the nodes and send the pods, with so many restarts."""
+        self._host.load(self._names)
+        order = self.pods + self._draw.sample(self.pods, len(self.pods) // 5)
+        for number, one in enumerate(order, 1):
+            self._cycle(number, one)
+            if number % (len(order) // parts) == 0:
+                self._lose_node()
+                if not self._host.restart():
+                    self.faults.append(f"after pod {number}: a restart changed the snapshot")
+        self.faults += overfull(self._host.snapshot(), self._host.bindings.node_of, self.pods)
 
-    def ask(self, verb: str, body: object) -> Any:
-        """Call the extender."""
+    def _ask(self, verb: str, body: object) -> Any:
         self.calls += 1
         began = time.perf_counter()
-        reply = self.client.post(f"/k8s/{verb}", json=body)
-        assert reply.status_code == 200, reply.text
+        reply = self._host.ask(verb, body)
         self.seconds.setdefault(verb, []).append(time.perf_counter() - began)
-        return reply.json()
+        return reply
+
+    def _lose_node(self) -> None:
+        held = {part.node for job in self._host.snapshot().running for part in job.assignments}
+        gone = next((name for name in self._names if name not in held | self.lost), None)
+        if gone is not None:
+            self._host.change(nodes={gone: None})
+            self.lost.add(gone)
 
     def _cycle(self, number: int, one: dict[str, Any]) -> None:
         draw, uid = self._draw, one["metadata"]["uid"]
         sent = draw.sample(self._names, len(self._names) * 29 // 30) if number % 3 else self._names
-        answer = self.ask("filter", args(one, sent))
+        answer = self._ask("filter", args(one, sent))
         good = answer["NodeNames"]
         refused = answer["FailedNodes"].keys() | answer["FailedAndUnresolvableNodes"].keys()
-        if answer["Error"] or set(good) | refused != set(sent) or set(good) & refused:
-            self.faults.append(f"{uid}: {answer['Error'] or 'not every node has one answer'}")
+        if answer["Error"] or set(good) | refused != set(sent) or set(good) & (refused | self.lost):
+            self.faults.append(f"{uid}: {answer['Error'] or 'not every node has one answer, or a lost one'}")
         if number % 10 == 0 and "labels" not in one["metadata"] and uid not in self.bound:
-            now = Instance.model_validate_json(self.client.get("/v1/snapshot").content)
-            self.faults += wrong_reasons(now, one, answer)
+            self.faults += wrong_reasons(self._host.snapshot(), one, answer)
             self.reasons += len(sent)
         if not good:
             return
-        scores = self.ask("prioritize", args(one, good))
+        scores = self._ask("prioritize", args(one, good))
         best = max(scores, key=lambda entry: int(entry["Score"]))["Host"]
         if draw.random() < 0.1:
             return  # another plugin refused the pod; it comes again, or not
         for _ in range(2 if draw.random() < 0.2 else 1):  # a reply was lost
-            why = self.ask("bind", binding(one, best))["Error"]
+            why = self._ask("bind", binding(one, best))["Error"]
             if why:
                 self.faults.append(f"{uid}: bind: {why}")
         if self.bound.setdefault(uid, best) != best:

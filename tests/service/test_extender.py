@@ -1,254 +1,276 @@
-"""The kube-scheduler extender on an engine: true reasons, gangs decided once, nothing bound twice."""
-
-from __future__ import annotations
+"""The calls of kube-scheduler over HTTP: true reasons, gangs decided once, nothing bound twice, restarts."""
 
 import random
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+pytest.importorskip("uvicorn")
+
+from helpers.full_disk import full_disk
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
-from placeopt import BadInput, Engine, PlaceoptError, violations
+from helpers.kube_scheduler_run import Host, Run
+from placeopt import Engine, PlaceoptError
 from placeopt.formats import read_kubernetes
-from placeopt.model import Job, Plan
 from placeopt.service import Refused
-from placeopt.service.extender import BindingArgs, Extender
+from placeopt.service.extender import Extender
 
 NODES = ["n0", "n1", "n2", "n3"]
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine(isolation="thread") as made:
-        made.load(read_kubernetes([node(name) for name in NODES]))
+def empty(tmp_path):
+    with Host(tmp_path) as made:
         yield made
 
 
-def nodes_of(answer: dict[str, Any]) -> list[str]:
+@pytest.fixture
+def host(empty):
+    empty.load(NODES)
+    return empty
+
+
+def nodes_for(host, one, nodes=NODES):
+    answer = host.ask("filter", args(one, nodes))
     assert answer["Error"] == ""
-    names: list[str] = answer["NodeNames"]
-    return names
+    return answer["NodeNames"]
 
 
-def test_a_pod_alone_is_bound_once(engine: Engine) -> None:
-    bindings = Bindings()
-    extender = Extender(engine, binder=bindings)
+def only_node(host, one, nodes=NODES):
+    (name,) = nodes_for(host, one, nodes)
+    return name
+
+
+def bind(host, one, to):
+    """The error, empty if it is bound."""
+    return host.ask("bind", binding(one, to))["Error"]
+
+
+def running(host):
+    return [held.job for held in host.snapshot().running]
+
+
+def wait(host, seconds):
+    """Let time go; any call looks for what is late, also one for a pod that fits nowhere."""
+    host.now_s += seconds
+    assert nodes_for(host, pod("huge", 9)) == []
+
+
+def of_gang(name, size, gpus=8):
+    return [pod(f"{name}{i}", gpus, (name, size)) for i in range(size)]
+
+
+def test_a_pod_alone_through_all_calls(host):
     one = pod("a", 8)
-    answer = extender.filter(args(one, [*NODES, "gone"]))
-    assert nodes_of(answer) == NODES
+    answer = host.ask("filter", args(one, [*NODES, "gone"]))
+    assert answer["NodeNames"] == NODES
     assert answer["FailedAndUnresolvableNodes"] == {"gone": "placeopt has no such node"}
-    assert {entry["Score"] for entry in extender.prioritize(args(one, NODES))} <= set(range(11))
-    assert extender.bind(binding(one, "n2")) == {"Error": ""}
-    assert extender.bind(binding(one, "n2")) == {"Error": ""}
-    assert bindings.node_of == {"uid-a": "n2"}
-    with pytest.raises(Refused, match="is bound to node 'n2', not 'n1'") as refused:
-        extender.bind(binding(one, "n1"))
-    assert refused.value.status == 409
-    other = extender.filter(args(pod("b", 1), NODES))
-    assert nodes_of(other) == ["n0", "n1", "n3"]
-    assert other["FailedNodes"] == {"n2": "0 of 1 GPUs have room"}
+    scores = {entry["Host"]: entry["Score"] for entry in host.ask("prioritize", args(one, NODES))}
+    assert (set(scores), set(scores.values()) <= set(range(11))) == (set(NODES), True)
+    assert bind(host, one, "n2") == ""
+    assert host.restart()
+    assert nodes_for(host, one) == ["n2"]
+    assert bind(host, one, "n2") == ""  # not sent again: a second Binding is a conflict
+    assert "is bound to node 'n2', not 'n1'" in bind(host, one, "n1")
+    assert host.bindings.node_of == {"uid-a": "n2"}
+    other = host.ask("filter", args(pod("b", 1), NODES))
+    assert (other["NodeNames"], other["FailedNodes"]) == (["n0", "n1", "n3"], {"n2": "0 of 1 GPUs have room"})
+    assert host.client.get("/v1/actions", params={"outcome": "done"}).json()["actions"][0]["action"]["job"] == "team/a"
 
 
-def test_node_objects_come_back_as_they_were(engine: Engine) -> None:
+def test_an_extender_on_an_engine_alone():
+    with Engine(isolation="thread") as engine:
+        engine.load(read_kubernetes([node(name) for name in NODES]))
+        one, bindings = pod("a", 2), Bindings()
+        for was_bound in (False, True):  # the second extender finds the pod in the engine's cluster
+            extender = Extender(engine, binder=bindings)
+            assert extender.filter(args(one, NODES))["NodeNames"] == (["n3"] if was_bound else NODES)
+            if not was_bound:
+                assert extender.bind(binding(one, "n3")) == {"Error": ""}
+            with pytest.raises(Refused) as refused:
+                extender.bind(binding(one, "n1"))
+            assert refused.value.status == 409
+        extender = Extender(engine)
+        extender.filter(args(pod("b"), NODES))
+        assert "leave bindVerb out" in extender.bind(binding(pod("b"), "n0"))["Error"]
+
+
+def test_node_objects_come_back_as_they_were(host):
     items = [node(name) for name in NODES]
-    engine.update(nodes={"n1": "drain"})
-    answer = Extender(engine).filter({"Pod": pod("a"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})
+    host.change(nodes={"n1": "drain"})
+    answer = host.ask("filter", {"Pod": pod("a"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})
     assert answer["NodeNames"] is None
     assert answer["Nodes"] == {"metadata": {}, "items": [items[0], items[2], items[3]]}
     assert answer["FailedAndUnresolvableNodes"] == {"n1": "the node is drained and takes no new work"}
 
 
-def test_a_gang_is_decided_at_its_first_pod(engine: Engine) -> None:
-    bindings = Bindings()
-    extender = Extender(engine, binder=bindings)
-    gang = [pod(f"g{i}", 8, ("g", 3)) for i in range(3)]
-    chosen = {}
-    for one in (gang[1], gang[0], gang[1], gang[2]):  # out of order, and one twice
-        (chosen[one["metadata"]["name"]],) = nodes_of(extender.filter(args(one, NODES)))
+def test_a_gang_is_decided_at_its_first_pod(host):
+    gang = of_gang("g", 3)
+    chosen = {i: only_node(host, gang[i]) for i in (1, 0, 1, 2)}  # out of order, and one twice
     assert len(set(chosen.values())) == 3
-    assert len(engine.snapshot.running) == 1
-    (left,) = set(NODES) - set(chosen.values())
-    assert nodes_of(extender.filter(args(pod("x", 8), NODES))) == [left]
-    for one in gang:
-        assert extender.bind(binding(one, chosen[one["metadata"]["name"]])) == {"Error": ""}
-    assert bindings.node_of == {f"uid-{name}": where for name, where in chosen.items()}
-    fourth = extender.filter(args(pod("g3", 8, ("g", 3)), NODES))
-    assert nodes_of(fourth) == []
+    assert running(host) == ["team/g"]
+    assert only_node(host, pod("x", 8)) not in chosen.values()
+    assert [bind(host, one, chosen[i]) for i, one in enumerate(gang)] == ["", "", ""]
+    assert host.bindings.node_of == {f"uid-g{i}": where for i, where in chosen.items()}
+    assert nodes_for(host, pod("g3", 8, ("g", 3))) == []
 
 
-def test_a_gang_that_does_not_fit_takes_no_room(engine: Engine) -> None:
-    extender = Extender(engine)
-    answer = extender.filter(args(pod("g0", 8, ("g", 5)), NODES))
-    assert nodes_of(answer) == []
-    assert set(answer["FailedNodes"]) == set(NODES)
+def test_a_gang_that_does_not_fit_or_has_no_known_size_takes_no_room(host):
+    answer = host.ask("filter", args(of_gang("g", 5)[0], NODES))
+    assert (answer["NodeNames"], set(answer["FailedNodes"])) == ([], set(NODES))
     assert "5 workers" in answer["FailedNodes"]["n0"]
-    assert engine.snapshot.running == ()
+    one = pod("h0", 8)
+    one["metadata"]["labels"] = {"jobset.sigs.k8s.io/jobset-name": "h"}
+    assert "how many pods it has is not known" in host.ask("filter", args(one, NODES))["Error"]
+    assert running(host) == []
 
 
-def test_a_gang_of_unknown_size_waits(engine: Engine) -> None:
-    one = pod("g0", 8)
-    one["metadata"]["labels"] = {"jobset.sigs.k8s.io/jobset-name": "g"}
-    answer = Extender(engine).filter(args(one, NODES))
-    assert "how many pods it has is not known" in answer["Error"]
-    assert engine.snapshot.running == ()
+def test_a_gang_is_decided_anew_only_while_no_other_pod_relies_on_it(host):
+    first, second = of_gang("g", 2)
+    assert only_node(host, first, ["n0", "n1"]) in {"n0", "n1"}
+    assert only_node(host, first, ["n2", "n3"]) in {"n2", "n3"}
+    assert nodes_for(host, second, ["n0", "n1"]) == []
+    assert running(host) == ["team/g"]
 
 
-def test_late_decisions_are_given_back(engine: Engine) -> None:
-    clock = Clock()
-    extender = Extender(engine, binder=Bindings(), bind_within_s=30, clock=clock)
-    gangs = [[pod(f"{name}{i}", 8, (name, 2)) for i in range(2)] for name in "gh"]
-    where = [nodes_of(extender.filter(args(gang[0], NODES)))[0] for gang in gangs]
-    assert extender.bind(binding(gangs[1][0], where[1])) == {"Error": ""}
-    clock.now = 31
-    assert extender.expire() == ("team/g",)
-    assert [held.job for held in engine.snapshot.running] == ["team/h"]  # a bound pod keeps the room of its gang
-    assert "holds no room any more" in extender.bind(binding(gangs[0][0], where[0]))["Error"]
-    assert len(nodes_of(extender.filter(args(gangs[0][1], NODES)))) == 1
+def test_a_reservation_and_its_deadline_outlive_the_process(host):
+    gang = of_gang("g", 3)
+    first = only_node(host, gang[2])
+    host.now_s += 40
+    assert host.restart()
+    assert only_node(host, gang[2]) == first
+    second = only_node(host, gang[0])
+    assert second != first
+    assert host.restart()
+    assert only_node(host, gang[0]) == second
+    wait(host, 19)
+    assert running(host) == ["team/g"]
+    wait(host, 2)
+    assert running(host) == []
+    assert "holds no room any more" in bind(host, gang[0], second)
+    assert host.restart()
+    assert running(host) == []
+    only_node(host, gang[1])  # decided anew
 
 
-def test_a_gang_is_decided_anew_only_while_no_other_pod_relies_on_it(engine: Engine) -> None:
-    extender = Extender(engine)
-    first, second = (pod(f"g{i}", 8, ("g", 2)) for i in range(2))
-    (chosen,) = nodes_of(extender.filter(args(first, ["n0", "n1"])))
-    assert chosen in {"n0", "n1"}
-    (again,) = nodes_of(extender.filter(args(first, ["n2", "n3"])))
-    assert again in {"n2", "n3"}
-    assert nodes_of(extender.filter(args(second, ["n0", "n1"]))) == []
-    assert len(engine.snapshot.running) == 1
+def test_a_bound_pod_keeps_the_room_of_its_gang_over_a_restart(host):
+    gang = of_gang("g", 2)
+    where = [only_node(host, one) for one in gang]
+    assert bind(host, gang[1], where[1]) == ""
+    assert host.restart()
+    wait(host, 1000)
+    assert [bind(host, gang[i], where[i]) for i in (1, 0)] == ["", ""]
+    assert host.bindings.node_of == {f"uid-g{i}": where[i] for i in range(2)}
 
 
-def test_after_a_restart_pods_are_where_they_were(engine: Engine) -> None:
-    bindings = Bindings()
-    extender = Extender(engine, binder=bindings)
-    one = pod("a", 2)
-    extender.filter(args(one, NODES))
-    extender.bind(binding(one, "n3"))
-    again = Extender(engine, binder=bindings)
-    assert nodes_of(again.filter(args(one, NODES))) == ["n3"]
-    with pytest.raises(Refused) as refused:
-        again.bind(binding(one, "n0"))
-    assert refused.value.status == 409
+def test_a_start_that_the_host_reports_is_kept(host):
+    """Without ``bindVerb`` kube-scheduler binds, and the host says so by the outcome of the start."""
+    only_node(host, pod("g0", 8, ("g", 2)))
+    only_node(host, pod("h0", 4, ("h", 2)))
+    told = host.client.get("/v1/actions", params={"outcome": "open"}).json()["actions"]
+    name = next(action["id"] for action in told if action["action"]["job"] == "team/g")
+    assert host.client.post("/v1/outcome", json={"outcomes": [{"action": name, "result": "done"}]}).status_code == 200
+    assert host.restart()
+    wait(host, 1000)
+    assert running(host) == ["team/g"]
+    assert host.restart()
 
 
-def test_a_refused_binding_gives_the_room_back(engine: Engine) -> None:
-    def refuses(asked: BindingArgs) -> None:
-        raise PlaceoptError(f"404: no pod {asked.pod}")
+def test_a_binding_of_unknown_outcome_keeps_its_room(host):
+    """A refusal gives the room back; a lost reply does not, and the next bind asks again."""
+    replies = [ConnectionError("lost"), PlaceoptError("404: no such pod")]
 
-    extender = Extender(engine, binder=refuses)
+    def binder(asked):
+        raise replies.pop(0)
+
+    host.binder = binder
+    host.restart()
     one = pod("a", 8)
-    extender.filter(args(one, NODES))
-    assert extender.bind(binding(one, "n0")) == {"Error": "404: no pod team/a"}
-    assert engine.snapshot.running == ()
-    assert "leave bindVerb out" in Extender(engine).bind(binding(one, "n0"))["Error"]
-    with pytest.raises(Refused, match="no filter call named"):
-        extender.bind(binding(pod("b"), "n0"))
-    with pytest.raises(BadInput, match=r"body.Pod.metadata.uid"):
-        extender.filter({"Pod": {"metadata": {}}, "NodeNames": []})
+    nodes_for(host, one)
+    assert "not known" in bind(host, one, "n0")
+    assert len(running(host)) == 1
+    assert host.restart()
+    assert bind(host, one, "n0") == "404: no such pod"
+    assert running(host) == []
+    assert host.restart()
+
+
+def test_bindings_are_created_beside_the_writer(host):
+    """Other calls are answered meanwhile; the same bind again creates no second Binding."""
+    asked, go = threading.Event(), threading.Event()
+
+    def binder(of):
+        asked.set()
+        assert go.wait(300)
+        host.bindings(of)
+
+    host.binder = binder
+    host.restart()
+    one = pod("a", 8)
+    nodes_for(host, one)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(bind, host, one, "n0")
+        try:
+            assert asked.wait(300)
+            assert nodes_for(host, pod("b", 8)) == ["n1", "n2", "n3"]
+            assert "is being created" in bind(host, one, "n0")
+        finally:
+            go.set()
+        assert first.result() == ""
+    assert bind(host, one, "n0") == ""
+    assert host.bindings.node_of == {"uid-a": "n0"}
+
+
+def test_a_loaded_cluster_ends_all_reservations(host):
+    only_node(host, of_gang("g", 4)[0])
+    host.load(NODES)
+    assert nodes_for(host, pod("a", 8)) == NODES
+    assert host.restart()
 
 
 @pytest.mark.parametrize("by_uid", [True, False])
-def test_preemption_keeps_the_nodes_where_the_pod_then_fits(engine: Engine, *, by_uid: bool) -> None:
-    extender = Extender(engine, binder=Bindings())
-    there = {"n0": pod("a", 8), "n1": pod("b", 4), "n2": pod("c", 8)}
-    for name, one in there.items():
-        extender.filter(args(one, [name]))
-        extender.bind(binding(one, name))
-    extra = pod("d", 4)
-    extender.filter(args(extra, ["n1"]))
-    extender.bind(binding(extra, "n1"))
+def test_preemption_keeps_the_nodes_where_the_pod_then_fits(host, by_uid):
+    for name, gpus, where in (("a", 8, "n0"), ("b", 4, "n1"), ("c", 8, "n2"), ("d", 4, "n1")):
+        nodes_for(host, pod(name, gpus), [where])
+        assert bind(host, pod(name, gpus), where) == ""
     names = {"n0": ["a"], "n1": ["b"], "n2": []}
     pods = {n: [{"UID": f"uid-{p}"} if by_uid else pod(p) for p in of] for n, of in names.items()}
     key = "NodeNameToMetaVictims" if by_uid else "NodeNameToVictims"
-    victims = {n: {"Pods": of, "NumPDBViolations": 1} for n, of in pods.items()}
-    answer = extender.preempt({"Pod": pod("new", 8), key: victims})
-    assert answer == {"NodeNameToMetaVictims": {"n0": {"Pods": [{"UID": "uid-a"}], "NumPDBViolations": 1}}}
-    gang = extender.preempt({"Pod": pod("g0", 8, ("g", 2)), key: victims})
-    assert gang == {"NodeNameToMetaVictims": {}}
-
-
-def check_reasons(engine: Engine, one: dict[str, Any], answer: dict[str, Any], good: list[str]) -> None:
-    """Count what is free of each node from the records alone, and compare nodes and reasons of a pod alone."""
-    if "labels" in one["metadata"]:
-        return
-    if any(one["metadata"]["uid"] in job.origin.names for job in running_jobs(engine) if job.origin is not None):
-        return  # bound before
-    need = int(one["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"])
-    now = engine.snapshot
-    held = Counter(part.node for job in now.running for part in job.assignments for _ in part.gpus)
-    there = {entry.id for entry in now.cluster.nodes}
-    assert set(good) == {name for name in [*good, *answer["FailedNodes"]] if 8 - held[name] >= need}
-    assert set(answer["FailedAndUnresolvableNodes"]).isdisjoint(there)
-    assert answer["FailedNodes"] == {
-        name: f"{8 - held[name]} of {need} GPUs have room" for name in answer["FailedNodes"]
+    victims = {key: {n: {"Pods": of, "NumPDBViolations": 1} for n, of in pods.items()}}
+    assert host.ask("preempt", {"Pod": pod("new", 8), **victims}) == {
+        "NodeNameToMetaVictims": {"n0": {"Pods": [{"UID": "uid-a"}], "NumPDBViolations": 1}}
     }
+    assert host.ask("preempt", {"Pod": of_gang("g", 2)[0], **victims}) == {"NodeNameToMetaVictims": {}}
 
 
-def running_jobs(engine: Engine) -> list[Job]:
-    now = engine.snapshot
-    running = {held.job for held in now.running}
-    return [job for job in now.jobs if job.id in running]
+def test_errors_have_the_form_of_the_protocol(empty):
+    assert "no cluster is loaded" in empty.ask("filter", args(pod("a"), NODES))["Error"]
+    assert "no cluster is loaded" in bind(empty, pod("a"), "n0")
+    empty.ask("prioritize", args(pod("a"), NODES), 422)
+    empty.load(NODES)
+    assert "no filter call named" in bind(empty, pod("a"), "n0")
+    bad = empty.ask("filter", {"Pod": {"metadata": {}}, "NodeNames": []}, 400)
+    assert bad["place"] == "Pod.metadata.uid"
+    for verb in ("filter", "prioritize", "preempt", "bind"):
+        assert empty.ask(verb, {}, 400)["status"] == 400
+        empty.ask(verb, [], 400)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_thousand_pods(seed: int) -> None:
-    """Gangs out of order, duplicates, retries, lost nodes: no pod bound twice, no node over its capacity."""
-    rng = random.Random(seed)
-    names = [f"n{i}" for i in range(300)]
-    pods = [pod(f"s{i}", rng.choice([1, 1, 2, 4, 8])) for i in range(600)]
-    for g in range(100):
-        gpus = rng.choice([1, 2, 8])
-        pods += [pod(f"g{g}-{i}", gpus, (f"g{g}", 4)) for i in range(4)]
-    rng.shuffle(pods)
-    bindings = Bindings()
-    with Engine(isolation="thread") as engine:
-        engine.load(read_kubernetes([node(name) for name in names]))
-        extender = Extender(engine, binder=bindings)
-        lost: set[str] = set()
-        for number, one in enumerate(pods + rng.sample(pods, 200)):
-            if number % 200 == 199:
-                free = set(names) - lost - {part.node for held in engine.snapshot.running for part in held.assignments}
-                gone = min(free, default=None)
-                if gone is not None:
-                    engine.update(nodes={gone: None})
-                    lost.add(gone)
-            sent = rng.sample(names, 290) if number % 3 else names
-            answer = extender.filter(args(one, sent))
-            good = nodes_of(answer)
-            refused = answer["FailedNodes"].keys() | answer["FailedAndUnresolvableNodes"].keys()
-            assert set(good) | refused == set(sent)
-            assert not set(good) & (refused | lost)
-            if number % 10 == 0:
-                check_reasons(engine, one, answer, good)
-            if not good:
-                continue
-            scores = extender.prioritize(args(one, good))
-            best = max(scores, key=lambda entry: entry["Score"])["Host"]
-            if rng.random() < 0.1:
-                continue  # another plugin refused the pod; it comes again, or not
-            assert extender.bind(binding(one, best)) == {"Error": ""}
-            if rng.random() < 0.2:
-                assert extender.bind(binding(one, best)) == {"Error": ""}
-        now = engine.snapshot
-        plan = engine.place(time_limit_s=0.5, method="fcfs", prove=False, explain=False)
-    assert isinstance(plan, Plan)
-    assert lost
-    assert violations(now, plan) == []  # what runs is part of the plan
-    assert plan.standing == ()
-    held = Counter(part.node for one in now.running for part in one.assignments for _ in part.gpus)
-    assert all(count <= 8 for count in held.values())
-    sent_as = {one["metadata"]["uid"]: one for one in pods}
-    bound = Counter[str]()
-    for uid, where in bindings.node_of.items():
-        requests = sent_as[uid]["spec"]["containers"][0]["resources"]["requests"]
-        bound[where] += int(requests["nvidia.com/gpu"])
-    assert all(count <= held[where] for where, count in bound.items())
-    assert len(bindings.node_of) > 300
+def test_a_journal_that_cannot_be_written_changes_nothing(host):
+    before = host.snapshot()
+    one = of_gang("g", 4)[0]
+    with full_disk():
+        assert "disk" in host.ask("filter", args(one, NODES))["Error"]
+    assert host.snapshot() == before
+    only_node(host, one)
+    assert host.restart()
+
+
+def test_three_hundred_pods(empty):
+    """Gangs out of order, duplicates, retries, lost nodes, restarts: no pod bound twice, no node over its capacity."""
+    run = Run(empty, random.Random(0), pods=300, nodes=100)
+    run.go(3)
+    assert run.faults == []
+    assert (run.reasons > 500, len(run.bound) > 150, len(run.lost) > 0) == (True, True, True)
+    assert run.bound == empty.bindings.node_of
