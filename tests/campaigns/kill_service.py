@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from campaigns.harness import Campaign, Case
-from helpers.service_kills import MOMENTS, WEIGHTS, Findings, Kills
+from helpers.service_kills import MOMENTS, WEIGHTS, Kills
 from placeopt import generate
 
 KILLS, JOBS, NODES, GPUS = 10, 20, 6, 4
@@ -24,13 +24,12 @@ KILLS, JOBS, NODES, GPUS = 10, 20, 6, 4
 def cases(seed: int) -> Iterator[Case]:
     """Kill the service of one folder after the other some times."""
     for number in count(seed):
-        findings = Findings()
         moments = random.Random(number).choices(MOMENTS, WEIGHTS, k=KILLS)
         round_ = generate("preempt", jobs=JOBS, nodes=NODES, gpus=GPUS, seed=number)
         with tempfile.TemporaryDirectory() as folder:
-            Kills(Path(folder), round_, number, findings).run(iter(moments))
-        figures = {"answered": findings.answered, "repeated": findings.repeated, "replays": findings.replays}
-        yield Case(f"{KILLS} kills", [f"seed {number}: {fault}" for fault in findings.faults], figures)
+            found = Kills(Path(folder), round_, number).run(moments)
+        figures = {name: getattr(found, name) for name in ("answered", "repeated", "replays")}
+        yield Case(f"{KILLS} kills", [f"seed {number}: {fault}" for fault in found.faults], figures)
 
 
 CAMPAIGN = Campaign("is nothing lost and nothing done twice when the service is killed?", cases, 40, 60)

@@ -6,11 +6,10 @@ import json
 import random
 import shutil
 import time
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
+from typing import Self
 
 from helpers.plan_records import keeping
 from helpers.service_child import SERVE, Reply, ServiceChild
@@ -27,31 +26,6 @@ WEIGHTS = (2, 6, 3, 5, 4)
 OVER = ("done", "failed", "cancelled")
 
 
-@dataclass
-class Findings:
-    """What was seen; a row of the table for each moment."""
-
-    kills: Counter[str] = field(default_factory=Counter)
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Moment and what -> how often."""
-    answered: int = 0
-    """Changes that were answered."""
-    entries: int = 0
-    """Changes in the journals at their ends."""
-    repeated: int = 0
-    """Requests that had been answered under a key, and were sent again after a start."""
-    replays: int = 0
-    """Starts on a folder that a kill had left, each compared with a second process."""
-    faults: list[str] = field(default_factory=list)
-
-    def add(self, other: Findings) -> None:
-        """Add what was seen on another folder."""
-        self.kills.update(other.kills)
-        self.counts.update(other.counts)
-        for name in ("answered", "entries", "repeated", "replays", "faults"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-
 class Kills:
     """
     One folder that outlives many processes, and what its client knows.
@@ -64,17 +38,27 @@ class Kills:
         The cluster that is loaded first.
     command
         What is started, without the folder of the state.
+
+    Attributes
+    ----------
+    faults
+        What must not be; empty if all held.
+    kills, answered, entries
+        Kills; changes that were answered; changes in the journal at the end.
+    repeated
+        Requests that had been answered under a key, and were sent again after a start.
+    replays
+        Starts on a folder that a kill had left, each compared with a second process.
     """
 
-    def __init__(
-        self, folder: Path, instance: Instance, seed: int, findings: Findings, command: tuple[str, ...] = SERVE
-    ) -> None:
+    def __init__(self, folder: Path, instance: Instance, seed: int, command: tuple[str, ...] = SERVE) -> None:
+        self.faults: list[str] = []
+        self.kills = self.answered = self.entries = self.repeated = self.replays = 0
         self._folder, self._copy, self._command = folder / "state", folder / "copy", command
-        self._draw, self._findings = random.Random(seed), findings
+        self._draw, self._seed, self._moment = random.Random(seed), seed, ""
         first: Json = json.loads(dumps(instance))
         self._load = Load(first, self._draw)
         self._seconds: dict[str, float] = {}
-        self._moment, self._ended, self._seed = "", "", seed
         self._told: dict[str, Json] = {}
         self._state, self._effects = State(), list[Effect]()
         self._revision, self._last_event, self._written = 0, 0, 0
@@ -85,87 +69,84 @@ class Kills:
         self._child = ServiceChild(self._folder, command)
         self._answered(Request("put_cluster", first), self._child.ask("put_cluster", first))
 
-    def run(self, moments: Iterator[str]) -> None:
+    def run(self, moments: Iterable[str]) -> Self:
         """Kill at these moments, and start anew after each."""
+        lives = {"idle": self._idle, "request": self._request, "answer": self._request, "round": self._in_round}
+        alive = True
         try:
-            self._run(moments)
+            for moment in moments:
+                if moment == "replay":
+                    self._in_replay(alive)
+                else:
+                    if not alive:
+                        self._start()
+                    self._moment = moment
+                    lives[moment]()
+                alive = False
+            self._start()
+            self.entries = self._last_event
         except Contradiction as error:
             self._fault("twice", str(error))
         finally:
             self._child.kill()
-
-    def _run(self, moments: Iterator[str]) -> None:
-        alive = True
-        for moment in moments:
-            if not alive and moment != "replay":
-                self._start()
-            self._moment = moment
-            if moment == "replay":
-                self._in_replay(alive)
-            else:
-                {"idle": self._idle, "request": self._request, "answer": self._request, "round": self._in_round}[
-                    moment
-                ]()
-            self._ended = moment if moment != "replay" else self._ended
-            alive = False
-        self._start()
-        self._findings.entries += self._last_event
+        return self
 
     # --- a life, and its end
 
-    def _now(self) -> State:
-        return after(self._state, self._effects)
+    def _ask(self, request: Request) -> Reply:
+        return self._child.ask(request.call, request.body, **request.how)
 
-    def _requests(self, count: int) -> None:
-        for _ in range(count):
-            self._timed(self._drawn())
+    def _send(self, request: Request) -> None:
+        self._child.send(request.call, request.body, **request.how)
+
+    def _snapshot(self) -> Json:
+        snapshot: Json = self._child.ask("snapshot")["reply"]
+        return snapshot
+
+    def _took(self, what: str, seconds: float) -> None:
+        self._seconds[what] = 0.7 * self._seconds.get(what, seconds) + 0.3 * seconds
+
+    def _requests(self, least: int, most: int) -> None:
+        """Have some requests answered, and keep the snapshot after them."""
+        for _ in range(self._draw.randint(least, most)):
+            request = self._drawn()
+            began = time.monotonic()
+            answer = self._ask(request)
+            self._took(request.call, time.monotonic() - began)
+            self._answered(request, answer)
+        self._shot = self._snapshot().get("revision", 0), self._child.content
 
     def _drawn(self) -> Request:
         """Return the next request; some need others before them, which are answered here."""
         which = self._draw.random()
         if self._round is None and which < 0.04:
-            return self._load.host(self._child.ask("snapshot")["reply"])
+            return self._load.host(self._snapshot())
         if self._round is None and which < 0.12:
             body = {"time_limit_s": 5, "method": self._draw.choice(["fcfs", "stranding"])}
             name = self._child.ask("start_round", body)["reply"]["id"]
             while (status := self._child.ask("round", path={"id": name})["reply"])["state"] not in OVER:
                 time.sleep(0.002)
             return self._load.keyed("commit", {"plan": status["plan"], "preemptible": True})
-        return self._load.request(self._now(), self._told)
-
-    def _timed(self, request: Request) -> None:
-        began = time.monotonic()
-        reply = self._child.ask(request.call, request.body, **request.how)
-        took = time.monotonic() - began
-        self._seconds[request.call] = 0.7 * self._seconds.get(request.call, took) + 0.3 * took
-        self._answered(request, reply)
-
-    def _take_shot(self) -> None:
-        revision = self._child.ask("snapshot")["reply"].get("revision", 0)
-        self._shot = revision, self._child.content
+        return self._load.request(after(self._state, self._effects), self._told)
 
     def _killed(self, request: Request | None = None) -> None:
         """Kill now; an answer that was written counts."""
-        self._findings.kills[self._moment] += 1
+        self.kills += 1
         rest = self._child.kill()
-        if request is not None:
-            self._seen("answered" if rest is not None else "not answered")
-            if rest is None:
-                self._pending = request
-            else:
-                self._answered(request, rest)
+        if request is not None and rest is None:
+            self._pending = request
+        elif request is not None and rest is not None:
+            self._answered(request, rest)
 
     def _idle(self) -> None:
-        self._requests(self._draw.randint(1, 6))
-        self._take_shot()
+        self._requests(1, 6)
         time.sleep(self._draw.uniform(0, 0.02))
         self._killed()
 
     def _request(self) -> None:
-        self._requests(self._draw.randint(0, 5))
-        self._take_shot()
+        self._requests(0, 5)
         request = self._drawn()
-        self._child.send(request.call, request.body, **request.how)
+        self._send(request)
         if self._moment == "answer":
             self._child.wait(60)
         else:
@@ -173,8 +154,7 @@ class Kills:
         self._killed(request)
 
     def _in_round(self) -> None:
-        self._requests(self._draw.randint(0, 2))
-        self._take_shot()
+        self._requests(0, 2)
         body = {"time_limit_s": self._draw.choice([0.3, 1.0]), "commit": True, "movable": True, "preemptible": True}
         self._round = self._child.ask("start_round", body)["reply"]["id"]
         began = time.monotonic()
@@ -185,19 +165,18 @@ class Kills:
                 self._poll(time.monotonic() - began)
                 continue
             request = self._drawn()
-            self._child.send(request.call, request.body, **request.how)
+            self._send(request)
             if self._child.wait(max(0.0, end - time.monotonic())):
                 self._answered(request, self._child.answer())
                 request = None
             time.sleep(min(0.05, max(0.0, end - time.monotonic())) * self._draw.random())
-        self._seen("before the end of the round was known" if self._round is not None else "after the round")
         self._killed(request)
 
     def _poll(self, took: float) -> None:
         status = self._child.ask("round", path={"id": self._round})["reply"]
         if status["state"] not in OVER:
             return
-        self._seconds["round"] = 0.7 * self._seconds.get("round", took) + 0.3 * took
+        self._took("round", took)
         self._round = None
         if status["state"] != "done":
             self._fault("other", f"round {status['state']}: {status['detail']}")
@@ -210,8 +189,8 @@ class Kills:
         child = ServiceChild(self._folder, self._command)
         child.send("state")
         time.sleep(self._draw.uniform(0, 1.1 * self._seconds.get("start", 1.0)))
-        self._findings.kills[self._moment] += 1
-        self._seen("not answered" if child.kill() is None else "answered")
+        self.kills += 1
+        child.kill()
 
     # --- what answers tell
 
@@ -223,8 +202,8 @@ class Kills:
         reply = answer["reply"]
         if request.key is not None:
             self._kept = request, reply
-        self._findings.answered += 1
-        self._outcomes(self._told, request)
+        self.answered += 1
+        _outcomes(self._told, request)
         actions = reply.get("actions", [])
         wrote = request.call in ("put_cluster", "changes", "outcome") or bool(
             request.key or actions or request.body.get("add_jobs")
@@ -240,17 +219,6 @@ class Kills:
                 self._fault("twice", f"action {told['id']} was told before")
             self._told[told["id"]] = told
 
-    @staticmethod
-    def _outcomes(told: dict[str, Json], request: Request) -> None:
-        """Write what came of actions as the request says."""
-        said = {}
-        if request.call == "outcome":
-            said = {one["action"]: one["result"] for one in request.body["outcomes"]}
-        elif request.call == "put_cluster":
-            said = settled(told, request.body)
-        for name, outcome in said.items():
-            told[name] = {**told[name], "outcome": outcome}
-
     # --- what holds after a start
 
     def _start(self) -> None:
@@ -258,14 +226,12 @@ class Kills:
         shutil.copytree(self._folder, self._copy)
         with Service(self._copy) as second:
             replayed = b'"reply":' + second.call("snapshot").rstrip().replace(b"\n", b" ")
-        self._moment = self._ended  # what was open then is seen now
         began = time.monotonic()
         self._child = ServiceChild(self._folder, self._command)
-        snapshot = self._child.ask("snapshot")["reply"]
-        took = time.monotonic() - began
-        self._seconds["start"] = 0.7 * self._seconds.get("start", took) + 0.3 * took
+        snapshot = self._snapshot()
+        self._took("start", time.monotonic() - began)
         content, revision = self._child.content, snapshot.get("revision", 0)
-        self._findings.replays += 1
+        self.replays += 1
         if content != replayed:
             self._fault("bytes", "a second process reads another snapshot")
         if revision == self._shot[0] and content != self._shot[1]:
@@ -282,12 +248,16 @@ class Kills:
         self._told = {told["id"]: told for told in listed}
         self._once_more()
         pending, self._pending, had_round, self._round = self._pending, None, self._round is not None, None
-        if pending is None:
-            return
-        if pending.key is not None:
+        if pending is not None and pending.key is not None:
             self._again(pending, content, done, exact=extra if not had_round else None)
-        else:
-            self._seen("no key: done" if True in done and (extra or False not in done) else "no key: not done")
+
+    def _judge(self, snapshot: Json) -> None:
+        """Let an engine load the snapshot, and the referee judge a plan that keeps all that runs."""
+        instance = loads(Instance, json.dumps(snapshot).encode())
+        with Engine() as engine:
+            engine.load(instance)
+        for found in violations(instance, keeping(instance))[:1]:
+            self._fault("referee", found.message)
 
     def _explained(self, seen: State, listed: list[Json], revisions: list[int], extra: int) -> set[bool]:
         """Compare state and actions with what was answered; return whether the open request may have been done."""
@@ -303,15 +273,13 @@ class Kills:
             self._fault("twice", f"actions of {len(groups)} changes are new, {extra} changes are")
         fits: set[bool] = set()
         why = []
-        for done, revision in [(False, 0), *((True, revision) for revision in sorted(set(revisions)))]:
+        for revision in [None, *(sorted(set(revisions)) if self._pending is not None else [])]:
             told = dict(self._told)
             effects = [*self._effects, *groups]
-            if done:
-                if self._pending is None:
-                    continue
+            if revision is not None and self._pending is not None:
                 effects.append(self._pending.effect(revision, told, []))
                 effects.sort(key=lambda effect: (effect.revision, bool(effect.actions)))
-                self._outcomes(told, self._pending)
+                _outcomes(told, self._pending)
             try:
                 state = after(self._state, effects)
             except Contradiction as error:
@@ -320,7 +288,7 @@ class Kills:
             wrong = [one["id"] for one in listed if one["id"] in told and not _same(one, told[one["id"]])]
             missing = told.keys() - {one["id"] for one in listed}
             if state == seen and not wrong and not missing:
-                fits.add(done)
+                fits.add(revision is not None)
             else:
                 different = [name for name in vars(seen) if getattr(seen, name) != getattr(state, name)]
                 why.append(f"{different} differ; actions {wrong[:3]} differ, {sorted(missing)[:3]} are missing")
@@ -328,33 +296,32 @@ class Kills:
             self._fault("lost", f"no order of what was answered and asked gives the state: {'; '.join(why)}")
         return fits
 
+    def _new_events(self) -> int:
+        last: int = self._child.ask("events", query={"after": self._last_event})["reply"]["last"]
+        return last - self._last_event
+
     def _once_more(self) -> None:
         """Send the last request that was answered under a key again."""
         if self._kept is None:
             return
         request, reply = self._kept
-        answer = self._child.ask(request.call, request.body, **request.how)
-        last = self._child.ask("events", query={"after": self._last_event})["reply"]["last"]
-        if answer.get("reply") != reply or last != self._last_event:
+        answer = self._ask(request)
+        if answer.get("reply") != reply or self._new_events():
             self._fault("twice", f"{request.call}: another answer under a key that was answered: {str(answer)[:200]}")
-        self._findings.repeated += 1
+        self.repeated += 1
 
     def _again(self, request: Request, content: bytes, done: set[bool], exact: int | None) -> None:
         """Send a request under a key once more, and a third time."""
-        answer = self._child.ask(request.call, request.body, **request.how)
-        first = self._child.content
-        last = self._child.ask("events", query={"after": self._last_event})["reply"]["last"]
-        now = last - self._last_event
-        error = "error" in answer
-        self._seen("again: refused" if error else "again: done before" if now == 0 else "again: done now")
-        if error:
+        answer = self._ask(request)
+        first, now = self._child.content, self._new_events()
+        if "error" in answer:
             if False not in done or exact or answer["error"]["status"] not in (409, 422):
                 self._fault("twice", f"{request.call} was done and is refused when sent again: {answer['error']}")
             return
         if now not in (0, 1) or (now == 0) not in done or (exact is not None and exact + now != 1):
             self._fault("twice", f"{request.call} sent again: {now} changes more, {exact} before, may be done: {done}")
         if now == 0:
-            self._child.ask("snapshot")
+            self._snapshot()
             if self._child.content != content:
                 self._fault("twice", f"{request.call} sent again changed the cluster")
             for told in answer["reply"].get("actions", ()):
@@ -362,28 +329,25 @@ class Kills:
                     self._fault("lost", f"action {told['id']} of the reply under a key is not listed")
         else:
             self._answered(request, answer)
-        self._child.ask(request.call, request.body, **request.how)
+        self._ask(request)
         if self._child.content != first:
             self._fault("bytes", f"{request.call}: another reply under the same key")
-        again = self._child.ask("events", query={"after": self._last_event})["reply"]["last"]
-        if again != last:
+        if self._new_events() != now:
             self._fault("twice", f"{request.call}: the third time changed something")
 
-    def _judge(self, snapshot: Json) -> None:
-        """Let an engine load the snapshot, and the referee judge a plan that keeps all that runs."""
-        instance = loads(Instance, json.dumps(snapshot).encode())
-        with Engine() as engine:
-            engine.load(instance)
-        found = violations(instance, keeping(instance))
-        if found:
-            self._fault("referee", found[0].message)
-
-    def _seen(self, what: str) -> None:
-        self._findings.counts[self._moment, what] += 1
-
     def _fault(self, kind: str, words: str) -> None:
-        number = sum(self._findings.kills.values())
-        self._findings.faults.append(f"{kind}: seed {self._seed}, kill {number}, {self._moment}: {words}")
+        self.faults.append(f"{kind}: seed {self._seed}, kill {self.kills}, {self._moment}: {words}")
+
+
+def _outcomes(told: dict[str, Json], request: Request) -> None:
+    """Write what came of actions as the request says."""
+    said = {}
+    if request.call == "outcome":
+        said = {one["action"]: one["result"] for one in request.body["outcomes"]}
+    elif request.call == "put_cluster":
+        said = settled(told, request.body)
+    for name, outcome in said.items():
+        told[name] = {**told[name], "outcome": outcome}
 
 
 def _same(listed: Json, told: Json) -> bool:

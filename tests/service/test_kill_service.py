@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from helpers.service_kills import Findings, Kills
+from helpers.service_kills import Kills
 from placeopt import generate
 
 INSTANCE = generate("preempt", jobs=20, nodes=6, gpus=4, seed=0)
@@ -42,19 +42,11 @@ main()
 """
 
 
-def kills(folder, moments, command=None, seed=0):
-    findings = Findings()
-    how = {} if command is None else {"command": command}
-    Kills(folder, INSTANCE, seed, findings, **how).run(iter(moments))
-    return findings
-
-
 def test_six_kills_lose_nothing_and_do_nothing_twice(tmp_path):
-    findings = kills(tmp_path, ["request", "round", "replay", "answer", "idle", "request"])
-    assert findings.faults == []
-    assert sum(findings.kills.values()) == 6
-    assert findings.answered > 5
-    assert findings.entries >= 5
+    moments = ["request", "round", "replay", "answer", "idle", "request"]
+    found = Kills(tmp_path, INSTANCE, seed=0).run(moments)
+    assert found.faults == []
+    assert (found.kills, found.answered > 5, found.entries >= 5) == (6, True, True)
 
 
 @pytest.mark.parametrize(
@@ -68,5 +60,5 @@ def test_six_kills_lose_nothing_and_do_nothing_twice(tmp_path):
 )
 def test_a_broken_service_is_found_out(tmp_path, fault, kind):
     command = (sys.executable, "-c", BROKEN, fault, "serve", "--stdio", "--state")
-    findings = kills(tmp_path, ["idle"] * 3, command)
-    assert kind in {found.partition(":")[0] for found in findings.faults}
+    found = Kills(tmp_path, INSTANCE, 0, command).run(["idle"] * 3)
+    assert kind in {fault.partition(":")[0] for fault in found.faults}
