@@ -1,31 +1,19 @@
 """The manifests in docs/ are those that the client's models make, and give the driver the rights that it uses."""
 
 import threading
-from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
 import yaml
 
-from drivers.conftest import Driven
-from helpers.kubernetes_api import KubernetesApi
-from helpers.kubernetes_cluster import Cluster, gang, node, pod
+from helpers.kubernetes_cluster import gang, pod
 from placeopt.drivers.kubernetes import CORE, OPTIONAL, Api, Lease, as_yaml, driver_manifests, extender_configuration
 
 MANIFESTS = Path(__file__).resolve().parents[3] / "docs" / "manifests"
 EXTENDER_FIELDS = {
-    "urlPrefix",
-    "filterVerb",
-    "preemptVerb",
-    "prioritizeVerb",
-    "weight",
-    "bindVerb",
-    "enableHTTPS",
-    "tlsConfig",
-    "httpTimeout",
-    "nodeCacheCapable",
-    "managedResources",
-    "ignorable",
+    *("urlPrefix", "filterVerb", "preemptVerb", "prioritizeVerb", "weight", "bindVerb", "enableHTTPS", "tlsConfig"),
+    *("httpTimeout", "nodeCacheCapable", "managedResources", "ignorable"),
 }
 """Of ``Extender`` in config/v1/types.go of kubernetes/kube-scheduler at e87dbdd."""
 DOCUMENTED = """
@@ -47,45 +35,37 @@ extenders:
 """config/scheduler-policy-config-v1.28+.yaml of AliyunContainerService/gpushare-scheduler-extender (Apache-2.0)."""
 
 
-def granted() -> set[tuple[str, str, str]]:
+def granted():
     rules = [rule for one in driver_manifests() if one["kind"] in ("ClusterRole", "Role") for rule in one["rules"]]
-    return {
-        (verb, group, resource)
-        for rule in rules
-        for verb in rule["verbs"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-    }
+    return {triple for rule in rules for triple in product(rule["verbs"], rule["apiGroups"], rule["resources"])}
 
 
 @pytest.mark.parametrize(
     ("name", "objects"), [("driver", driver_manifests()), ("kube-scheduler", [extender_configuration()])]
 )
-def test_docs_hold_what_the_models_make(name: str, objects: list[dict[str, object]]) -> None:
+def test_docs_hold_what_the_models_make(name, objects):
     assert (MANIFESTS / f"{name}.yaml").read_text() == as_yaml(objects)
 
 
-def test_the_roles_grant_every_request_of_the_driver_and_little_more(
-    api: KubernetesApi, cluster: Cluster, connect: Callable[..., Driven], config: Path
-) -> None:
-    api.add("nodes", node("n0"))
-    cluster.submit(pod("a", 8), *gang("g", 2))
-    driven = connect(bind_s=0.0)
-    driven.driver.lease = lease = Lease(Api(str(config)), "placeopt", "me", threading.Event())
+def test_the_roles_grant_every_request_of_the_driver_and_little_more(world):
+    world.add_nodes("n0")
+    world.submit(pod("a", 8), *gang("g", 2))
+    driven = world.connect(bind_s=0.0)
+    driven.driver.lease = lease = Lease(Api(str(world.config)), "placeopt", "me", threading.Event())
     lease.renew()
     lease.renew()
     driven.turn()
-    api.before = lambda method, path, body: api.change("pods", "g-1.0", lambda found: None) if "g-1.0" in path else None
+    world.at("record", "g-1.0", lambda: world.api.change("pods", "g-1.0", lambda found: None), always=True)
     driven.turn()
     driven.turn()
-    assert ("create", "", "pods/eviction") in api.requests
-    assert api.requests <= granted()
+    assert ("create", "", "pods/eviction") in world.api.requests
+    assert world.api.requests <= granted()
     listed = {("get", "", kind.path.rpartition("/")[2]) for kind in CORE}
     optional = {(verb, group, plural) for group, plural, _ in OPTIONAL for verb in ("get", "list", "watch")}
-    assert granted() - api.requests <= listed | optional | {("get", "", "pods")}
+    assert granted() - world.api.requests <= listed | optional | {("get", "", "pods")}
 
 
-def test_the_extenders_configuration_is_like_a_documented_one() -> None:
+def test_the_extenders_configuration_is_like_a_documented_one():
     ours, theirs = extender_configuration(), yaml.safe_load(DOCUMENTED)
     assert {key for key in theirs if key not in ours} == set()
     own, other = ours["extenders"][0], theirs["extenders"][0]

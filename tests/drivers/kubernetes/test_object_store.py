@@ -1,50 +1,60 @@
 """The mirror of the cluster: lists in parts, watches, and what happens when a watch ends."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from drivers.conftest import Driven, until
-from helpers.kubernetes_api import KubernetesApi
+from drivers.conftest import until
 from helpers.kubernetes_cluster import pod
 from placeopt.drivers import Unreachable
 
 
 @pytest.fixture
-def store(api: KubernetesApi, connect: Callable[..., Driven], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pods of a driver's mirror, which lists three objects at a time."""
-    monkeypatch.setattr("placeopt.drivers.kubernetes.api.PAGE", 3)
-    for i in range(10):
-        api.add("pods", pod(f"p{i}"))
-    driven = connect()
-    assert driven.driver.mirror.wait(60)
-    return driven.driver.mirror.pods
+def api(world):
+    return world.api
 
 
 @pytest.fixture
-def listed(api: KubernetesApi, store: Any) -> int:
+def store(world, monkeypatch):
+    """The pods of a driver's mirror, which lists three objects at a time."""
+    monkeypatch.setattr("placeopt.drivers.kubernetes.api.PAGE", 3)
+    for i in range(10):
+        world.api.add("pods", pod(f"p{i}"))
+    mirror = world.connect().driver.mirror
+    assert mirror.wait(60)
+    return mirror.pods
+
+
+@pytest.fixture
+def listed(api, store):
     """How many lists were read at the beginning."""
     return api.lists
 
 
-def names(store: Any) -> list[str]:
+def names(store):
     return [found["metadata"]["name"] for found in store.objects]
 
 
-def test_a_list_is_read_in_parts_and_then_watched(api: KubernetesApi, store: Any, listed: int) -> None:
+def labels(store, name):
+    return store.get("default", name)["metadata"].get("labels")
+
+
+def set_label(api, name):
+    api.change("pods", name, lambda found: found["metadata"].update(labels={"a": "b"}))
+
+
+def test_a_list_is_read_in_parts_and_then_watched(api, store, listed):
     assert names(store) == [f"p{i}" for i in range(10)]
     api.add("pods", pod("q"))
     api.remove("pods", "p3")
-    api.change("pods", "p4", lambda found: found["metadata"].update(labels={"a": "b"}))
+    set_label(api, "p4")
     until(lambda: names(store) == ["p0", "p1", "p2", *(f"p{i}" for i in range(4, 10)), "q"])
-    until(lambda: (store.get("default", "p4") or {})["metadata"].get("labels") == {"a": "b"})
+    until(lambda: labels(store, "p4") == {"a": "b"})
     assert api.lists == listed
     assert {found["kind"] for found in store.objects} == {"Pod"}
 
 
-def test_a_watch_that_ends_goes_on_where_it_stood(api: KubernetesApi, store: Any, listed: int) -> None:
+def test_a_watch_that_ends_goes_on_where_it_stood(api, store, listed):
     for i in range(3):
         api.cut_watches()
         api.add("pods", pod(f"q{i}"))
@@ -52,7 +62,16 @@ def test_a_watch_that_ends_goes_on_where_it_stood(api: KubernetesApi, store: Any
     assert api.lists == listed
 
 
-def test_after_410_all_is_listed_anew_and_what_is_gone_leaves(api: KubernetesApi, store: Any, listed: int) -> None:
+def test_a_server_that_does_not_answer_is_a_fault_and_then_none(api, store):
+    api.down = True
+    api.cut_watches()
+    until(lambda: isinstance(store.fault, Unreachable))
+    assert len(names(store)) == 10
+    api.down = False
+    until(lambda: store.fault is None)
+
+
+def test_after_410_all_is_listed_anew_and_what_is_gone_leaves(api, store, listed):
     api.down = True
     api.cut_watches()
     until(lambda: store.fault is not None)
@@ -65,7 +84,7 @@ def test_after_410_all_is_listed_anew_and_what_is_gone_leaves(api: KubernetesApi
     until(lambda: store.fault is None)  # the list is there before the watch that follows it
 
 
-def test_bookmarks_move_the_version_from_which_a_watch_goes_on(api: KubernetesApi, store: Any, listed: int) -> None:
+def test_bookmarks_move_the_version_from_which_a_watch_goes_on(api, store, listed):
     """Other kinds change, history is forgotten up to the bookmark: no new list is needed."""
     api.add("nodes", {"metadata": {"name": "n0"}, "spec": {}, "status": {}})
     time.sleep(0.3)  # the bookmark arrives
@@ -75,30 +94,20 @@ def test_bookmarks_move_the_version_from_which_a_watch_goes_on(api: KubernetesAp
     assert api.lists == listed
 
 
-def test_a_server_that_does_not_answer_is_a_fault_and_then_none(api: KubernetesApi, store: Any) -> None:
-    api.down = True
-    api.cut_watches()
-    until(lambda: isinstance(store.fault, Unreachable))
-    assert len(names(store)) == 10
-    api.down = False
-    until(lambda: store.fault is None)
-
-
-def test_an_older_version_does_not_replace_a_later_one(api: KubernetesApi, store: Any) -> None:
+def test_an_older_version_does_not_replace_a_later_one(api, store):
     """The answer to a patch may come after the event of a later change, or of the deletion."""
     old = store.get("default", "p0")
-    assert old is not None
-    api.change("pods", "p0", lambda found: found["metadata"].update(labels={"a": "b"}))
-    until(lambda: (store.get("default", "p0") or {})["metadata"].get("labels") is not None)
+    set_label(api, "p0")
+    until(lambda: labels(store, "p0") is not None)
     store.put(old)
-    assert (store.get("default", "p0") or {})["metadata"]["labels"] == {"a": "b"}
+    assert labels(store, "p0") == {"a": "b"}
     api.remove("pods", "p0")
     until(lambda: store.get("default", "p0") is None)
     store.put(old)
     assert store.get("default", "p0") is None
 
 
-def test_kinds_that_the_cluster_lacks_are_not_watched(api: KubernetesApi, store: Any) -> None:
+def test_kinds_that_the_cluster_lacks_are_not_watched(api, store):
     """Of each group the version that the cluster prefers."""
     until(lambda: len({resource for verb, _, resource in api.requests if verb == "watch"}) >= 6)
     assert {(group, resource) for verb, group, resource in api.requests if verb == "watch"} == {

@@ -1,12 +1,7 @@
 """What a lift adds to the rules of a pod can be taken out again for the next reading."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from drivers.conftest import Driven
-from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import node, pod
 from placeopt.formats import read_kubernetes
 
@@ -17,7 +12,7 @@ PREFERRED = [{"weight": 1, "preference": {"matchExpressions": [ZONE]}}]
 APART = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
 
 
-def required(*terms: dict[str, Any]) -> dict[str, Any]:
+def required(*terms):
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
 
 
@@ -33,28 +28,20 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
         {"podAntiAffinity": APART},
     ],
 )
-def test_the_rules_of_the_owner_come_back(
-    api: KubernetesApi, connect: Callable[..., Driven], affinity: dict[str, Any] | None
-) -> None:
+def test_the_rules_of_the_owner_come_back(world, affinity):
     for name, labels in (("n0", {"zone": "a"}), ("n1", {"zone": "b"}), ("n7", {})):
-        api.add("nodes", node(name, **labels))
-    before = api.add("pods", pod("a", **({} if affinity is None else {"affinity": affinity})))
-    driven = connect()
+        world.api.add("nodes", node(name, **labels))
+    before = world.api.add("pods", pod("a", **({} if affinity is None else {"affinity": affinity})))
+    driven = world.connect()
     assert driven.turn().started == 1
-    after = api.get("pods", "a")
-    assert after is not None
-    terms = after["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    (chosen,) = {term["matchFields"][-1]["values"][0] for term in terms["nodeSelectorTerms"] if term}
-    assert all(
-        not term or term["matchFields"][-1] == {**HERE, "values": [chosen]} for term in terms["nodeSelectorTerms"]
-    )
+    terms = world.pod("a")["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    last = [term["matchFields"][-1] for term in terms["nodeSelectorTerms"] if term]
+    chosen = last[0]["values"][0]
+    assert last == [{**HERE, "values": [chosen]}] * len(last)
     driven.turn()  # of a pod that is lifted and not bound: it is read as one that its owner submitted, on that node
     spec = {key: value for key, value in before["spec"].items() if key != "schedulingGates"}
     bound = {**before, "spec": {**spec, "nodeName": chosen}, "status": {"phase": "Running"}}
-    (expected,) = read_kubernetes([*api.all("nodes"), bound]).jobs
+    (expected,) = read_kubernetes([*world.api.all("nodes"), bound]).jobs
     (read,) = driven.engine.snapshot.jobs
-    assert (read.nodes_allowed, read.node_selector, read.options) == (
-        expected.nodes_allowed,
-        expected.node_selector,
-        expected.options,
-    )
+    for field in ("nodes_allowed", "node_selector", "options"):
+        assert getattr(read, field) == getattr(expected, field)

@@ -6,46 +6,43 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from drivers.conftest import until
-from helpers.kubernetes_api import KubernetesApi
-from helpers.kubernetes_cluster import Cluster, gang, node, pod
+from helpers.kubernetes_cluster import gang, pod
 from placeopt.cli.run import run
 from placeopt.drivers import HEADER, RoundReport
 
-COMMAND = [sys.executable, "-m", "placeopt.cli", "kubernetes", "run"]
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
-def test_until_a_signal_and_then_the_lease_is_free(api: KubernetesApi, cluster: Cluster, config: Path) -> None:
-    api.add("nodes", node("n0"))
-    cluster.submit(pod("a"))
-    command = [*COMMAND, "--kubeconfig", str(config), "--every", "1s", "--json"]
-    with cluster, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
-        until(lambda: any(p["status"]["phase"] == "Running" for p in api.all("pods")))
+@pytest.fixture
+def run_driver(world):
+    """Start the command on a cluster of one node."""
+    world.add_nodes("n0")
+    command = [sys.executable, "-m", "placeopt.cli", "kubernetes", "run", "--every", "1s", "--kubeconfig", world.config]
+    return lambda *options, **how: subprocess.Popen([*command, *options], **how)
+
+
+def test_until_a_signal_and_then_the_lease_is_free(world, run_driver):
+    world.submit(pod("a"))
+    with world.cluster, run_driver("--json", **PIPES) as driver:
+        until(lambda: "a" in world.running())
         driver.send_signal(signal.SIGTERM)
         out, err = driver.communicate(timeout=120)
     assert driver.returncode == 143, err
     reports = [json.loads(line) for line in out.splitlines()]
     assert [report["started"] for report in reports if report["started"]] == [1]
-    found = api.get("leases", "placeopt", "placeopt")
-    assert found is not None
-    assert found["spec"]["holderIdentity"] == ""
+    assert world.api.get("leases", "placeopt", "placeopt")["spec"]["holderIdentity"] == ""
 
 
-def test_a_process_that_is_killed_while_it_lifts_a_gang_is_followed_by_another(
-    api: KubernetesApi, cluster: Cluster, config: Path
-) -> None:
+def test_a_process_that_is_killed_while_it_lifts_a_gang_is_followed_by_another(world, run_driver):
     """SIGKILL at the second of three lifts. The Lease of the dead process has to run out; no gate is lifted twice."""
-    api.add("nodes", node("n0"))
-    cluster.submit(*gang("g", 3))
-    command = [*COMMAND, "--kubeconfig", str(config), "--every", "1s"]
-    lifts: list[str] = []
+    api, lifts = world.api, []
+    world.submit(*gang("g", 3))
 
-    def before(method: str, path: str, body: Any) -> None:
+    def before(method, path, body):
         if method == "PATCH" and "spec" in body:
             lifts.append(path.rpartition("/")[2])
             if len(lifts) == 2:
@@ -53,41 +50,34 @@ def test_a_process_that_is_killed_while_it_lifts_a_gang_is_followed_by_another(
                 raise ConnectionResetError
 
     api.before = before
-    with cluster:
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as first:
+    with world.cluster:
+        with run_driver(stdout=subprocess.DEVNULL) as first:
             first.wait()
         assert [bool(found["spec"].get("schedulingGates")) for found in api.all("pods")] == [False, True, True]
         api.change("leases", "placeopt", lambda found: found["spec"].update(leaseDurationSeconds=1), "placeopt")
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as second:
+        with run_driver(stdout=subprocess.DEVNULL) as second:
             until(lambda: all("placeopt.io/whole" in found["metadata"]["annotations"] for found in api.all("pods")))
             second.send_signal(signal.SIGTERM)
     assert lifts == ["g-0", "g-1", "g-1", "g-2"]
-    assert [len(nodes) for nodes in cluster.bindings.values()] == [1, 1, 1]
+    assert [len(nodes) for nodes in world.cluster.bindings.values()] == [1, 1, 1]
 
 
-def test_a_dry_run_says_what_it_would_do_and_writes_nothing(api: KubernetesApi, cluster: Cluster, config: Path) -> None:
-    api.add("nodes", node("n0"))
-    cluster.submit(pod("a"))
-    command = [*COMMAND, "--kubeconfig", str(config), "--every", "1s", "--dry-run"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
-        assert driver.stdout is not None
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(world, run_driver):
+    world.submit(pod("a"))
+    with run_driver("--dry-run", **PIPES) as driver:
         lines = [driver.stdout.readline().rstrip() for _ in range(4)]
         driver.send_signal(signal.SIGINT)
         driver.communicate(timeout=120)
     assert driver.returncode == 130
     assert lines[0] == HEADER
     assert "          would start default/a" in lines
-    assert not api.writes
+    assert not world.api.writes
 
 
-def test_a_server_that_is_not_there_is_waited_for(
-    tmp_path: Path, config: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    content = json.loads(config.read_text())
-    content["clusters"][0]["cluster"]["server"] = "http://127.0.0.1:1"
-    config.write_text(json.dumps(content))
+def test_a_server_that_is_not_there_is_waited_for(world, capfd):
+    world.config.write_text(world.config.read_text().replace(world.api.url, "http://127.0.0.1:1"))
     threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-    assert run(["kubernetes", "run", "--kubeconfig", str(config)]) == 130
+    assert run(["kubernetes", "run", "--kubeconfig", str(world.config)]) == 130
     out, err = capfd.readouterr()
     assert out == ""
     assert "no answer: http://127.0.0.1:1: " in err
@@ -103,12 +93,12 @@ def test_a_server_that_is_not_there_is_waited_for(
         (["--kubeconfig", "/does/not/exist"], 3, "--kubeconfig names one"),
     ],
 )
-def test_what_is_refused(arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(arguments, code, words, capsys):
     assert run(["kubernetes", "run", *arguments]) == code
     assert words in capsys.readouterr().err
 
 
-def test_lines_are_at_most_100_columns() -> None:
+def test_lines_are_at_most_100_columns():
     report = RoundReport(0.0, "r", "p", 12345, 12345, 12345, 12345, 12345, 12345, 5, 0.1234, 123.45)
     assert len(report.line()) <= len(HEADER) <= 100
     report.notes = ["x" * 200] * 30
