@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from helpers.brute_force import Enumeration
 from helpers.plan_records import plan_of
+from helpers.relaxations import Patterns, relaxed, solved
 from placeopt import Unsupported
 from placeopt.check import violations
 from placeopt.formulations import (
@@ -22,18 +23,19 @@ from placeopt.formulations import (
 )
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
 from placeopt.formulations.gpu_patterns import gpu_milli_objective
-from placeopt.formulations.node_patterns import (
-    PatternPricing,
-    bundle_groups_of,
-    job_groups_of,
-    merged_bundles_of,
-    node_states_of,
-    proven_bound,
-)
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
-from placeopt.problem.changes import keeps_limits
+from placeopt.problem import (
+    Allocation,
+    IntArray,
+    Move,
+    Placement,
+    Problem,
+    State,
+    compile_problem,
+    keeps_limits,
+    open_state,
+)
 from placeopt.solvers import Solution, SolveOptions, dual_bound, load
 from placeopt.terms import (
     Cost,
@@ -47,7 +49,7 @@ from placeopt.terms import (
     weighted_costs,
 )
 from placeopt.terms.costs import costs_of
-from placeopt.terms.rules import relaxed
+from placeopt.terms.rules import relaxed as states_only_a_part
 from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
 
 Add = Callable[[ModelBuilder, State, tuple[Cost, ...]], Variables]
@@ -133,7 +135,7 @@ def examine(
     weighted = weighted_costs(problem)
     if weighted:
         report.form = "exact" if all(w.cost.form(problem) == "exact" for w in weighted) else "bound"
-    if relaxed(problem):
+    if states_only_a_part(problem):
         report.form = "relaxed"
     everything = Enumeration(problem)
     best, least, allocation = everything.best()
@@ -176,7 +178,7 @@ def _examine_formulation(
     columns, coefficients, constant = value_expression(variables)
     builder.set_objective(columns, coefficients, "max", constant)
     model = builder.build()
-    if relaxed(problem):
+    if states_only_a_part(problem):
         for name, solution in _solutions(report, routes, "value", model):
             _examine_relaxed(report, problem, variables, solution, name, best)
         return
@@ -267,34 +269,30 @@ def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, b
         ("value", gpu_patterns.model, best),
         ("GPU share", gpu_milli_objective(gpu_patterns), int(share.max())),
     ):
-        solution = load("highs")(model, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
+        bound = relaxed(model).bound
         report.solves += 1
-        if solution.bound is None or solution.bound < reached:
-            report.mismatches.append(f"fillings: bound {solution.bound} on {what}, but {reached} is reached")
+        if bound is None or bound < reached:
+            report.mismatches.append(f"fillings: bound {bound} on {what}, but {reached} is reached")
 
 
 def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generator) -> None:
     """Any prices of kinds prove a bound on net value; what is priced for plans pays no more than what is for bounds."""
     if problem.changeable:
         return
-    state = State(problem)
     try:
-        kinds = bundle_groups_of(problem, merged_bundles_of(state))
+        made = Patterns(problem, merged=True)
     except Unsupported:  # shares that do not nest
         return
-    states, job_groups, held = (
-        node_states_of(state, kinds),
-        job_groups_of(state, kinds),
-        value(problem, state.allocation()),
-    )
-    down, up = (PatternPricing(kinds, states, rounding, lambda: None) for rounding in ("down", "up"))
-    dearest = int(job_groups.value.max(initial=1)) * job_groups.scale
+    held = value(problem, made.state.allocation())
+    down, up = made.pricing("down"), made.pricing("up")
+    dearest = int(made.job_groups.value.max(initial=1)) * made.job_groups.scale
     for most in (1, dearest // 2 + 1, dearest + 1):
-        price = rng.integers(0, most, len(kinds)) // np.maximum(1, 1 + rng.integers(0, 4, len(kinds)))
+        kinds = len(made.bundle_groups)
+        price = rng.integers(0, most, kinds) // np.maximum(1, 1 + rng.integers(0, 4, kinds))
         price[down.free_of_charge] = 0
         pays = down.price(price).pays
         report.patterns += 1
-        bound = proven_bound(job_groups, price, pays, states.count, held)
+        bound = made.bound(price, pays, held)
         if bound < best:
             report.mismatches.append(f"patterns: bound {bound} below the best value {best}")
         price[up.free_of_charge] = 0
@@ -309,13 +307,11 @@ def _examine_roster(report: Report, problem: Problem, best: int) -> None:
     if problem.changeable or not problem.shares_bind:
         return
     state = State(problem)
-    solution = load("highs")(
-        build_capacity_relaxation(relaxed_state(state)).model(), SolveOptions(time_limit_s=TIME_LIMIT_S)
-    )
+    bound = solved(build_capacity_relaxation(relaxed_state(state)).model()).bound
     report.solves += 1
     held = value(problem, state.allocation())
-    if solution.bound is None or held + solution.bound < best:
-        report.mismatches.append(f"roster: bound {held} + {solution.bound} below the best value {best}")
+    if bound is None or held + bound < best:
+        report.mismatches.append(f"roster: bound {held} + {bound} below the best value {best}")
 
 
 def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, ...], best: int, least: int) -> None:
@@ -324,25 +320,26 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
         return
     state = relaxed_state(open_state(problem))
     flows, held = build_cost_relaxation(state, weighted, best), value(problem, state.allocation())
-    relaxed = flows.model
+    model, bounds = flows.model, []
     for first in (True, False):
-        solution = load("highs")(relaxed, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
+        solution = relaxed(model)
         report.solves += 1
-        bounds = [solution.bound if first else None]
+        if first:
+            bounds.append(solution.bound)
         if solution.duals is not None:
             whole = with_whole_jobs(flows, solution.duals)
             bounds.append(dual_bound(whole.model, whole.multipliers))
             if problem.shares_bind and flows.value_rows:
                 roster = make_roster_model(flows, whole, build_capacity_relaxation(state), best - held)
-                cheapest = load("highs")(roster.model, SolveOptions(time_limit_s=TIME_LIMIT_S))
+                cheapest = solved(roster.model).bound
                 report.solves += 1
-                if cheapest.bound is not None:
-                    flows, whole = roster.bound_with(flows, cheapest.bound)
+                if cheapest is not None:
+                    flows, whole = roster.bound_with(flows, cheapest)
                     bounds.append(dual_bound(whole.model, whole.multipliers))
-            relaxed = whole.raised_costs
-        report.mismatches += [
-            f"flows: bound {b} above the least cost {least}" for b in bounds if b is not None and b > least
-        ]
+            model = whole.raised_costs
+    report.mismatches += [
+        f"flows: bound {b} above the least cost {least}" for b in bounds if b is not None and b > least
+    ]
 
 
 def gpu_milli(problem: Problem, placement: Placement) -> int:

@@ -2,7 +2,9 @@
 
 from typing import Any, Literal
 
-from placeopt.formulations import CapacityCut
+import numpy as np
+
+from placeopt.formulations import CapacityCut, add_counts, decode
 from placeopt.formulations.node_patterns import (
     NOTHING_MERGED,
     PatternPricing,
@@ -12,9 +14,10 @@ from placeopt.formulations.node_patterns import (
     node_states_of,
     proven_bound,
 )
-from placeopt.linear import LinearModel
-from placeopt.problem import IntArray, Problem, State
+from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
+from placeopt.problem import Allocation, IntArray, Problem, State
 from placeopt.solvers import Solution, SolveOptions, load
+from placeopt.terms import Cost
 
 
 def solved(model: LinearModel) -> Solution:
@@ -25,6 +28,25 @@ def solved(model: LinearModel) -> Solution:
 def relaxed(model: LinearModel, **options: Any) -> Solution:
     """Solve the linear relaxation."""
     return load("highs")(model, SolveOptions(time_limit_s=30, relax=True, **options))
+
+
+def least_cost(problem: Problem, term: Cost) -> tuple[int | None, Allocation | None]:
+    """
+    Return the least bound of a cost over plans that place every job, by ``counts``, and the plan that reaches it.
+
+    The plan's score is what its columns say, unless the term's linear form only bounds it: then there is no plan.
+    """
+    builder = ModelBuilder()
+    variables = add_counts(builder, State(problem), [term])
+    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
+    columns, coefficients, constant = term.add_to(builder, variables)
+    builder.set_objective(columns, coefficients, "min", constant)
+    solution = solved(builder.build())
+    if term.form(problem) != "exact":
+        return solution.bound, None
+    allocation = decode(variables, solution.values)
+    assert term.score(problem, allocation) == solution.objective
+    return solution.objective, allocation
 
 
 class Patterns:

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from helpers.differential import solve
+from helpers.relaxations import least_cost
 from placeopt.build import instance, job, machine, node
-from placeopt.formulations import add_counts, decode
-from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
-from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
+from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.terms.costs import Communication as CommunicationCost
 
 TERM = CommunicationCost()
@@ -46,15 +44,8 @@ def test_pairs_between_nodes_go_up_and_down_the_tree() -> None:
     Same rack: 1 + 100 + 100 + 1 = 202. Other rack: 1 + 100 + 200 + 200 + 100 + 1 = 602. In a node: 2.
     """
     nodes = (node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1"))
-    traffic = Communication(weight=1)
-    problem = compile_problem(
-        instance(
-            nodes,
-            [job("a", workers=4, communication=traffic)],
-            machines=[machine(gpus=2)],
-            domains=(Domain(id="r0"), Domain(id="r1")),
-        )
-    )
+    gang, domains = job("a", workers=4, communication=Communication(weight=1)), (Domain(id="r0"), Domain(id="r1"))
+    problem = compile_problem(instance(nodes, [gang], machines=[machine(gpus=2)], domains=domains))
     assert TERM.score(problem, (Placement(0, (0, 0, 1, 2), (0, 1, 2, 4)),)) == 2 + 2 * 202 + 3 * 602
     assert TERM.worst(problem) == 6 * 602
 
@@ -82,19 +73,6 @@ def test_gpus_are_alike_where_they_swap_without_changing_a_distance() -> None:
     assert TERM.gpu_classes(one_job(ring(4), weight=0, gpus=2)) is None
 
 
-def least_cost(problem: Problem) -> tuple[int, Allocation]:
-    """The least path weight of a plan that places every job, by HiGHS on ``counts``, and that plan."""
-    builder = ModelBuilder()
-    variables = add_counts(builder, State(problem), [TERM])
-    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
-    columns, coefficients, constant = TERM.add_to(builder, variables)
-    builder.set_objective(columns, coefficients, "min", constant)
-    solution = solve("highs", builder.build())
-    allocation = decode(variables, solution.values)
-    assert TERM.score(problem, allocation) == solution.objective
-    return solution.objective, allocation
-
-
 def test_heavy_edges_stay_on_a_node_and_the_light_one_crosses() -> None:
     """
     Two nodes of two GPUs; ranks in a path 0-2-1-3 with traffic 5, 1, 5. Pairs {0, 2} and {1, 3} share a node: 5 x 2
@@ -102,7 +80,7 @@ def test_heavy_edges_stay_on_a_node_and_the_light_one_crosses() -> None:
     """
     edges = tuple(Edge(ranks=ranks, weight=weight) for ranks, weight in (((0, 2), 5), ((2, 1), 1), ((1, 3), 5)))
     problem = one_job(machine(gpus=2), edges=edges, workers=4)
-    cost, allocation = least_cost(problem)
+    cost, allocation = least_cost(problem, TERM)
     assert cost == 10 + 10 + 202
     assert allocation[0].nodes[0] == allocation[0].nodes[2] != allocation[0].nodes[1] == allocation[0].nodes[3]
 
@@ -111,20 +89,14 @@ def test_rank_assignment_inside_a_machine() -> None:
     """Two sockets of two GPUs: 0-3 and 1-2 talk, each pair in a socket, 2 apart; across it would be 42."""
     edges = (Edge(ranks=(0, 3), weight=3), Edge(ranks=(1, 2), weight=3))
     problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), edges=edges, workers=4, weight=7, single_node=True)
-    assert least_cost(problem)[0] == 3 * 2 + 3 * 2
+    assert least_cost(problem, TERM)[0] == 3 * 2 + 3 * 2
 
 
 def test_workers_of_two_gpus_each_pay_for_their_own_pair_too() -> None:
     """Two workers of two GPUs in two sockets: each in a socket pays 3 x 2 inside, and 4 pairs between go 42 each."""
-    problem = one_job(
-        machine(gpus=TWO_BY_TWO, parts=SOCKETS),
-        edges=(Edge(ranks=(0, 1), weight=1),),
-        workers=2,
-        gpus=2,
-        weight=3,
-        single_node=True,
-    )
-    assert least_cost(problem)[0] == 2 * 3 * 2 + 4 * 42
+    fields = {"workers": 2, "gpus": 2, "weight": 3, "single_node": True}
+    problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), edges=(Edge(ranks=(0, 1), weight=1),), **fields)
+    assert least_cost(problem, TERM)[0] == 2 * 3 * 2 + 4 * 42
 
 
 def test_large_traffic_graphs_are_only_bounded() -> None:
@@ -132,17 +104,7 @@ def test_large_traffic_graphs_are_only_bounded() -> None:
     edges = tuple(Edge(ranks=(a, b), weight=1) for b in range(64) for a in range(b))
     problem = one_job(machine(gpus=64), edges=edges, workers=64)
     assert TERM.form(problem) == "bound"
-    assert least_bound(problem) == 64 * 63 // 2 * 2
-
-
-def least_bound(problem: Problem) -> int:
-    """What the linear form says at least of a plan that places every job."""
-    builder = ModelBuilder()
-    variables = add_counts(builder, State(problem), [TERM])
-    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
-    columns, coefficients, constant = TERM.add_to(builder, variables)
-    builder.set_objective(columns, coefficients, "min", constant)
-    return solve("highs", builder.build()).bound
+    assert least_cost(problem, TERM)[0] == 64 * 63 // 2 * 2
 
 
 def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> None:
@@ -153,7 +115,7 @@ def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> Non
     lopsided = machine(gpus=[Gpu(model="A", part="s0"), Gpu(model="A")], parts=SOCKETS)
     problem = one_job(lopsided, workers=2, workers_per_node_max=1)
     assert TERM.form(problem) == "exact"
-    cost, allocation = least_cost(problem)
+    cost, allocation = least_cost(problem, TERM)
     assert cost == 202
     assert allocation[0].gpus == (1, 3)
     alike = TERM.gpu_classes(problem)

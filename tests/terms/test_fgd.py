@@ -97,23 +97,6 @@ def test_what_is_left_of_a_gpu(fields: dict[str, object], gpus: tuple[int | None
     assert TERM.score(problem, at(problem, *gpus)) == lost
 
 
-def test_the_own_jobs_are_the_workload_where_none_is_stated() -> None:
-    """
-    Workers, not jobs, running ones included: 12 + 7 + 1 = 20. 12 cover 60 %, with 7 it is 95 %, so the last is left
-    out. 12 and 7 have nothing in common.
-    """
-    jobs = [job("a", workers=12), job("b", workers=7, gpu_milli=300, cpu_millicores=500), job("c", gpus=2)]
-    target = compile_problem(instance(1, jobs, policy=Policy(fragmentation=Fragmentation(form="fgd")))).target
-    assert (target.gpus.tolist(), target.milli.tolist(), target.cpu.tolist()) == ([1, 1], [1000, 300], [0, 500])
-    assert target.parts.tolist() == [12, 7]
-
-
-def test_frequencies_sum_to_a_thousand_where_counts_are_larger() -> None:
-    """1400, 700 and 1: 666.35, 333.17, 0.48 -> 666, 333, 0 and one more for the largest remainder, 0.48."""
-    target = tuple(TargetWorker(gpus=g, count=count) for g, count in ((1, 1400), (2, 700), (3, 1)))
-    assert four_gpus(*target).target.parts.tolist() == [666, 333, 1]
-
-
 def test_no_target_worker_costs_nothing() -> None:
     """The term is switched off, rather than divided by 0."""
     problem = compile_problem(instance(1, [], policy=Policy(fragmentation=Fragmentation(form="fgd"))))

@@ -2,15 +2,12 @@
 
 from typing import Any, Literal
 
-import numpy as np
 import pytest
 
-import placeopt
-from helpers.differential import solve
+from helpers.relaxations import least_cost
+from placeopt import Engine
 from placeopt.build import instance, job, machine, running
 from placeopt.explain import explain
-from placeopt.formulations import add_counts, decode
-from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown, SlowdownCurve, Weights
 from placeopt.model import Interference as Choice
 from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
@@ -107,19 +104,6 @@ def test_the_curve_costs_nothing_where_no_jobs_meet() -> None:
     assert TERM.form(problem) == "exact"
 
 
-def least_cost(problem: Problem) -> tuple[int, Allocation]:
-    """The least interference of a plan that places every job, by HiGHS on ``counts``, and that plan."""
-    builder = ModelBuilder()
-    variables = add_counts(builder, State(problem), [TERM])
-    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
-    columns, coefficients, constant = TERM.add_to(builder, variables)
-    builder.set_objective(columns, coefficients, "min", constant)
-    solution = solve("highs", builder.build())
-    allocation = decode(variables, solution.values)
-    assert TERM.score(problem, allocation) == solution.objective
-    return solution.objective, allocation
-
-
 @pytest.mark.parametrize(("model", "least"), [("pairwise", 2 * 50 + 20), ("worst", 50 + 20)])
 def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], least: int) -> None:
     """
@@ -129,58 +113,38 @@ def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], l
     """
     parts = (Part(id="s", level="socket"), *(Part(id=f"w{i}", level="switch", parent="s") for i in (0, 1)))
     gpus = [Gpu(model="A", memory_mib=1, part=part) for part in ("w0", "w1")]
+    fields = ("gpu_thousandths", "switch_thousandths", "socket_thousandths", "node_thousandths")
     slowdowns = (
-        Slowdown(profile="calm", beside="loud", gpu_thousandths=50, switch_thousandths=300, node_thousandths=500),
-        Slowdown(
-            profile="loud",
-            beside="calm",
-            gpu_thousandths=10,
-            switch_thousandths=10,
-            socket_thousandths=10,
-            node_thousandths=10,
-        ),
+        Slowdown(profile="calm", beside="loud", **dict(zip(fields, (50, 300, 400, 500), strict=True))),
+        Slowdown(profile="loud", beside="calm", **dict.fromkeys(fields, 10)),
     )
-    slowdowns = (slowdowns[0].model_copy(update={"socket_thousandths": 400}), slowdowns[1])
     policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model=model))
-    jobs = [job("0", profile="calm"), job("1", profile="loud"), job("2", profile="loud")]
-    problem = compile_problem(
-        instance(1, jobs, machines=[machine(gpus=gpus, parts=parts)], policy=policy, slowdowns=slowdowns)
-    )
+    jobs = [job(f"{i}", profile=name) for i, name in enumerate(("calm", "loud", "loud"))]
+    kinds = [machine(gpus=gpus, parts=parts)]
+    problem = compile_problem(instance(1, jobs, machines=kinds, policy=policy, slowdowns=slowdowns))
     assert TERM.form(problem) == "exact"
-    cost, allocation = least_cost(problem)
+    cost, allocation = least_cost(problem, TERM)
     assert cost == least
-    assert len({placement.gpus for placement in allocation if placement}) == 1
+    assert len({placement.gpus for placement in allocation}) == 1
 
 
 @pytest.mark.parametrize("method", ["counts", "assignment", "auto"])
-def test_a_third_job_may_join_two_that_share_a_gpu(method: str) -> None:
+def test_a_third_job_may_join_two_that_share_a_gpu(method: str, engine: Engine) -> None:
     """
     Under the curve, the exact cost level once forbade it if no other job may join.
 
     GPU 0 is shared by two jobs that use nothing, GPU 1 is nearly full with one job: the third belongs on GPU 0.
     """
-    policy = Policy(
-        share_mode="overcommit",
-        jobs_per_gpu_max=3,
-        interference=Choice(model="curve"),
-        weights=Weights(communication=0, interference=1000, fragmentation=0),
-    )
-    idle = [job(f"idle-{i}") for i in range(2)]
-    full, new = job("full", gpu_utilisation_percent=100), job("new", gpu_utilisation_percent=30)
-    round_ = instance(
-        1,
-        [*idle, full, new],
-        machines=[machine(gpus=2)],
-        policy=policy,
-        running=[running(idle[0], [("n0", [0])]), running(idle[1], [("n0", [0])]), running(full, [("n0", [1])])],
-    )
-    plan = placeopt.solve(round_, method=method, time_limit_s=20)
+    weights = Weights(communication=0, interference=1000, fragmentation=0)
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model="curve"), weights=weights)
+    jobs = [job("i0"), job("i1"), job("full", gpu_utilisation_percent=100), job("new", gpu_utilisation_percent=30)]
+    runs = [running(one, [("n0", [gpu])]) for one, gpu in zip(jobs, (0, 0, 1), strict=False)]
+    round_ = instance(1, jobs, machines=[machine(gpus=2)], policy=policy, running=runs)
+    plan = engine.solve(round_, method=method, time_limit_s=20)
     assert [stage for stage in plan.stages if stage.outcome == "failed"] == []
     assert plan.status == "optimal"
-    held = next(placement for placement in plan.placements if placement.job == "new")
-    assert set(held.assignments[0].gpus) == {"0"}
-    best = explain(round_, plan, "new").best
-    assert best.proven
+    assert set(plan.placement_of("new").assignments[0].gpus) == {"0"}
+    assert explain(round_, plan, "new").best.proven
 
 
 @pytest.mark.parametrize("model", ["pairwise", "curve"])

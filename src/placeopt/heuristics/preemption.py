@@ -13,8 +13,8 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy_pass import place
 from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.problem.changes import keeps_limits, part_of, restarted, submission_order
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, keeps_limits
+from placeopt.problem.changes import part_of, restarted, submission_order
 from placeopt.terms.objective import start_value
 from placeopt.terms.rules import fits
 from placeopt.terms.rules.spread import domain_of_nodes

@@ -11,7 +11,7 @@ from placeopt.problem.arrays import (
     Options,
     Placement,
 )
-from placeopt.problem.changes import change_of, open_state
+from placeopt.problem.changes import change_of, keeps_limits, open_state
 from placeopt.problem.compile import compile_problem
 from placeopt.problem.problem import FragmentationLevel, Problem
 from placeopt.problem.queue_ceilings import in_amounts
@@ -35,5 +35,6 @@ __all__ = [
     "compile_problem",
     "hose_loads",
     "in_amounts",
+    "keeps_limits",
     "open_state",
 ]
