@@ -1,4 +1,4 @@
-"""The compiled cluster: numbering, distances across nodes at any depth, size."""
+"""The network as a graph, and the compiled cluster: numbering, distances across nodes at any depth, size."""
 
 import networkx as nx
 import numpy as np
@@ -6,58 +6,59 @@ import pytest
 from hypothesis import given
 
 from placeopt import Unsupported
-from placeopt.model import Cluster, Domain, Machine, Node
-from placeopt.topology import ClusterTopology, dgx1, domain_weights, machine_graph, minsky, pcie_box
+from placeopt.build import cluster, node
+from placeopt.model import Cluster, Domain, Machine
+from placeopt.topology import ClusterTopology, cluster_graph, dgx1, domain_weights, machine_graph, minsky, pcie_box
 from strategies import trees
 
-
-def small() -> Cluster:
-    """Row > two racks; nodes: two Minskys in rack a, one in rack b, a CPU box in the row, a Minsky on the network."""
-    return Cluster(
-        machines=(minsky(), Machine(id="cpu", cpu_millicores=1000, memory_mib=1)),
-        domains=(
-            Domain(id="row", level="row"),
-            Domain(id="a", parent="row"),
-            Domain(id="b", parent="row", uplink_weight=7),
-        ),
-        nodes=(
-            Node(id="n0", machine="minsky", domain="a"),
-            Node(id="n1", machine="minsky", domain="a"),
-            Node(id="n2", machine="minsky", domain="b"),
-            Node(id="n3", machine="cpu", domain="row"),
-            Node(id="n4", machine="minsky"),
-        ),
-    )
-
-
-MACHINES = (minsky(), pcie_box(3, gpus_per_switch=1), Machine(id="cpu", cpu_millicores=1, memory_mib=1))
+CPU = Machine(id="cpu", cpu_millicores=1000, memory_mib=1)
+DOMAINS = [Domain(id="row", level="row"), Domain(id="a", parent="row"), Domain(id="b", parent="row", uplink_weight=7)]
+PLACES = {
+    "n0": ("minsky", "a"),
+    "n1": ("minsky", "a"),
+    "n2": ("minsky", "b"),
+    "n3": ("cpu", "row"),
+    "n4": ("minsky", None),
+}
+SMALL = cluster([node(n, *at[:1], domain=at[1]) for n, at in PLACES.items()], machines=[minsky(), CPU], domains=DOMAINS)
+"""Row > two racks; nodes: two Minskys in rack a, one in rack b, a CPU box in the row, a Minsky on the network."""
 
 
 def whole_graph(cluster: Cluster) -> nx.Graph:
     """The cluster as one graph, GPUs named (node, index)."""
     graph = nx.Graph()
     graph.add_node("network")
-    weights = domain_weights(cluster.domains)
-    for domain, weight in zip(cluster.domains, weights, strict=True):
+    for domain, weight in zip(cluster.domains, domain_weights(cluster.domains), strict=True):
         graph.add_edge(("domain", domain.id), ("domain", domain.parent) if domain.parent else "network", weight=weight)
-    for n, node in enumerate(cluster.nodes):
-        machine = next(machine for machine in cluster.machines if machine.id == node.machine)
-        inner = nx.relabel_nodes(machine_graph(machine), lambda vertex, n=n: (n, vertex))
-        graph.update(inner)
-        above = ("domain", node.domain) if node.domain else "network"
-        graph.add_edge((n, ("machine", machine.id)), above, weight=100)
+    machines = {machine.id: machine for machine in cluster.machines}
+    for n, at in enumerate(cluster.nodes):
+        graph.update(nx.relabel_nodes(machine_graph(machines[at.machine]), lambda vertex, n=n: (n, vertex)))
+        graph.add_edge((n, ("machine", at.machine)), ("domain", at.domain) if at.domain else "network", weight=100)
     return graph
 
 
+def test_the_network_is_a_tree() -> None:
+    """An edge up from each domain and node, with the weights of `test_distances_by_hand`; machines stand at nodes."""
+    wired = DOMAINS[2].model_copy(update={"uplink_mbps": 9})
+    found = cluster_graph(SMALL.model_copy(update={"domains": (*DOMAINS[:2], wired)}))
+    assert nx.is_tree(found)
+    network, (row, a, b) = ("network", ""), (("domain", name) for name in ("row", "a", "b"))
+    above = {row: (network, 400), a: (row, 200), b: (row, 7)}
+    above |= {("node", f"n{i}"): (at, 100) for i, at in enumerate((a, a, b, row, network))}
+    assert found.number_of_edges() == len(above)
+    assert {end: (top, found.edges[end, top]["weight"]) for end, (top, _) in above.items()} == above
+    assert found.edges[b, row]["bandwidth_mbps"] == 9
+    assert found.nodes["node", "n3"]["machine"] == "cpu"
+
+
 def test_numbering() -> None:
-    topology = ClusterTopology(small())
+    topology = ClusterTopology(SMALL)
     assert topology.num_gpus == 16
     assert topology.node_gpu_start.tolist() == [0, 4, 8, 12, 12, 16]
     assert topology.gpu_node.tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [4] * 4
     assert topology.gpu_index.tolist() == [0, 1, 2, 3] * 4
     assert topology.node_domain.tolist() == [1, 1, 2, 0, -1]
-    assert topology.node_ancestors(0) == [1, 0]
-    assert topology.node_ancestors(4) == []
+    assert (topology.node_ancestors(0), topology.node_ancestors(4)) == ([1, 0], [])
     assert topology.domain_level == ["row", "rack", "rack"]
     with pytest.raises(ValueError, match="read-only"):
         topology.gpu_node[0] = 1
@@ -65,23 +66,21 @@ def test_numbering() -> None:
 
 def test_distances_by_hand() -> None:
     """GPU to its domain: 1 + 20 + 100 = 121. Racks: a weighs 200, b states 7, the row (height 1) weighs 400."""
-    topology = ClusterTopology(small())
-    assert topology.distances(np.array([0]), np.array([1]))[0] == 1
-    assert topology.distances(np.array([0]), np.array([2]))[0] == 42
-    assert topology.distances(np.array([0]), np.array([4]))[0] == 121 + 121  # both in rack a
-    assert topology.distances(np.array([0]), np.array([8]))[0] == 121 + 200 + 7 + 121  # over the row
-    assert topology.distances(np.array([0]), np.array([12]))[0] == 121 + 200 + 400 + 121  # over the network
-    assert topology.max_distance == 842
-    assert topology.domain_distance.tolist() == [
-        [0, 200, 7, 400],
-        [200, 0, 207, 600],
-        [7, 207, 0, 407],
-        [400, 600, 407, 0],
-    ]
+    topology = ClusterTopology(SMALL)
+    over_row, over_network = 121 + 200 + 7 + 121, 121 + 200 + 400 + 121
+    others = np.array([0, 1, 2, 4, 8, 12])
+    assert topology.distances(np.array([0]), others).tolist() == [0, 1, 42, 121 + 121, over_row, over_network]
+    assert topology.max_distance == over_network
+    table = [[0, 200, 7, 400], [200, 0, 207, 600], [7, 207, 0, 407], [400, 600, 407, 0]]
+    assert topology.domain_distance.tolist() == table
+    pairs = topology.pair_distances(np.array([8, 0, 1, 8]))  # in any order and repeated
+    assert (pairs == pairs.T).all()
+    assert pairs[0].tolist() == [0, over_row, over_row, 0]
+    assert topology.pair_distances(np.zeros(0, np.int64)).shape == (0, 0)
 
 
 @pytest.mark.parametrize("more_domains", [0, 2048])
-@given(cluster=trees(machines=MACHINES))
+@given(cluster=trees(machines=(minsky(), pcie_box(3, gpus_per_switch=1), CPU)))
 def test_same_as_one_big_graph(more_domains: int, cluster: Cluster) -> None:
     """Two routes: the arrays, with the domain table and by climbing, against Dijkstra on the whole cluster's graph."""
     empty = tuple(Domain(id=f"empty{d}", level="l0") for d in range(more_domains))
@@ -95,15 +94,6 @@ def test_same_as_one_big_graph(more_domains: int, cluster: Cluster) -> None:
     assert topology.max_distance == max((max(row) for row in expected), default=0)
 
 
-def test_pairs_in_any_order_and_repeated() -> None:
-    topology = ClusterTopology(small())
-    gpus = np.array([8, 0, 1, 8])
-    pairs = topology.pair_distances(gpus)
-    assert (pairs == pairs.T).all()
-    assert pairs[0].tolist() == [0, 449, 449, 0]
-    assert topology.pair_distances(np.zeros(0, np.int64)).shape == (0, 0)
-
-
 def test_default_weight_grows_with_height_and_stops() -> None:
     """A chain of 6,000 domains: the lowest weighs 200, the next 400, and none more than the model accepts."""
     chain = [Domain(id=f"d{d}", level=f"l{d}", parent=f"d{d - 1}" if d else None) for d in range(6000)]
@@ -114,9 +104,9 @@ def test_default_weight_grows_with_height_and_stops() -> None:
 
 def test_too_many_domains_for_a_table() -> None:
     """Above the limit pairs are climbed for, and the table is refused with the way out."""
-    domains = tuple(Domain(id=f"r{d}") for d in range(2049))
-    nodes = tuple(Node(id=f"n{d}", machine="minsky", domain=f"r{d}") for d in range(2049))
-    topology = ClusterTopology(Cluster(machines=(minsky(),), domains=domains, nodes=nodes))
+    domains = [Domain(id=f"r{d}") for d in range(2049)]
+    nodes = [node(f"n{d}", "minsky", domain=f"r{d}") for d in range(2049)]
+    topology = ClusterTopology(cluster(nodes, machines=[minsky()], domains=domains))
     assert topology.distances(np.array([0]), np.array([4]))[0] == 121 + 200 + 200 + 121
     with pytest.raises(Unsupported, match="domain_distances"):
         topology.domain_distance  # noqa: B018
@@ -124,13 +114,9 @@ def test_too_many_domains_for_a_table() -> None:
 
 def test_a_hundred_thousand_gpus() -> None:
     """12,500 nodes x 8 GPUs: distances are kept by domain and inside machines, not by pairs of nodes, in gigabytes."""
-    cluster = Cluster(
-        machines=(dgx1(),),
-        domains=tuple(Domain(id=f"r{d}") for d in range(313)),
-        nodes=tuple(Node(id=f"n{n}", machine="dgx-1", domain=f"r{n // 40}") for n in range(12_500)),
-    )
-    topology = ClusterTopology(cluster)
-    assert topology.max_distance == 2 * (31 + 100 + 200)
-    assert topology.num_gpus == 100_000
+    domains = [Domain(id=f"r{d}") for d in range(313)]
+    nodes = [node(f"n{n}", "dgx-1", domain=f"r{n // 40}") for n in range(12_500)]
+    topology = ClusterTopology(cluster(nodes, machines=[dgx1()], domains=domains))
+    assert (topology.max_distance, topology.num_gpus) == (2 * (31 + 100 + 200), 100_000)
     kept = [value for value in vars(topology).values() if isinstance(value, np.ndarray)]
     assert max(array.size for array in kept) == 100_000

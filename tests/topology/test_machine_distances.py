@@ -1,4 +1,4 @@
-"""Distances and bandwidths inside a machine, worked by hand and against networkx."""
+"""Distances and bandwidths inside a machine, worked by hand and against networkx; data sheets of known machines."""
 
 from itertools import pairwise
 
@@ -12,6 +12,9 @@ from placeopt.topology import (
     MACHINES,
     bottleneck_mbps,
     dgx1,
+    dgx2,
+    dgx_a100,
+    dgx_h100,
     gpu_distances,
     machine_graph,
     minsky,
@@ -22,30 +25,28 @@ from placeopt.topology import (
 from strategies import wired_machines
 
 
-def test_minsky_is_figure_7() -> None:
-    """SC'17 fig. 7: across sockets 1 + 20 + 20 + 1 = 42; inside a socket the NVLink (1) beats the tree (1 + 1)."""
-    assert gpu_distances(minsky()).tolist() == [[0, 1, 42, 42], [1, 0, 42, 42], [42, 42, 0, 1], [42, 42, 1, 0]]
-    assert root_distances(minsky()).tolist() == [21, 21, 21, 21]
-    # 40 GB/s over NVLink; across, the X bus limits.
-    assert bottleneck_mbps(minsky())[0].tolist() == [0, 40_000, 38_400, 38_400]
+@pytest.mark.parametrize(
+    ("machine", "distances", "up", "mbps"),
+    [  # from GPU 0
+        # SC'17 fig. 7: across sockets 1 + 20 + 20 + 1 = 42; inside a socket the NVLink (1) beats the tree (1 + 1);
+        # 40 GB/s over NVLink; across, the X bus limits
+        (minsky(), [0, 1, 42, 42], 21, [0, 40_000, 38_400, 38_400]),
+        # neighbours of GPU 0 are 1, 2, 3, 4; 5, 6, 7 are two links away (0-1-5, 0-2-6, 0-3-7); gpu 1 + switch 10 +
+        # socket 20; 0-3 has two lanes of 25 GB/s; 0-1 has one, but 0-3-2-1 has two all the way
+        (dgx1(), [0, 1, 1, 1, 1, 2, 2, 2], 31, [0, *[50_000] * 7]),
+        # same switch 1 + 1 = 2; same socket 1 + 10 + 10 + 1 = 22; across 1 + 10 + 20 + 20 + 10 + 1 = 62; no MB/s stated
+        (pcie_box(8, gpus_per_switch=2), [0, 2, 22, 22, 62, 62, 62, 62], 31, [0, *[15_754] * 3, 0, 0, 0, 0]),
+    ],
+    ids=lambda one: getattr(one, "id", ""),
+)
+def test_by_hand(machine: Machine, distances: list[int], up: int, mbps: list[int]) -> None:
+    assert gpu_distances(machine)[0].tolist() == distances
+    assert root_distances(machine).tolist() == [up] * len(machine.gpus)
+    assert bottleneck_mbps(machine)[0].tolist() == mbps
 
 
-def test_dgx1_paths_go_over_links() -> None:
-    """Direct neighbours of GPU 0 are 1, 2, 3, 4; 5, 6, 7 are two links away (0-1-5, 0-2-6, 0-3-7)."""
-    assert gpu_distances(dgx1())[0].tolist() == [0, 1, 1, 1, 1, 2, 2, 2]
-    # gpu 1 + switch 10 + socket 20
-    assert root_distances(dgx1()).tolist() == [31] * 8
-    # 0-3 has two lanes of 25 GB/s; 0-1 has one, but 0-3-2-1 has two all the way.
-    assert bottleneck_mbps(dgx1())[0, 3] == 50_000
-    assert bottleneck_mbps(dgx1())[0, 1] == 50_000
-
-
-def test_pcie_box_levels() -> None:
-    """Same switch 1 + 1 = 2; same socket 1 + 10 + 10 + 1 = 22; across 1 + 10 + 20 + 20 + 10 + 1 = 62."""
-    machine = pcie_box(8, gpus_per_switch=2)
-    assert gpu_distances(machine)[0].tolist() == [0, 2, 22, 22, 62, 62, 62, 62]
-    assert bottleneck_mbps(machine)[0].tolist() == [0, 15_754, 15_754, 15_754, 0, 0, 0, 0]  # sockets state none
-    # 3 GPUs on 2 sockets: 1 and 2.
+def test_pcie_box_spreads_gpus_over_sockets() -> None:
+    """Three on two: one and two."""
     assert [gpu.part for gpu in pcie_box(3).gpus] == ["socket0", "socket1", "socket1"]
 
 
@@ -65,10 +66,9 @@ def test_a_stated_matrix_is_taken_as_it_is() -> None:
 
 def test_a_machine_without_gpus() -> None:
     machine = Machine(id="cpu", cpu_millicores=1000, memory_mib=1)
-    assert gpu_distances(machine).shape == (0, 0)
+    assert gpu_distances(machine).shape == bottleneck_mbps(machine).shape == (0, 0)
     assert gpu_distances(machine.model_copy(update={"gpu_distance_matrix": ()})).shape == (0, 0)
     assert root_distances(machine).shape == (0,)
-    assert bottleneck_mbps(machine).shape == (0, 0)
 
 
 @given(machine=wired_machines())
@@ -78,9 +78,9 @@ def test_same_as_networkx(machine: Machine) -> None:
     size = len(machine.gpus)
     expected = [[lengths["gpu", a]["gpu", b] for b in range(size)] for a in range(size)]
     assert gpu_distances(machine).tolist() == expected
-    for a in range(size):
-        for b in range(size):
-            assert sum(edge.weight for edge in path_links(machine, a, b)) == expected[a][b]
+    assert [
+        [sum(edge.weight for edge in path_links(machine, a, b)) for b in range(size)] for a in range(size)
+    ] == expected
 
 
 @pytest.mark.parametrize("name", list(MACHINES))
@@ -116,3 +116,26 @@ def test_a_huge_machine_is_quick() -> None:
     machine = Machine(id="chain", cpu_millicores=0, memory_mib=0, parts=parts, gpus=gpus)
     assert gpu_distances(machine)[0, 1023] == 1 + 10 * 1023 + 1
     assert root_distances(machine)[1023] == 1 + 10 * 1024
+
+
+def test_dgx1_uses_every_lane() -> None:
+    """A V100 has six NVLink lanes; 12 edges of the cube and the diagonals of two faces (SC'17, section 1)."""
+    links = dgx1().links
+    assert [sum(link.lanes for link in links if gpu in link.gpus) for gpu in range(8)] == [6] * 8
+    assert len(links) == 16
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpus", "lanes", "mbps"),
+    [(dgx2(), 16, 6, 150_000), (dgx_a100(), 8, 12, 300_000), (dgx_h100(), 8, 18, 450_000)],
+)
+def test_nvswitch_links_all_pairs(machine: Machine, gpus: int, lanes: int, mbps: int) -> None:
+    """Data sheets: 300, 600 and 900 GB/s per GPU, both directions together."""
+    assert (len(machine.gpus), len(machine.links)) == (gpus, gpus * (gpus - 1) // 2)
+    assert {(link.lanes, link.bandwidth_mbps) for link in machine.links} == {(lanes, mbps)}
+
+
+def test_every_builder_names_its_source() -> None:
+    for build in MACHINES.values():
+        assert build().source
+        assert build() == build()
