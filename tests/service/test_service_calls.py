@@ -6,17 +6,11 @@ import time
 
 import pytest
 
-from placeopt import Engine, generate, violations
+from placeopt import Engine, violations
 from placeopt.formats import dumps, loads
-from placeopt.model import Instance, Plan
+from placeopt.model import Plan
 from placeopt.service import Refused, Service
-
-ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
-WAITING = [job.id for job in ROUND.jobs if job.id not in {held.job for held in ROUND.running}]
-
-
-def ask(service, name, body=None, **how):
-    return json.loads(service.call(name, b"" if body is None else json.dumps(body).encode(), **how))
+from service.calls import ROUND, WAITING, ask, change, now, refusal, running, solved
 
 
 @pytest.fixture
@@ -26,23 +20,14 @@ def service():
         yield made
 
 
-def refusal(service, name, body=None, **how):
-    before = service.call("snapshot")
-    with pytest.raises(Refused) as caught:
-        ask(service, name, body, **how)
-    assert service.call("snapshot") == before  # nothing changed
-    return caught.value
-
-
 def test_snapshot_is_the_loaded_file(service):
     assert service.call("snapshot") == dumps(ROUND)
 
 
 def test_decisions_run_from_then_on_and_tell_what_to_do(service):
     told = ask(service, "decide", {"jobs": WAITING[:3]})
-    runs = {held.job for held in loads(Instance, service.call("snapshot")).running}
     assert told["revision"] == 1
-    assert {placement["job"] for placement in told["placements"]} == set(WAITING[:3]) <= runs
+    assert {placement["job"] for placement in told["placements"]} == set(WAITING[:3]) <= running(service).keys()
     assert [(action["id"], action["action"]["do"]) for action in told["actions"]] == [
         ("1.0", "start"), ("1.1", "start"), ("1.2", "start")
     ]  # fmt: skip
@@ -131,9 +116,9 @@ def test_with_a_host_decisions_wait_for_its_word(tmp_path):
         assert not service.ready
         assert refusal(service, "decide", {"jobs": WAITING[2:3]}).status == 503
         first = told[0]["action"]
-        found = loads(Instance, service.call("snapshot"))
-        running = tuple(held for held in found.running if held.job != first["job"])  # its start never happened
-        service.call("put_cluster", dumps(found.model_copy(update={"running": running})))
+        found = now(service)
+        runs = tuple(held for held in found.running if held.job != first["job"])  # its start never happened
+        service.call("put_cluster", dumps(found.model_copy(update={"running": runs})))
         assert service.ready
         after = {action["id"]: action["outcome"] for action in ask(service, "actions")["actions"]}
         assert after == {told[0]["id"]: "failed", told[1]["id"]: "done"}
@@ -150,21 +135,13 @@ def test_a_failed_start_waits_again(service):
     assert ask(service, "outcome", {"outcomes": outcomes})["waiting"] == []  # said before
     assert refusal(service, "outcome", {"outcomes": [{"action": told[0]["id"], "result": "done"}]}).status == 422
     assert [one["outcome"] for one in ask(service, "actions")["actions"]] == ["failed", "done"]
-    assert WAITING[0] not in {held.job for held in loads(Instance, service.call("snapshot")).running}
-
-
-def over(service, name):
-    while True:
-        status = ask(service, "round", path={"id": name})
-        if status["state"] in ("done", "failed", "cancelled"):
-            return status
-        time.sleep(0.01)
+    assert WAITING[0] not in running(service)
 
 
 def test_a_round_lands_beside_decisions(service):
     started = ask(service, "start_round", {"time_limit_s": 2, "commit": True})
     ask(service, "decide", {"jobs": WAITING[:1]})
-    status = over(service, started["id"])
+    status = solved(service, started["id"])
     assert status["state"] == "done"
     assert status["commit"]["revision"] == ask(service, "state")["revision"]
     assert not {job["job"] for job in status["commit"]["refused"]} & set(status["commit"]["committed"])
@@ -173,21 +150,19 @@ def test_a_round_lands_beside_decisions(service):
 
 
 def test_a_plan_that_stops_jobs_is_told_in_a_safe_order(service):
-    plan = over(service, ask(service, "start_round", {"time_limit_s": 2})["id"])["plan"]
+    plan = solved(service, time_limit_s=2)["plan"]
     assert plan["preempted"]
     done = ask(service, "commit", {"plan": plan})
     kinds = [one["action"]["do"] for one in done["actions"]]
     assert kinds == sorted(kinds)  # preempt before start
-    now = loads(Instance, service.call("snapshot"))
-    kept = loads(Plan, json.dumps(plan))
-    assert {held.job for held in now.running} == {placement.job for placement in kept.placements}
+    assert running(service).keys() == {placement["job"] for placement in plan["placements"]}
     assert refusal(service, "commit", {"plan": plan}).status == 409
 
 
 def test_a_round_can_be_stopped(service):
     started = ask(service, "start_round", {"time_limit_s": 100, "method": "assign-cpsat"})
     ask(service, "cancel_round", path={"id": started["id"]})
-    assert over(service, started["id"])["state"] == "cancelled"
+    assert solved(service, started["id"])["state"] == "cancelled"
 
 
 def test_questions_are_answered_for_a_revision(service):
@@ -235,50 +210,38 @@ def test_the_queue_is_bounded():
 def test_what_runs_after_many_calls_is_legal(service):
     for job in WAITING:
         ask(service, "decide", {"jobs": [job]})
-    now = loads(Instance, service.call("snapshot"))
+    found = now(service)
     with Service() as other:
-        other.call("put_cluster", dumps(now))  # refuses running placements that contradict each other
-        plan = over(other, ask(other, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"])["plan"]
-    assert not violations(now, loads(Plan, json.dumps(plan)))
+        other.call("put_cluster", dumps(found))  # refuses running placements that contradict each other
+        plan = solved(other, time_limit_s=1, method="fcfs")["plan"]
+    assert not violations(found, loads(Plan, json.dumps(plan)))
 
 
-def test_a_late_failure_leaves_a_new_start_alone(service):
+@pytest.mark.parametrize("node_fails", [True, False])
+def test_a_late_failure_leaves_a_new_start_alone(service, node_fails):
+    """On another node, or at the same place as before."""
     first = ask(service, "decide", {"jobs": WAITING[:1]})
     node = first["placements"][0]["assignments"][0]["node"]
-    ask(service, "changes", {"steps": [{"do": "fail_node", "node": node}]})
+    change(service, ("fail_node", {"node": node}) if node_fails else ("undo", {"job": WAITING[0]}))
     second = ask(service, "decide", {"jobs": WAITING[:1]})
+    assert (second["placements"] == first["placements"]) != node_fails
     failed = {"outcomes": [{"action": first["actions"][0]["id"], "result": "failed"}]}
     assert ask(service, "outcome", failed)["waiting"] == []
-    held = next(held for held in loads(Instance, service.call("snapshot")).running if held.job == WAITING[0])
-    assert held.assignments[0].node == second["placements"][0]["assignments"][0]["node"] != node
-
-
-def test_a_late_failure_leaves_a_new_start_at_the_same_place_alone(service):
-    first = ask(service, "decide", {"jobs": WAITING[:1]})
-    ask(service, "changes", {"steps": [{"do": "undo", "job": WAITING[0]}]})
-    second = ask(service, "decide", {"jobs": WAITING[:1]})
-    assert second["placements"] == first["placements"]
-    failed = {"outcomes": [{"action": first["actions"][0]["id"], "result": "failed"}]}
-    assert ask(service, "outcome", failed)["waiting"] == []
-    assert WAITING[0] in {held.job for held in loads(Instance, service.call("snapshot")).running}
+    held = running(service)[WAITING[0]]
+    assert held.assignments[0].node == second["placements"][0]["assignments"][0]["node"]
+    assert (held.assignments[0].node != node) == node_fails
 
 
 def test_a_stop_that_failed_puts_the_job_back(service):
-    status = over(service, ask(service, "start_round", {"time_limit_s": 2, "commit": True})["id"])
+    status = solved(service, time_limit_s=2, commit=True)
     stop = next(one for one in status["commit"]["actions"] if one["action"]["do"] == "preempt")
     job = stop["action"]["job"]
-    assert job not in {held.job for held in loads(Instance, service.call("snapshot")).running}
+    assert job not in running(service)
     told = ask(service, "outcome", {"outcomes": [{"action": stop["id"], "result": "failed"}]})
     number = int(stop["id"].partition(".")[2])
     lacking = {one["action"]["job"] for one in status["commit"]["actions"] if number in one["action"]["after"]}
     assert set(told["waiting"]) == lacking != set()  # they started in its room
-    before = {held.job: held for held in ROUND.running}
-    assert {held.job: held for held in loads(Instance, service.call("snapshot")).running}[job] == before[job]
-
-
-def test_refused_calls_change_nothing(service):
-    assert refusal(service, "outcome", {"outcomes": [{"action": "9.0", "result": "done"}]}).status == 404
-    assert refusal(service, "changes", {"steps": [{"do": "release", "job": "a"}, {"do": "release", "job": "b"}]})
+    assert running(service)[job] == next(held for held in ROUND.running if held.job == job)
 
 
 def test_revisions_never_run_out():
@@ -311,11 +274,11 @@ def test_many_cancelled_rounds_leave_the_next_one_alone(service, monkeypatch):
     assert refused == 130 - len(names)
     ask(service, "cancel_round", path={"id": first["id"]})
     blocked.set()
-    assert {over(service, name)["state"] for name in [first["id"], *names]} == {"cancelled"}
+    assert {solved(service, name)["state"] for name in [first["id"], *names]} == {"cancelled"}
     while True:
         try:
             last = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})
             break
         except Refused:
             time.sleep(0.01)
-    assert over(service, last["id"])["state"] == "done"
+    assert solved(service, last["id"])["state"] == "done"

@@ -13,15 +13,14 @@ import pytest
 
 from helpers.full_disk import full_disk
 from placeopt import BadInput, generate
-from placeopt.formats import dumps, loads
-from placeopt.model import Instance
+from placeopt.formats import dumps
 from placeopt.service import Refused, Service
+from service.calls import ROUND, WAITING, ask, change, now, solved
 
-ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 
-
-def ask(service, name, body=None, **how):
-    return json.loads(service.call(name, b"" if body is None else json.dumps(body).encode(), **how))
+def state_of(service):
+    """What has to outlast the process, byte by byte."""
+    return [service.call(name) for name in ("snapshot", "actions", "events")]
 
 
 def rows(file, table):
@@ -46,40 +45,28 @@ def random_calls(service, draw, count):
     """Some calls of all kinds, many of which are refused; returns how many were done."""
     done = 0
     for number in range(count):
-        now = loads(Instance, service.call("snapshot"))
-        runs = [held.job for held in now.running]
-        waits = [job.id for job in now.jobs if job.id not in runs]
+        found = now(service)
+        runs = [held.job for held in found.running]
+        waits = [job.id for job in found.jobs if job.id not in runs]
         told = [action["id"] for action in ask(service, "actions", query={"outcome": "open"})["actions"]]
-        job = draw.choice(now.jobs).model_copy(update={"id": f"new-{number}"})
-        new = json.loads(job.model_dump_json(exclude_defaults=True))
-        node = draw.choice(now.cluster.nodes).id
+        new = draw.choice(found.jobs).model_copy(update={"id": f"new-{number}"}).model_dump(exclude_defaults=True)
+        update, node = {"do": "update"}, draw.choice(found.cluster.nodes).id
+        drained = update | {"nodes": {node: draw.choice(["drain", "undrain"])}}
+        steps = [
+            [{"do": "release", "job": draw.choice(runs or ["none"])}],
+            [{"do": "undo", "job": draw.choice(runs or ["none"])}],
+            [drained, update | {"add_jobs": [new]}],
+            [{"do": "fail_node", "node": node}],
+            [update | {"now_ms": found.now_ms + 1000, "priority": dict.fromkeys(waits[:1], 3)}],
+            [update | {"add_jobs": [new]}, {"do": "release", "job": "none"}],
+        ]
+        outcome = {"action": draw.choice(told or ["0.0"]), "result": draw.choice(["done", "failed"])}
+        jobs = draw.sample(waits, min(2, len(waits))) or ["none"]
         calls = [
-            (
-                "decide",
-                {"jobs": draw.sample(waits, min(2, len(waits))) or ["none"], "preemptible": draw.random() < 0.5},
-            ),
+            ("decide", {"jobs": jobs, "preemptible": draw.random() < 0.5}),
             ("decide", {"add_jobs": [new], "movable": True}),
-            ("changes", {"steps": [{"do": "release", "job": draw.choice(runs or ["none"])}]}),
-            ("changes", {"steps": [{"do": "undo", "job": draw.choice(runs or ["none"])}]}),
-            (
-                "changes",
-                {
-                    "steps": [
-                        {"do": "update", "nodes": {node: draw.choice(["drain", "undrain"])}},
-                        {"do": "update", "add_jobs": [new]},
-                    ]
-                },
-            ),
-            ("changes", {"steps": [{"do": "fail_node", "node": node}]}),
-            (
-                "changes",
-                {"steps": [{"do": "update", "now_ms": now.now_ms + 1000, "priority": dict.fromkeys(waits[:1], 3)}]},
-            ),
-            ("changes", {"steps": [{"do": "update", "add_jobs": [new]}, {"do": "release", "job": "none"}]}),
-            (
-                "outcome",
-                {"outcomes": [{"action": draw.choice(told or ["0.0"]), "result": draw.choice(["done", "failed"])}]},
-            ),
+            *(("changes", {"steps": some}) for some in steps),
+            ("outcome", {"outcomes": [outcome]}),
         ]
         name, body = draw.choice(calls)
         key = draw.choice([None, f"key-{number}"])
@@ -100,29 +87,26 @@ def test_random_calls_lead_to_the_same_bytes_after_a_restart(tmp_path, seed, mon
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(generate("preempt", jobs=20, nodes=6, gpus=4, seed=seed)))
         assert random_calls(service, draw, 60) > 20
-        expected = service.call("snapshot"), service.call("actions"), service.call("events")
+        expected = state_of(service)
     with Service(tmp_path) as service:
-        assert (service.call("snapshot"), service.call("actions"), service.call("events")) == expected
+        assert state_of(service) == expected
         random_calls(service, draw, 10)  # and it goes on
 
 
 def test_a_round_with_stops_is_done_again(tmp_path):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
-        started = ask(service, "start_round", {"time_limit_s": 2, "commit": True, "movable": True})
-        while ask(service, "round", path={"id": started["id"]})["state"] in ("queued", "running"):
-            pass
-        assert ask(service, "round", path={"id": started["id"]})["plan"]["preempted"]
-        expected = service.call("snapshot")
+        assert solved(service, time_limit_s=2, commit=True, movable=True)["plan"]["preempted"]
+        expected = state_of(service)
     with Service(tmp_path) as service:
-        assert service.call("snapshot") == expected
+        assert state_of(service) == expected
 
 
-def change(service, number):
-    """Add a job under a key; return the status of a refusal."""
-    step = {"do": "update", "add_jobs": [{"id": f"new-{number}", "options": [{}]}]}
+def add_job(service, number):
+    """Add a job under a key; return the revision, or the status of a refusal."""
     try:
-        return ask(service, "changes", {"steps": [step]}, key=f"{number}")["revision"]
+        step = ("update", {"add_jobs": [{"id": f"new-{number}", "options": [{}]}]})
+        return change(service, step, key=f"{number}")["revision"]
     except Refused as refused:
         return refused.status
 
@@ -132,11 +116,11 @@ def test_changes_that_cannot_be_written_change_nothing(tmp_path, count):
     """Those that wait together share a transaction: it is whole, or none of them is answered as done."""
     with Service(tmp_path) as service, ThreadPoolExecutor(count) as pool:
         service.call("put_cluster", dumps(ROUND))
-        before = service.call("snapshot"), service.call("events")
+        before = state_of(service)
         with full_disk():
-            assert list(pool.map(lambda number: change(service, number), range(count))) == [503] * count
-        assert (service.call("snapshot"), service.call("events")) == before
-        done = pool.map(lambda number: change(service, number), range(count))  # under the keys of before
+            assert list(pool.map(lambda number: add_job(service, number), range(count))) == [503] * count
+        assert state_of(service) == before
+        done = pool.map(lambda number: add_job(service, number), range(count))  # under the keys of before
         assert sorted(done) == list(range(1, count + 1))
         after = service.call("snapshot")
     with Service(tmp_path) as service:
@@ -163,16 +147,10 @@ def test_old_rows_go(tmp_path, monkeypatch):
     monkeypatch.setattr("placeopt.service.journal.LEAST_ROWS", 5)
     monkeypatch.setattr("placeopt.service.journal.KEPT_ROWS", 10)
     monkeypatch.setattr("placeopt.service.durable_cluster.FORGET_EVERY", 5)
-    instance = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(instance))
+        service.call("put_cluster", dumps(ROUND))
         for number in range(1000):
-            ask(
-                service,
-                "changes",
-                {"steps": [{"do": "update", "now_ms": instance.now_ms + number + 1}]},
-                key=f"{number}",
-            )
+            change(service, ("update", {"now_ms": ROUND.now_ms + number + 1}), key=f"{number}")
         expected = service.call("snapshot")
         assert ask(service, "events")["missed"] is False  # those in memory are all there
     file = tmp_path / "journal.sqlite"
@@ -208,7 +186,7 @@ def test_a_snapshot_that_is_written_delays_no_decision(tmp_path, held_back):
         assert not snapshot.done()
         free.set()
         assert snapshot.result() == dumps(ROUND)
-        assert loads(Instance, service.call("snapshot")).revision == 1
+        assert now(service).revision == 1
 
 
 @pytest.mark.parametrize("loaded", [False, True])
@@ -220,14 +198,14 @@ def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypat
         service.call("put_cluster", dumps(ROUND))
         for number in range(5):  # each as large as the round
             again = [{**job, "id": f"{number}-{job['id']}"} for job in jobs]
-            ask(service, "changes", {"steps": [{"do": "update", "add_jobs": again}]})
+            change(service, ("update", {"add_jobs": again}))
         assert begun.wait(60)
         if loaded:
             service.call("put_cluster", dumps(ROUND))
         free.set()
-        expected = service.call("snapshot"), service.call("events")
+        expected = state_of(service)
     with Service(tmp_path) as service:
-        assert (service.call("snapshot"), service.call("events")) == expected
+        assert state_of(service) == expected
 
 
 def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
@@ -268,13 +246,10 @@ def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
 
 
 def test_events_of_many_steps_are_short(tmp_path):
-    instance = generate("preempt", jobs=60, nodes=16, gpus=4, seed=0)
     with Service(tmp_path) as service:
-        service.call("put_cluster", dumps(instance))
-        running = {held.job for held in instance.running}
-        waits = [job.id for job in instance.jobs if job.id not in running]
-        told = ask(service, "decide", {"jobs": waits})["actions"]
-        assert len(told) > 5
+        service.call("put_cluster", dumps(ROUND))
+        told = ask(service, "decide", {"jobs": WAITING})["actions"]
+        assert len(told) > 3
         failed = [{"action": action["id"], "result": "failed"} for action in told]
         assert len(ask(service, "outcome", {"outcomes": failed})["waiting"]) == len(told)
         words = ask(service, "events")["events"][-1]["words"]
@@ -285,15 +260,11 @@ def test_events_of_many_steps_are_short(tmp_path):
 def test_a_round_that_was_cut_short_is_told(tmp_path):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
-    database = sqlite3.connect(tmp_path / "journal.sqlite")
-    database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
-    database.commit()
-    database.close()
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as database, database:
+        database.execute("INSERT INTO rounds VALUES ('cut', 0, 5.0)")  # as a process that was killed leaves it
     with Service(tmp_path) as service:
         assert ask(service, "round", path={"id": "cut"})["state"] == "interrupted"
-        done = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})
-        while ask(service, "round", path={"id": done["id"]})["state"] in ("queued", "running"):
-            pass
+        solved(service, time_limit_s=1, method="fcfs")
     with Service(tmp_path) as service:
         assert ask(service, "rounds")["rounds"] == []
 
@@ -301,9 +272,7 @@ def test_a_round_that_was_cut_short_is_told(tmp_path):
 def test_a_committed_round_is_answered_again_after_a_restart(tmp_path):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
-        name = ask(service, "start_round", {"time_limit_s": 1, "method": "fcfs"})["id"]
-        while ask(service, "round", path={"id": name})["state"] in ("queued", "running"):
-            pass
+        name = solved(service, time_limit_s=1, method="fcfs")["id"]
         done = ask(service, "commit", {"round": name}, key="k")
         assert done["committed"]
     with Service(tmp_path) as service:
