@@ -1,4 +1,4 @@
-"""The programs of docs/service_clients.md, built from the page and run against the service."""
+"""The programs of docs/service_clients.md and the commands of docs/service_http.md, run as the pages show them."""
 
 import json
 import os
@@ -14,12 +14,28 @@ from placeopt import generate
 from placeopt.formats import dumps
 from placeopt.service import Service
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "service_clients.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 TOOLS = {
     "java": ("java", "Client.java", [], ["java", "Client.java"]),
     "c": ("gcc", "client.c", ["gcc", "-Wall", "-Werror", "-o", "client", "client.c"], ["./client"]),
 }
+
+
+def shown(page, language):
+    """Return the first block of a language on a page."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def with_command(folder):
+    """Return an environment in which the shell finds ``placeopt``."""
+    command = folder / "bin" / "placeopt"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m placeopt.cli "$@"\n')
+    command.chmod(0o755)
+    return {**os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(params=list(TOOLS))
@@ -28,14 +44,8 @@ def client(request, tmp_path):
     tool, name, build, run = TOOLS[request.param]
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
-    source = re.search(rf"^```{request.param}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert source is not None
-    (tmp_path / name).write_text(source[1])
-    command = tmp_path / "bin" / "placeopt"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m placeopt.cli "$@"\n')
-    command.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+    (tmp_path / name).write_text(shown("service_clients.md", request.param))
+    environment = with_command(tmp_path)
     if build:
         subprocess.run(build, cwd=tmp_path, check=True, timeout=120)
     (tmp_path / "round.json").write_bytes(dumps(ROUND))
@@ -63,3 +73,15 @@ def test_a_client_fails_where_the_service_refuses(client):
     done = client("nobody")
     assert done.returncode != 0
     assert '"status":422' in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_commands_of_the_http_page(tmp_path):
+    """Its first block, pasted whole."""
+    block = shown("service_http.md", "sh").replace("curl ", "curl --silent --show-error --fail-with-body ")
+    command = ["bash", "-e", "-c", block.replace("&\n", "&\ntrap 'kill $!; wait' EXIT\n", 1)]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=with_command(tmp_path), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"revision":1,"placements":[{"job":"job-000001"' in done.stdout
