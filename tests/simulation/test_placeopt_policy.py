@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.scenarios import random_scenario, scenario, timed
+from helpers.scenarios import log_lines, policy, random_scenario, scenario, timed
 from placeopt import solve
-from placeopt.build import job, option
+from placeopt.build import job, option, running
 from placeopt.check import violations
-from placeopt.model import Arrival, Demand, Endpoint, Goals, LoadStep, Replica, Scenario, Scheduling, Slowdown
-from placeopt.simulation import History, named_policy, round_at, simulate, summarise
-from placeopt.simulation.scheduling.adapt import adapted
-from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue
+from placeopt.model import Arrival, Demand, Endpoint, Goals, Job, LoadStep, Replica, Scheduling, Slowdown
+from placeopt.simulation import History, adapted, named_policy, round_at, simulate, summarise
 
 PLACEOPT = named_policy("placeopt")
 MINUTE = 60_000
@@ -68,9 +67,7 @@ def test_mechanisms_follow_what_the_scenario_states(fields: dict[str, Any], expe
     found = adapted(PLACEOPT, made)
     known = {
         "share": found.policy.share_mode,
-        "preempts": found.preempts,
-        "elastic": found.elastic,
-        "rounds": found.rounds,
+        **{name: getattr(found, name) for name in ("preempts", "elastic", "rounds")},
     }
     assert {name: known[name] for name in expected} == expected
     assert not found.adapts
@@ -115,50 +112,65 @@ def test_nothing_is_fixed_without_adapting() -> None:
 def test_what_is_never_stopped_comes_by_run_time() -> None:
     """40 s on one GPU and 15 s on four: a node is kept for 40 s or 15, if no job is stopped; else 40 against 60."""
     jobs = [timed("narrow", 0, 40_000), timed("wide", 0, 15_000, gpus=4)]
-    made, goals = scenario(jobs), Goals(makespan=0)
-    assert order_of(made, goals) == ["narrow", "wide"]
-    assert order_of(made, goals, until_end=True) == ["wide", "narrow"]
-    policy = with_goals(completion=1)
-    assert starts(simulate(made, policy)) == {"narrow": 15_000, "wide": 0}
-    priced = scenario(jobs, physics={"restart_ms": 1})
-    assert starts(simulate(priced, policy)) == {"narrow": 0, "wide": 40_000}
+    completion = with_goals(completion=1)
+    assert starts(simulate(scenario(jobs), completion)) == {"narrow": 15_000, "wide": 0}
+    assert starts(simulate(scenario(jobs, physics={"restart_ms": 1}), completion)) == {"narrow": 0, "wide": 40_000}
 
 
-def order_of(made: Scenario, goals: Goals, now_ms: int = 0, *, until_end: bool = False) -> list[str]:
-    """Return the order of all jobs of a scenario at a moment."""
-    queue = UrgencyQueue(made, goals, until_end=until_end)
-    for arrival in made.arrivals:
-        queue.add(arrival.job, arrival.job.id)
-    return [name for name, _ in queue.in_order(set(), now_ms)]
+DUE = [timed("late", 0, 20_000, deadline_ms=1), timed("in_time", 0, 30_000, deadline_ms=MINUTE)]
+SMALL, SHORT = timed("small", 0, 30_000), timed("short", 0, 10_000, gpus=4)
+ONE_A_SECOND = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(400)), timed("long", 400_000, 10**9)]
+FIVE = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(5)), timed("long", 5000, MINUTE)]
+CORES = scenario([]).cluster.machines[0].cpu_millicores
+URGENT: list[tuple[list[Job], dict[str, int], int, str]] = [
+    # 40, 30 and 20 GPU-seconds
+    ([timed("40", 0, 40_000), timed("30", 0, 15_000, gpus=2), timed("20", 0, 5_000, gpus=4)], {}, 0, "20 30 40"),
+    # all cores of a node of four GPUs for 10 s are 40 GPU-seconds
+    (
+        [
+            timed("50", 0, 50_000),
+            timed("cpu", 0, 10_000, gpus=0, cpu_millicores=CORES, kind="cpu", nodes_allowed=("n0",)),
+            timed("30", 0, 30_000),
+        ],
+        {},
+        0,
+        "30 cpu 50",
+    ),
+    # 30 s that would end in time count twice, so as 15 s: before the 20 s that are late; at 31 s both are late
+    (DUE, {}, 0, "in_time late"),
+    (DUE, {}, 31_000, "late in_time"),
+    (DUE, {"in_time": 0}, 0, "late in_time"),
+    # fairness goes by slowdown: 1 / (40 x 10) against 1 / (30 x 30)
+    ([SMALL, SHORT], {"completion": 0, "in_time": 0, "fairness": 1}, 0, "short small"),
+    ([SMALL, SHORT], {}, 0, "small short"),
+    # a lull is not the end of the arrivals: 30 s are 30 of their distances, but less than a tenth of the time so far
+    (ONE_A_SECOND, {"makespan": 10**6}, 430_000, "s0"),
+    (ONE_A_SECOND, {"makespan": 10**6}, 441_000, "long"),
+    # a job every second: after 2 s without one more are expected, after 20 s none are, and the long one is urgent
+    (FIVE, {"makespan": 10}, 7_000, "s0"),
+    (FIVE, {"makespan": 10}, 25_000, "long"),
+]
 
 
-def test_the_least_gpu_time_comes_first_by_completion() -> None:
-    """40 s on one GPU, 15 s on two, 5 s on four: 40, 30 and 20 GPU-seconds."""
-    jobs = [timed("one", 0, 40_000), timed("two", 0, 15_000, gpus=2), timed("four", 0, 5_000, gpus=4)]
-    assert order_of(scenario(jobs, nodes=9), Goals(makespan=0)) == ["four", "two", "one"]
-
-
-def test_cpu_jobs_count_as_the_gpus_that_go_with_their_cores() -> None:
-    """All cores of a node of four GPUs for 10 s are 40 GPU-seconds: after 30 s of one GPU, before 50 s."""
-    cores = scenario([]).cluster.machines[0].cpu_millicores
-    cpu = timed("cpu", 0, 10_000, gpus=0, cpu_millicores=cores, kind="cpu")
-    jobs = [timed("longer", 0, 50_000), cpu, timed("shorter", 0, 30_000)]
-    assert order_of(scenario(jobs), Goals(makespan=0)) == ["shorter", "cpu", "longer"]
-
-
-def test_who_can_still_end_in_time_comes_before_who_cannot() -> None:
-    """30 s that would end in time count twice, so as 15 s: before the 20 s that are late. At 31 s both are late."""
-    jobs = [timed("late", 0, 20_000, deadline_ms=1), timed("in_time", 0, 30_000, deadline_ms=MINUTE)]
-    assert order_of(scenario(jobs), Goals(makespan=0)) == ["in_time", "late"]
-    assert order_of(scenario(jobs), Goals(makespan=0), 31_000) == ["late", "in_time"]
-    assert order_of(scenario(jobs), Goals(makespan=0, in_time=0)) == ["late", "in_time"]
-
-
-def test_fairness_favours_short_jobs_over_small_ones() -> None:
-    """10 s on four GPUs and 30 s on one: by slowdown 1 / (40 x 10) against 1 / (30 x 30)."""
-    jobs = [timed("small", 0, 30_000), timed("short", 0, 10_000, gpus=4)]
-    assert order_of(scenario(jobs), Goals(completion=0, in_time=0, makespan=0, fairness=1)) == ["short", "small"]
-    assert order_of(scenario(jobs), Goals(makespan=0)) == ["small", "short"]
+@pytest.mark.parametrize(("jobs", "goals", "at_ms", "order"), URGENT, ids=range(len(URGENT)))
+def test_the_most_urgent_comes_first(
+    jobs: list[Job], goals: dict[str, int], at_ms: int, order: str, tmp_path: Path
+) -> None:
+    """Urgency over GPU time decides in which order jobs start when nine nodes come free that others held until then."""
+    full = timed("full", 0, at_ms, gpus=4, workers=9, cpu_millicores=CORES)
+    held = running(full, [(f"n{i}", (0, 1, 2, 3)) for i in range(9)])
+    made = scenario([full, *jobs], nodes=9, running=(held,)) if at_ms else scenario(jobs, nodes=9)
+    rules = policy("best-fit", order="urgency", preempts="priority", goals=Goals(**{"makespan": 0, **goals}))
+    cancel = threading.Event()
+    simulate(
+        made,
+        rules,
+        log=tmp_path / "log",
+        cancel=cancel,
+        on_progress=lambda tick: cancel.set() if tick.now_ms == at_ms else None,
+    )
+    started = next(line["start"] for line in log_lines(tmp_path / "log") if line["e"] == "round" and line["t"] == at_ms)
+    assert " ".join(placed["job"] for placed in started).startswith(order)
 
 
 def test_the_job_that_ends_last_starts_before_it_is_too_late() -> None:
@@ -171,21 +183,6 @@ def test_the_job_that_ends_last_starts_before_it_is_too_late() -> None:
     jobs = [*(timed(f"s{i}", 0, 10_000) for i in range(7)), timed("long", 0, 30_000)]
     assert summarise(simulate(scenario(jobs), PLACEOPT)).last_end_s == 30
     assert summarise(simulate(scenario(jobs), with_goals(completion=1))).last_end_s == 40
-
-
-def test_a_lull_is_not_the_end_of_the_arrivals() -> None:
-    """1,001 jobs, one a second: 20 s without one are 20 of their distances, but only a fiftieth of the time so far."""
-    jobs = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(1000)), timed("long", 1_000_000, 10**9)]
-    made = scenario(jobs)
-    assert order_of(made, Goals(makespan=10**6), 1_050_000)[-1] == "long"
-    assert order_of(made, Goals(makespan=10**6), 1_100_000)[0] == "long"
-
-
-def test_nothing_ends_last_while_jobs_arrive() -> None:
-    """A job every second: after 2 s without one more are expected, after 20 s none are, and the long one is urgent."""
-    jobs = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(5)), timed("long", 5000, MINUTE)]
-    assert order_of(scenario(jobs), Goals(makespan=10), 7_000)[-1] == "long"
-    assert order_of(scenario(jobs), Goals(makespan=10), 25_000)[0] == "long"
 
 
 def test_services_come_before_all_others() -> None:
@@ -268,11 +265,10 @@ def test_a_job_stops_another_where_it_cannot_share_its_gpu() -> None:
 
 def test_jobs_with_gpus_stop_cpu_jobs_but_not_the_other_way_round() -> None:
     """Where there are endpoints: GPUs do not stand idle for the want of cores."""
-    cores = scenario([]).cluster.machines[0].cpu_millicores
     for kinds in (("cpu", "training"), ("training", "cpu")):
         gpus = {"cpu": 0, "training": 3}
         jobs = [
-            timed(kind, i, MINUTE, gpus=gpus[kind], cpu_millicores=cores, kind=kind) for i, kind in enumerate(kinds)
+            timed(kind, i, MINUTE, gpus=gpus[kind], cpu_millicores=CORES, kind=kind) for i, kind in enumerate(kinds)
         ]
         history = simulate(scenario(jobs, endpoints=(endpoint(),)), PLACEOPT)
         stops = {done.job: done.stops for done in history.jobs if done.job in kinds}
@@ -281,8 +277,7 @@ def test_jobs_with_gpus_stop_cpu_jobs_but_not_the_other_way_round() -> None:
 
 def test_a_job_whose_gpus_are_always_apart_runs_on_idle_nodes() -> None:
     """Cores make a gang use two nodes, which costs more than the limit: it waits until both are idle, and runs."""
-    half = scenario([]).cluster.machines[0].cpu_millicores // 2
-    gang = timed("gang", 1, 10_000, workers=3, cpu_millicores=half, spread=900)
+    gang = timed("gang", 1, 10_000, workers=3, cpu_millicores=CORES // 2, spread=900)
     assert starts(simulate(scenario([gang], nodes=2), PLACEOPT)) == {"gang": 1}
     jobs = [*(timed(f"before-{i}", 0, 10_000, gpus=1) for i in range(5)), gang]
     assert starts(simulate(scenario(jobs, nodes=2), PLACEOPT))["gang"] == 10_000

@@ -11,6 +11,7 @@ from placeopt.simulation.job_warnings import (
     without_utilisation,
 )
 from placeopt.simulation.play import Tick, simulate
+from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
 from placeopt.simulation.scheduling.preemption_policy import Candidate, PreemptionRule, Request
 from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
@@ -41,6 +42,7 @@ __all__ = [
     "Summary",
     "Tick",
     "UserFigures",
+    "adapted",
     "check_utilisation",
     "longest_queue_ms",
     "missing_estimates",
