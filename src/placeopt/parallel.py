@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -102,6 +104,7 @@ def run_parallel(
     prefer: Literal["threads", "processes"] = "processes",
     cancelled: Callable[[], bool] | None = None,
     ahead: bool = False,
+    due: float = math.inf,
 ) -> Iterator[R]:
     """
     Yield the results in the order of completion.
@@ -120,15 +123,18 @@ def run_parallel(
         Checked between results; true ends the iteration. Started tasks are waited for, and their results are dropped.
     ahead
         Whether each process is sent its next task while it works on one, for tasks that take long to pack.
+    due
+        Moment of ``time.monotonic()`` that ends the iteration: no task begins later, and processes at work are ended,
+        or still starting. Not supported by dask and ray.
     """
     if jobs == 1 or len(items) < 2:
         for item in items:
-            if cancelled is not None and cancelled():
+            if (cancelled is not None and cancelled()) or time.monotonic() >= due:
                 return
             yield task(item)
         return
     try:
-        yield from _side_by_side(task, items, jobs, prefer, cancelled, ahead)
+        yield from _side_by_side(task, items, jobs, prefer, cancelled, ahead, due)
     except (Exception, KeyboardInterrupt):  # Ctrl-C ends the other processes too: no news, if it was cancelled
         if cancelled is None or not cancelled():
             raise
@@ -151,7 +157,10 @@ def _side_by_side(
     prefer: Literal["threads", "processes"],
     cancelled: Callable[[], bool] | None,
     ahead: bool,
+    due: float,
 ) -> Iterator[R]:
+    from multiprocessing import TimeoutError as WaitedInVain
+
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
@@ -176,7 +185,14 @@ def _side_by_side(
         results = parallel(
             delayed(_interruptible)(task, item) for item in items if cancelled is None or not cancelled()
         )
-    yield from results
+    is_bounded = due < math.inf and backend.supports_timeout
+    while True:
+        parallel.timeout = max(0.0, due - time.monotonic()) if is_bounded else None  # of the wait that begins here
+        try:
+            result = next(results)
+        except (StopIteration, WaitedInVain):
+            return
+        yield result
 
 
 CANCEL_POLL_S = 0.1

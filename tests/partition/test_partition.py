@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.counted_clock import counted_clock
 from placeopt import BadInput, Engine, Instance, Interrupted, audit, solve, solve_in_parts, violations
 from placeopt.build import instance, job, machine, node, running
 from placeopt.generators import generate
 from placeopt.model import Domain, Gpu, Policy, Queue, Quota
+from placeopt.parallel import run_parallel
 from placeopt.partition import WAYS, split
 from strategies import rounds
 
@@ -163,6 +166,29 @@ class TestWhole:
         assert any(stage.name == "joined" for stage in plan.stages)
 
 
+class TestLimit:
+    """The limit is one of the whole call, processes included."""
+
+    def test_no_part_begins_once_its_time_is_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each part began all the same, and took what a first plan takes; the rest does not depend on their number."""
+        round_ = generate("varied", jobs=100, nodes=16, gpus=4, seed=5)
+        readings = []
+        for parts in (4, 16):
+            with counted_clock(0.01) as clock:
+                monkeypatch.setattr(time, "time", clock)
+                plan = solve_in_parts(
+                    round_, parts=parts, jobs=1, method="stranding", mend="stranding", time_limit_s=0.5
+                )
+            readings.append(clock.readings)
+            assert plan.limit == "time"
+            assert violations(round_, plan) == []
+        assert readings[1] < 1.5 * readings[0]
+
+    def test_nobody_waits_for_a_process_beyond_it(self) -> None:
+        """Processes that took eleven seconds to start were waited for, whatever the limit."""
+        assert list(run_parallel(time.sleep, [600, 600], 2, due=time.monotonic())) == []
+
+
 class TestSameBytes:
     """In deterministic mode the number of processes, and which of them ends first, are not seen in the plan."""
 
@@ -186,7 +212,7 @@ class TestCtrlC:
     def test_the_parts_that_have_ended_are_joined(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ctrl-C after the first of two."""
 
-        def one_only(task: object, items: list[object], width: int, *, ahead: bool) -> Iterator[object]:
+        def one_only(task: object, items: list[object], width: int, *, ahead: bool, due: float) -> Iterator[object]:
             yield task(items[0])  # type: ignore[operator]
             raise KeyboardInterrupt
 

@@ -26,13 +26,13 @@ from placeopt.solving.params import SolveParams
 Input = TypeVar("Input", bound=RoundInput)
 MEND_SHARE = 0.4
 """Part of the time that is kept for the whole: putting together, filling up, the bound, the check."""
+RETURN_SHARE = 0.25
+"""Part of that in which parts that have ended come back from their processes; those that do not are given up."""
 WORK_SHARE = 0.5
 """
 Part of the time limit that stands for work in deterministic mode, of parts and whole together: one process may have to
 solve all parts, and the clock, which is a guard there, also runs while they are compiled, sent and checked.
 """
-LEAST_S = 0.01
-"""Least seconds of a part."""
 NO_DIGEST = "0" * 64
 """In place of the digest of a part's round, which is never read, and would take longer than compiling it."""
 
@@ -95,7 +95,8 @@ def solve_in_parts(
     parts, by
         See ``split``.
     jobs
-        Parts solved at a time, by processes of this machine; None: one for each usable core. Under
+        Parts solved at a time, by processes of this machine; None: one for each usable core. What they need to start
+        is a part of the limit: parts that are not back in time are left to the whole. Under
         ``joblib.parallel_config(backend="dask")`` or ``"ray"``, once registered with joblib, by other machines.
     method
         Of the parts.
@@ -136,9 +137,12 @@ def solve_in_parts(
     width = min(usable_cores() if jobs is None else jobs, len(dealt))
     done: dict[int, _Done] = {}
     interrupted = False
-    tasks = _tasks(problem, dealt, method, params, started, width)
+    left_s = started + time_limit_s - time.monotonic()
+    kept_s = left_s * (MEND_SHARE / 2 if deterministic else MEND_SHARE)  # there the clock is a guard only
+    due = time.monotonic() + left_s - (1 - RETURN_SHARE) * kept_s
+    tasks = _tasks(problem, dealt, method, params, time.time() + left_s - kept_s, width)
     try:
-        for one in run_parallel(_solve_part, tasks, width, ahead=True):
+        for one in run_parallel(_solve_part, tasks, width, ahead=True, due=due):
             done[one.number] = one
             _ = instance.digest  # the plan states it; now others are at work
     except KeyboardInterrupt:
@@ -146,7 +150,9 @@ def solve_in_parts(
     in_order = sorted(done.items())  # by the part's number, not as they ended
     start = joined(problem, dealt, ((number, one.places) for number, one in in_order))
     cancel = threading.Event()
-    limits = tuple(one.limit for _, one in in_order)
+    limits: tuple[PlanLimit, ...] = tuple(one.limit for _, one in in_order)
+    if len(done) < len(dealt):
+        limits += ("time",)
     given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)
     if deterministic:
         given, params = _on_work(given, params, started + time_limit_s, WORK_SHARE * MEND_SHARE)
@@ -167,12 +173,10 @@ def _on_work(given: Input, params: SolveParams, due: float, share: float) -> tup
 
 
 def _tasks(
-    problem: Problem, dealt: Sequence[Part], method: str, whole: SolveParams, started: float, width: int
+    problem: Problem, dealt: Sequence[Part], method: str, whole: SolveParams, ends_at: float, width: int
 ) -> list[_Task]:
-    """Return the parts; ``started`` is when the call began, on ``time.monotonic``, ``width`` how many go at a time."""
+    """Return the parts; ``ends_at`` is when they end, in seconds since the epoch, ``width`` how many go at a time."""
     params = replace(whole, method=method, threads=1)
-    kept = MEND_SHARE / 2 if whole.deterministic else MEND_SHARE  # there the clock is a guard only
-    ends_at = time.time() + (1 - kept) * (started + whole.time_limit_s - time.monotonic())
     share = WORK_SHARE * (1 - MEND_SHARE) / len(dealt)
     return [
         _Task(number, part_instance(problem, part, number), params, ends_at, -(-(len(dealt) - number) // width), share)
@@ -199,7 +203,9 @@ class _PartInput(RoundInput):
 def _solve_part(task: _Task) -> _Done:
     """Solve one part, without a plan: what is placed is checked as a whole."""
     given, params = _PartInput(time.monotonic()), task.params
-    left = max(task.ends_at - time.time(), LEAST_S)
+    left = task.ends_at - time.time()
+    if left <= 0:
+        return _Done(task.number, NO_PLACES, "time")
     if params.deterministic:
         given, params = _on_work(given, params, given.started + left, task.share)
     else:
