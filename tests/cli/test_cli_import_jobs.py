@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from placeopt.model import Arrival
 JOBS = Path(__file__).resolve().parents[1] / "data" / "jobs"
 FILES = {path.name: path for path in (*EXAMPLES.glob("*.csv"), *JOBS.iterdir())}
 GOOGLE = "google,cpu=resource_request.cpus*64,memory=resource_request.memory*256:GiB"
+Reads = Callable[..., list[tuple[object, ...]]]
 FORMS = {
     "itp.csv": ("itp", "3x8xA100", 6, 2),
     "helios.csv": ("helios", "3x8xV100:96:512", 5, 1),
@@ -40,41 +42,46 @@ def shape(arrival: Arrival) -> tuple[object, ...]:
     )
 
 
+@pytest.fixture
+def read(cli: Cli, tmp_path: Path) -> Reads:
+    """Import a file by its columns; return the shapes of its jobs."""
+
+    def call(path: Path, columns: str, nodes: str) -> list[tuple[object, ...]]:
+        out = tmp_path / f"{path.name}.json"
+        done = cli("import", "jobs", path, "--columns", columns, "--nodes", nodes, "--out", out)
+        assert done.code == 0, done
+        return [shape(arrival) for arrival in read_scenario(out).arrivals]
+
+    return call
+
+
 @pytest.mark.parametrize("file", FORMS)
-def test_published_forms_by_columns_alone(cli: Cli, tmp_path: Path, file: str) -> None:
+def test_published_forms_by_columns_alone(cli: Cli, read: Reads, tmp_path: Path, file: str) -> None:
     """Imported, packed or not, and simulated under four policies; every row is a job or counted."""
     columns, nodes, jobs, left = FORMS[file]
     out = tmp_path / "made.json"
     done = cli("import", "jobs", FILES[file], "--columns", columns, "--nodes", nodes, "--out", out)
-    assert (done.code, len(read_scenario(out).arrivals)) == (0, jobs)
+    made = [shape(arrival) for arrival in read_scenario(out).arrivals]
+    assert (done.code, len(made)) == (0, jobs)
     assert f"; {left} left out" in done.out
     assert sum(int(line.split(": ")[1].split()[0]) for line in done.err.splitlines()) == left
     packed = tmp_path / (file + ".gz")
     packed.write_bytes(gzip.compress((FILES[file]).read_bytes()))
-    assert cli("import", "jobs", packed, "--columns", columns, "--nodes", nodes, "--out", tmp_path / "g.json").code == 0
-    assert read_scenario(tmp_path / "g.json").arrivals == read_scenario(out).arrivals
-    played = cli("simulate", out, "--policy", POLICIES, "--estimates", "actual", "--json")
-    summaries = json.loads(played.out)
-    summaries = summaries if isinstance(summaries, list) else summaries["policies"]
+    assert read(packed, columns, nodes) == made
+    summaries = cli("simulate", out, "--policy", POLICIES, "--estimates", "actual", "--json").data
     assert [(one["policy"], one["ended"]) for one in summaries] == [(name, jobs) for name in POLICIES.split(",")]
 
 
-def test_forms_by_hand(cli: Cli, tmp_path: Path) -> None:
+def test_forms_by_hand(read: Reads, tmp_path: Path) -> None:
     """Times, amounts and workers as they stand in the files."""
-
-    def read(file: str) -> list[tuple[object, ...]]:
-        columns, nodes, *_ = FORMS[file]
-        out = tmp_path / f"{file}.json"
-        assert cli("import", "jobs", FILES[file], "--columns", columns, "--nodes", nodes, "--out", out).code == 0
-        return [shape(arrival) for arrival in read_scenario(out).arrivals]
-
-    assert read("helios.csv")[1] == (60, 1800, 2, 8, 64, 0)  # 16 GPUs and 128 cores on two nodes
-    assert read("itp.csv")[2:5] == [(120, 7200, 2, 8, 0, 0), (180, 600, 1, 1, 0, 0), (240, 900, 12, 1, 0, 0)]
-    assert read("dlrm.csv") == [(0, 4000, 1, 1, 12, 120), (50, 800, 1, 0, 64, 320), (100, 2000, 1, 2, 16, 160.5)]
-    assert read("spot.csv")[1] == (600, 4100, 16, 1, 15, 0)  # of each worker
-    assert read("sacct.txt")[1] == (60, 1800, 2, 8, 64, 512)
-    assert read("kubernetes.json") == [(0, 2400, 1, 4, 16, 128), (300, 600, 1, 8, 0.5, 0.5), (720, 300, 1, 0, 2, 8)]
-    assert read("google.jsonl") == [(0, 600, 1, 0, 16, 32), (60, 300.5, 1, 0, 32, 16)]
+    shapes = {file: read(FILES[file], columns, nodes) for file, (columns, nodes, _, _) in FORMS.items()}
+    assert shapes["helios.csv"][1] == (60, 1800, 2, 8, 64, 0)  # 16 GPUs and 128 cores on two nodes
+    assert shapes["itp.csv"][2:5] == [(120, 7200, 2, 8, 0, 0), (180, 600, 1, 1, 0, 0), (240, 900, 12, 1, 0, 0)]
+    assert shapes["dlrm.csv"] == [(0, 4000, 1, 1, 12, 120), (50, 800, 1, 0, 64, 320), (100, 2000, 1, 2, 16, 160.5)]
+    assert shapes["spot.csv"][1] == (600, 4100, 16, 1, 15, 0)  # of each worker
+    assert shapes["sacct.txt"][1] == (60, 1800, 2, 8, 64, 512)
+    assert shapes["kubernetes.json"] == [(0, 2400, 1, 4, 16, 128), (300, 600, 1, 8, 0.5, 0.5), (720, 300, 1, 0, 2, 8)]
+    assert shapes["google.jsonl"] == [(0, 600, 1, 0, 16, 32), (60, 300.5, 1, 0, 32, 16)]
     limits = [arrival.job.options[0].run_time_ms for arrival in read_scenario(tmp_path / "sacct.txt.json").arrivals]
     assert limits == [86_400_000, 7_200_000, 3_600_000, None]  # UNLIMITED states none
 
@@ -94,8 +101,8 @@ def test_forms_of_values(cli: Cli, tmp_path: Path) -> None:
     )
     columns = 'submit="Submit, UTC":ms,duration=took,gpus=plan_gpu/100,memory=ram:MiB,user=who'
     out = tmp_path / "s.json"
-    nodes = ("--nodes", "1x4xA100:8:64")
-    done = cli("import", "jobs", table, "--columns", columns, *nodes, "--out", out)
+    command = ("import", "jobs", table, "--nodes", "1x4xA100:8:64", "--out", out, "--columns")
+    done = cli(*command, columns)
     assert done.code == 0
     made = read_scenario(out).arrivals
     assert [shape(arrival) for arrival in made] == [(0, 93_784, 1, 0.5, 0, 2), (60, 630, 1, 1, 0, 1)]
@@ -108,72 +115,39 @@ def test_forms_of_values(cli: Cli, tmp_path: Path) -> None:
         "the row has more or fewer fields than the header, or is not an object: 1 (row 8)",
     ):
         assert f"Left out, {reason}." in done.err
-    seconds = columns.replace(":ms", "")
-    said(cli("import", "jobs", table, "--columns", seconds, *nodes, "--out", out), 3, "after the year 2286", ":ms")
-    only = cli("import", "jobs", table, "--columns", columns + ",gpus=plan_gpu/100[who:x]", *nodes, "--out", out)
+    said(cli(*command, columns.replace(":ms", "")), 3, "after the year 2286", ":ms")
+    only = cli(*command, columns + ",gpus=plan_gpu/100[who:x]")
     assert [arrival.job.user for arrival in read_scenario(out).arrivals] == ["x"]
     assert "asks for neither GPUs nor CPU: 1 (row 2)" in only.err
 
 
-def test_json_in_all_its_forms(cli: Cli, tmp_path: Path) -> None:
+def test_json_in_all_its_forms(cli: Cli, read: Reads, tmp_path: Path) -> None:
     """Lines, a list, a list in an object: the same jobs."""
     rows = [{"t": 5 * n, "need": {"gpu": n + 1}, "s": 60, "when": "2024-01-01T00:00:00+01:00"} for n in range(3)]
-    texts = {
-        "lines": "\n".join(map(json.dumps, rows)),
-        "list": json.dumps(rows, indent=1),
-        "items": json.dumps({"kind": "List", "items": rows}),
-    }
-    found = []
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-        columns = "submit=t,duration=s:min,gpus=need.gpu"
-        out = tmp_path / f"{name}.json"
-        done = cli("import", "jobs", tmp_path / name, "--columns", columns, "--nodes", "1x4", "--out", out)
-        assert done.code == 0, done.err
-        found.append([shape(arrival) for arrival in read_scenario(out).arrivals])
-    assert found[0] == found[1] == found[2] == [(5 * n, 3600, 1, n + 1, 0, 0) for n in range(3)]
-    (tmp_path / "cut").write_text(texts["lines"][:-3])
-    said(
-        cli("import", "jobs", tmp_path / "cut", "--columns", columns, "--nodes", "1x4", "--out", "-"),
-        3,
-        "line 3",
-        "JSON",
-    )
+    lines, columns = "\n".join(map(json.dumps, rows)), "submit=t,duration=s:min,gpus=need.gpu"
+    path = tmp_path / "rows"
+    for text in (lines, json.dumps(rows, indent=1), json.dumps({"kind": "List", "items": rows})):
+        path.write_text(text)
+        assert read(path, columns, "1x4") == [(5 * n, 3600, 1, n + 1, 0, 0) for n in range(3)]
+    path.write_text(lines[:-3])
+    said(cli("import", "jobs", path, "--columns", columns, "--nodes", "1x4", "--out", "-"), 3, "line 3", "JSON")
 
 
-def test_parquet(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet(cli: Cli, read: Reads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same jobs as of the CSV file; without pyarrow a way out is named."""
-    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow")
     from pyarrow import csv, parquet
 
-    parquet.write_table(csv.read_csv(EXAMPLES / "helios.csv"), tmp_path / "h.parquet")
+    path = tmp_path / "h.parquet"
+    parquet.write_table(csv.read_csv(EXAMPLES / "helios.csv"), path)
     columns, nodes, *_ = FORMS["helios.csv"]
-    made = {}
-    for path in (EXAMPLES / "helios.csv", tmp_path / "h.parquet"):
-        out = tmp_path / f"{path.name}.json"
-        assert cli("import", "jobs", path, "--columns", columns, "--nodes", nodes, "--out", out).code == 0
-        made[path.suffix] = read_scenario(out).arrivals
-    assert made[".csv"] == made[".parquet"]
-    assert pyarrow
-    (tmp_path / "t.csv").write_text("time,dur,g\n1,2,3\n")
-    wrong = cli(
-        "import",
-        "jobs",
-        tmp_path / "t.csv",
-        "--columns",
-        "submit=time,duration=dur,gpus=G",
-        "--nodes",
-        "1x1xA",
-        "--out",
-        "-",
-    )
-    said(wrong, 3, "no column G; the header is 'time,dur,g'")
-    command = ("import", "jobs", tmp_path / "h.parquet", "--nodes", nodes, "--out", "-")
-    said(cli(*command, "--columns", "submit=a,duration=b,gpus=c"), 3, "no column a, b, c")
-    (tmp_path / "h.parquet").write_bytes((tmp_path / "h.parquet").read_bytes()[:-40])
-    said(cli(*command, "--columns", columns), 3, "damaged Parquet")
+    assert read(path, columns, nodes) == read(EXAMPLES / "helios.csv", columns, nodes)
+    command = ("import", "jobs", path, "--nodes", nodes, "--out", "-", "--columns")
+    said(cli(*command, "submit=a,duration=b,gpus=c"), 3, "no column a, b, c")
+    path.write_bytes(path.read_bytes()[:-40])
+    said(cli(*command, columns), 3, "damaged Parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    said(cli(*command, "--columns", columns), 3, "placeopt[parquet]", "CSV")
+    said(cli(*command, columns), 3, "placeopt[parquet]", "CSV")
 
 
 def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
@@ -197,9 +171,8 @@ def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
 def test_philly_assumes_no_interference(cli: Cli, tmp_path: Path) -> None:
     """Unless it is asked for."""
     trace, out = tmp_path / "p.csv", tmp_path / "p.json"
-    trace.write_text(
-        "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 00:00:00,9,2,18,a\n2017-10-01 00:00:09,9,2,18,a\n"
-    )
+    rows = "".join(f"2017-10-01 00:00:0{second},9,2,18,a\n" for second in (0, 9))
+    trace.write_text(f"timestamp,duration,num_gpus,gpu_time,cluster\n{rows}")
     assert cli("import", "philly", "--trace", trace, "--out", out).code == 0
     plain = read_scenario(out)
     assert {arrival.job.profile for arrival in plain.arrivals} == {"whole-gpus"}

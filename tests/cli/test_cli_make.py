@@ -38,40 +38,51 @@ def test_generate_to_standard_output(cli: Cli) -> None:
 
 
 def test_import_openb(cli: Cli, tmp_path: Path) -> None:
-    """Three pods on two nodes; with a limit the first of them on a share of the nodes."""
+    """
+    Three pods on two nodes; with a limit the first of them on a share of the nodes.
+
+    `.csv.gz`, columns in any order, and columns that are not needed give the same round.
+    """
     nodes, pods, out = tmp_path / "nodes.csv", tmp_path / "pods.csv", tmp_path / "i.json"
     nodes.write_text(NODES)
     pods.write_text(PODS)
     done = cli("import", "openb", "--nodes", nodes, "--pods", pods, "--out", out)
     assert done.code == 0
     assert done.out.startswith("pods: 3 jobs waiting, 0 running; 2 nodes, 2 GPUs (2 T4)")
-    assert [job.id for job in read_instance(out).jobs] == ["p1", "p2", "p3"]
+    made = read_instance(out)
+    assert [job.id for job in made.jobs] == ["p1", "p2", "p3"]
     assert cli("import", "openb", "--nodes", nodes, "--pods", pods, "--limit", 2, "--out", out).code == 0
     assert read_instance(out).name == "pods-first-2"
+    rows = [line.split(",") for line in PODS.splitlines()]
+    turned = "\n".join(",".join([*reversed(row), "team" if i == 0 else "x"]) for i, row in enumerate(rows)) + "\n"
+    packed = tmp_path / "nodes.csv.gz", tmp_path / "pods.csv.gz"
+    for path, text in zip(packed, (NODES, turned), strict=True):
+        path.write_bytes(gzip.compress(text.encode()))
+    assert cli("import", "openb", "--nodes", packed[0], "--pods", packed[1], "--out", out).code == 0
+    again = read_instance(out)
+    assert (again.name, again.jobs, again.cluster) == (made.name, made.jobs, made.cluster)
 
 
-def test_import_topo_machine(cli: Cli, tmp_path: Path) -> None:
-    """A DGX-1 from ``nvidia-smi topo -m``, named, with the model that the dump does not tell."""
-    out = tmp_path / "box.json"
-    dump = INSTANCES / "topo" / "dgx1-topo-m.txt"
-    done = cli("import", "topo", dump, "--id", "dgx", "--gpu-model", "V100", "--gpu-memory-mib", 16384, "--out", out)
+def test_import_topo(cli: Cli, tmp_path: Path) -> None:
+    """
+    A DGX-1 from ``nvidia-smi topo -m``, named, with the model that the dump does not tell.
+
+    A network alone gives its domains; the same with a machine a whole cluster.
+    """
+    out, dump, tree = tmp_path / "made.json", INSTANCES / "topo" / "dgx1-topo-m.txt", TOPO / "topograph_tree.conf"
+    named = ("--id", "dgx", "--gpu-model", "V100", "--gpu-memory-mib", 16384)
+    done = cli("import", "topo", dump, *named, "--out", out)
     assert done.code == 0
     assert done.out.startswith("dgx: 8 GPUs of model V100, 2 sockets, 4 switches, 16 nvlink links")
     box = loads(Machine, out.read_bytes())
     assert (box.id, len(box.gpus), box.gpus[0].memory_mib) == ("dgx", 8, 16384)
-
-
-def test_import_topo_network(cli: Cli, tmp_path: Path) -> None:
-    """A network alone gives its domains; the same with a machine a whole cluster."""
-    out = tmp_path / "net.json"
-    done = cli("import", "topo", TOPO / "topograph_tree.conf", "--out", out)
+    done = cli("import", "topo", tree, "--out", out)
     assert done.code == 0
     assert done.out.startswith("network of ")
     network = json.loads(out.read_text())
     assert network.keys() == {"domains", "node_domains"}
     assert set(network["node_domains"].values()) <= {domain["id"] for domain in network["domains"]}
-    dump = INSTANCES / "topo" / "dgx1-topo-m.txt"
-    done = cli("import", "topo", TOPO / "topograph_tree.conf", dump, "--out", out)
+    done = cli("import", "topo", tree, dump, "--out", out)
     assert done.code == 0
     assert "1 machine type" in done.out
     assert json.loads(out.read_text()).keys() == {"machines", "domains", "nodes"}
@@ -122,18 +133,3 @@ def test_import_prints_what_was_left_out_kept_drained_or_assumed(cli: Cli, tmp_p
     assert done.out.splitlines()[0].startswith("slurm: 4 jobs waiting, 5 running")
     done = cli("import", "kubernetes", folder / "kubernetes.json", "--out", out)
     assert done.err.splitlines() == json.loads(out.read_text())["note"].splitlines()[1:]
-
-
-def test_openb_is_read_packed_and_with_other_columns(cli: Cli, tmp_path: Path) -> None:
-    """`.csv.gz`, columns in any order, and columns that are not needed."""
-    plain, out = tmp_path / "plain.json", tmp_path / "packed.json"
-    pods, nodes = (ROOT / "tests" / "formats" / "data" / name for name in ("openb_pods.csv", "openb_nodes.csv"))
-    assert cli("import", "openb", "--nodes", nodes, "--pods", pods, "--out", plain).code == 0
-    rows = [line.split(",") for line in pods.read_text().splitlines()]
-    turned = "\n".join(",".join([*reversed(row), "team" if i == 0 else "x"]) for i, row in enumerate(rows)) + "\n"
-    (tmp_path / "openb_pods.csv.gz").write_bytes(gzip.compress(turned.encode()))
-    (tmp_path / "openb_nodes.csv.gz").write_bytes(gzip.compress(nodes.read_bytes()))
-    packed = (tmp_path / "openb_nodes.csv.gz", tmp_path / "openb_pods.csv.gz")
-    assert cli("import", "openb", "--nodes", packed[0], "--pods", packed[1], "--out", out).code == 0
-    one, other = read_instance(plain), read_instance(out)
-    assert (one.name, one.jobs, one.cluster) == (other.name, other.jobs, other.cluster)

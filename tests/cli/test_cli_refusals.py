@@ -47,11 +47,9 @@ Row = tuple[str, int, str] | tuple[str, int, str, str]
 
 USAGE: list[Row] = [
     ("nonsense", 2, "no such command 'nonsense'"),
-    ("solv M", 2, "'solv'"),
     ("--frobnicate", 2, "--frobnicate|placeopt --help"),
     ("import magic", 2, "'magic'"),
     ("whatif nope", 2, "no such command"),
-    ("whatif fot M", 2, "'fot'"),
     ("solve M another.json", 2, "another.json|placeopt solve --help"),
     ("solve M --frobnicate", 2, "--frobnicate|placeopt solve --help"),
     ("solve M --out", 2, "--out|argument"),
@@ -339,6 +337,12 @@ IMPORTS: list[Row] = [
     ("import jobs HELIOS --columns helios --nodes 8 --out O", 2, "--nodes|COUNTxGPUS"),
     ("import jobs HELIOS --columns helios --out O", 2, "--cluster FILE or --nodes"),
     (f"import jobs F {MOSTLY_RIGHT} --nodes 1x1xA --out O", 3, "no column a, b, c", "time,dur,g\n1,2,3\n"),
+    (
+        "import jobs F --columns submit=a,duration=b,gpus=C --nodes 1x1 --out O",
+        3,
+        "no column C; the header is 'a,b,c'",
+        "a,b,c\n1,2,3\n",
+    ),
     *(
         (f"import jobs HELIOS --columns helios --nodes 3x8xV100:96:512 --out O --price {price}", 2, f"--price|{words}")
         for price, words in (

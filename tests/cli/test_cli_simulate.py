@@ -4,14 +4,16 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from helpers.command_line import INSTANCES, Cli, said
+from helpers.command_line import INSTANCES, Cli, said, saved
+from helpers.processes import eventually
 from helpers.scenarios import scenario, timed
-from placeopt import read_instance, read_scenario, write_scenario
+from placeopt import read_instance, read_scenario
+from placeopt.build import job
+from placeopt.model import Arrival, Scenario
 from placeopt.simulation import named_policy, simulate
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
@@ -37,41 +39,27 @@ def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path, mon
     """It loses nothing in its places, so it is not slowed; the column is there where it tells something else."""
     monkeypatch.setenv("COLUMNS", "120")
     jobs = [timed("long", 0, 60_000, gpus=4), timed("short", 1000, 30_000, gpus=4)]
-    write_scenario(tmp_path / "made.json", scenario(jobs, physics={"restart_ms": 1000}))
-    done = cli("simulate", tmp_path / "made.json", "--policy", "srtf-preemptive")
-    columns, cells = (line.split("  ") for line in done.out.splitlines()[1:3])
-    told = dict(zip(filter(None, columns), filter(None, cells), strict=True))
-    assert {name.strip(): cell.strip() for name, cell in told.items()}.items() >= {
-        "slowed": "0",
-        "delayed": "1",
-        "slowdown": "1.008",
-    }.items()
+    path = saved(tmp_path / "made.json", scenario(jobs, physics={"restart_ms": 1000}))
+    done = cli("simulate", path, "--policy", "srtf-preemptive")
+    columns, cells = ([cell.strip() for cell in line.split("  ") if cell] for line in done.out.splitlines()[1:3])
+    told = dict(zip(columns, cells, strict=True))
+    assert (told["slowed"], told["delayed"], told["slowdown"]) == ("0", "1", "1.008")
 
 
 def test_json_and_the_folder_agree(cli: Cli, tmp_path: Path) -> None:
-    """And the log is there; another run writes the same bytes, a resumed one none anew."""
+    """Another run writes the same bytes, a resumed one none anew; who wants to play anew says so."""
     folder = tmp_path / "new" / "runs"
-    done = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--json")
-    assert done.code == 0
-    facts = json.loads(done.out)
+    command = ("simulate", TABLE_1, "--policy", "fcfs", "--out", folder)
+    facts = cli(*command, "--json").data
     assert facts[0]["last_end_s"] == 440.0
     assert facts == json.loads((folder / "summaries.json").read_text())
     log = folder / "sc17-workloads-5.fcfs.s0.jsonl"
     before = log.read_bytes()
-    assert cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--quiet").out == ""
+    assert cli(*command, "--quiet").out == ""
     assert log.read_bytes() == before
     log.write_bytes(before[:700])
-    again = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--json")
+    assert cli(*command, "--json").data[0]["last_end_s"] == 440.0
     assert log.read_bytes() == before
-    assert json.loads(again.out)[0]["last_end_s"] == 440.0
-
-
-def test_a_log_of_something_else_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
-    """Hours of simulation are not lost to a command that names an old folder; who wants to play anew says so."""
-    command = ["simulate", TABLE_1, "--policy", "fcfs", "--out", tmp_path, "--quiet"]
-    assert cli(*command).code == 0
-    log = tmp_path / "sc17-workloads-5.fcfs.s0.jsonl"
-    before = log.read_bytes()
     said(cli(*command, "--rule", "rate"), 3, log.name, "another scenario", "--no-resume")
     assert log.read_bytes() == before
     assert cli(*command, "--rule", "rate", "--no-resume").code == 0
@@ -91,14 +79,13 @@ def test_a_policy_that_cannot_play_leaves_logs_as_they_are(cli: Cli, tmp_path: P
 
 def test_a_policy_that_shares_gpus_by_utilisation_nobody_states_is_refused(cli: Cli, tmp_path: Path) -> None:
     """Before the first of several policies is simulated; and jobs that state none beside some that do are named."""
-    unstated, mixed = tmp_path / "unstated.json", tmp_path / "mixed.json"
-    jobs = [timed("a", 0, 1000), timed("b", 0, 1000)]
-    write_scenario(unstated, scenario(jobs))
-    refused = cli("simulate", unstated, "--policy", "fcfs,horus", "--out", tmp_path / "logs")
+    jobs, logs = [timed("a", 0, 1000), timed("b", 0, 1000)], tmp_path / "logs"
+    unstated = saved(tmp_path / "unstated.json", scenario(jobs))
+    refused = cli("simulate", unstated, "--policy", "fcfs,horus", "--out", logs)
     said(refused, 3, "policy 'horus'", "utilisation", "no job", "gpu_utilisation_percent")
-    assert not (tmp_path / "logs").exists()
-    write_scenario(mixed, scenario([*jobs, timed("c", 0, 1000, gpu_utilisation_percent=50)]))
-    done = cli("simulate", mixed, "--policy", "horus")
+    assert not logs.exists()
+    mixed = scenario([*jobs, timed("c", 0, 1000, gpu_utilisation_percent=50)])
+    done = cli("simulate", saved(tmp_path / "mixed.json", mixed), "--policy", "horus")
     assert done.code == 0
     assert "warning: policy 'horus'" in done.err
     assert "2 jobs without any, such as a, count as using nothing" in done.err
@@ -106,18 +93,14 @@ def test_a_policy_that_shares_gpus_by_utilisation_nobody_states_is_refused(cli: 
 
 def test_another_rule(cli: Cli) -> None:
     """By rate, places and neighbours both cost, and for as long as they are there only: another end."""
-    by_rule = {}
-    for rule in ("rate", "sc17"):
-        done = cli("simulate", TABLE_1, "--policy", "fcfs", "--rule", rule, "--json")
-        by_rule[rule] = json.loads(done.out)[0]["last_end_s"]
-    assert by_rule["rate"] != by_rule["sc17"] == 440.0
+    command = ("simulate", TABLE_1, "--policy", "fcfs", "--json", "--rule")
+    assert cli(*command, "rate").data[0]["last_end_s"] != cli(*command, "sc17").data[0]["last_end_s"] == 440.0
 
 
 def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text('{"name": "mine", "rounds": "each", "method": "best-fit", "order": "srtf"}')
-    done = cli("simulate", TABLE_1, "--policy", path, "--json")
-    assert json.loads(done.out)[0]["policy"] == "mine"
+    assert cli("simulate", TABLE_1, "--policy", path, "--json").data[0]["policy"] == "mine"
 
 
 def test_a_moment_is_written_as_a_round(cli: Cli, tmp_path: Path) -> None:
@@ -139,6 +122,14 @@ def test_stored_scenarios_are_read() -> None:
         assert read_scenario(path).name == path.name.split(".")[0]
 
 
+@pytest.fixture(scope="module")
+def whole_log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The log of a simulation that nobody stopped."""
+    path = tmp_path_factory.mktemp("whole") / "log"
+    simulate(read_scenario(HUNDRED), named_policy("topo-aware"), log=path)
+    return path.read_bytes()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)], ids=["Ctrl-C", "kill"])
 def test_stopped_from_outside_and_gone_on_with(
     cli: Cli, tmp_path: Path, number: signal.Signals, code: int, whole_log: bytes
@@ -152,9 +143,7 @@ def test_stopped_from_outside_and_gone_on_with(
     command = [sys.executable, "-m", "placeopt.cli", *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = tmp_path / "sc17-workloads-100.topo-aware.s0.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and log.read_bytes().count(b"round") > 3) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually(lambda: log.exists() and log.read_bytes().count(b"round") > 3, 60)
     process.send_signal(signal.SIGSTOP)
     for how in ("--resume", "--no-resume"):
         said(cli(*arguments, how), 3, log.name, "another simulation writes there")
@@ -165,103 +154,53 @@ def test_stopped_from_outside_and_gone_on_with(
     if number == signal.SIGINT:
         assert "stopping with the results so far" in told
         assert "jobs had ended" in " ".join(printed.split())
-        facts = json.loads((tmp_path / "summaries.json").read_text())
-        assert not facts[0]["finished"]
+        assert not json.loads((tmp_path / "summaries.json").read_text())[0]["finished"]
     there = log.read_bytes()
     assert len(there) < len(whole_log)
     assert whole_log.startswith(there[: there.rfind(b"\n") + 1])
-    done = subprocess.run([*command, "--quiet"], capture_output=True, timeout=120)
-    assert done.returncode == 0
+    assert cli(*arguments, "--quiet").code == 0
     assert log.read_bytes() == whole_log
-
-
-@pytest.fixture(scope="module")
-def whole_log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The log of a simulation that nobody stopped."""
-    path = tmp_path_factory.mktemp("whole") / "log"
-    simulate(read_scenario(HUNDRED), named_policy("topo-aware"), log=path)
-    return path.read_bytes()
-
-
-def test_what_is_to_be_known_stands_below_the_table(cli: Cli, tmp_path: Path) -> None:
-    """A job that no machine can take waits for ever."""
-    world = json.loads(TABLE_1.read_text())
-    world["arrivals"][0]["job"]["options"][0]["demand"] = {"gpus": 5}
-    path = tmp_path / "world.json"
-    path.write_text(json.dumps(world))
-    done = cli("simulate", path, "--policy", "best-fit")
-    assert done.code == 0
-    assert "Beware" in done.out
-    assert "best-fit  1 job will never end" in done.out
 
 
 def test_a_factor_on_the_errors_of_estimates(cli: Cli, tmp_path: Path) -> None:
     """A job of 9 s and one of 3 s that is believed to take 6, at double the error 12: srtf then takes it last."""
-    world = json.loads((INSTANCES / "papers" / "sc17-workloads-5.json").read_text())
-    del world["physics"]
-    estimates = ([], [{"run_time_ms": 6_000}])
-    world["arrivals"] = [
-        {
-            "job": {"id": f"j{i}", "options": [{"demand": {"gpus": 4}, "run_time_ms": ms}]},
-            "estimates": estimates[i],
-        }
-        for i, ms in enumerate((9_000, 3_000))
-    ]
-    path = tmp_path / "told.json"
-    path.write_text(json.dumps(world))
-
-    def waits(factor: str) -> float:
-        out = cli(
-            "simulate", path, "--policy", "srtf", "--rule", "rate", "--estimates", factor, "--json", "--quiet"
-        ).out
-        wait_s: float = json.loads(out)[0]["wait_s"]["mean"]
-        return wait_s
-
-    assert waits("0") == waits("1") == waits("stated") == 1.5  # the one of 3 s is first
-    assert waits("2") == 4.5  # believed to take 12 s
+    long = Arrival(job=timed("long", 0, 9000, gpus=4))
+    short = Arrival(job=timed("short", 0, 3000, gpus=4), estimates=({"run_time_ms": 6000},))
+    world = scenario([]).model_copy(update={"arrivals": (long, short)})
+    command = ("simulate", saved(tmp_path / "told.json", world), "--policy", "srtf", "--rule", "rate", "--json")
+    waits = [cli(*command, "--estimates", how).data[0]["wait_s"]["mean"] for how in ("0", "1", "stated", "2")]
+    assert waits == [1.5, 1.5, 1.5, 4.5]  # the one of 3 s is first, until it is believed to take 12 s
 
 
 def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     """Without estimates srtf, placeopt-queue and placeopt are FCFS: each says so, and names the way out."""
-    world = json.loads((INSTANCES / "papers" / "sc17-workloads-5.json").read_text())
-    for arrival in world["arrivals"]:
-        arrival["actual_run_time_ms"] = arrival.get("actual_run_time_ms") or arrival["job"]["options"][0]["run_time_ms"]
-        for option in arrival["job"]["options"]:
-            option.pop("run_time_ms", None)
-    path = tmp_path / "bare.json"
-    path.write_text(json.dumps(world))
-    names = "fcfs,srtf,placeopt-queue,placeopt"
-    told = cli("simulate", path, "--policy", names, "--rule", "rate", "--quiet", "--json")
-    assert told.code == 0, told
+    world = scenario([]).model_copy(
+        update={"arrivals": tuple(Arrival(job=job(f"j{i}"), actual_run_time_ms=1000 * i + 1000) for i in range(6))}
+    )
+    path = saved(tmp_path / "bare.json", world)
+    told = cli("simulate", path, "--policy", "fcfs,srtf,placeopt-queue,placeopt", "--quiet", "--json")
     lines = told.err.splitlines()
     assert [line.split("'")[1] for line in lines] == ["srtf", "placeopt-queue", "placeopt"]
     assert all(line.startswith("warning: policy ") and "6 jobs state none: " in line for line in lines)
     assert all("--estimates actual" in line for line in lines)
-    missing = [facts["missing_estimates"] for facts in json.loads(told.out)]
+    missing = [facts["missing_estimates"] for facts in told.data]
     assert missing[0] is None
     assert missing[1]["jobs"] == len(missing[1]["first"]) == 6
     assert missing[1]["read_by"] == ["order srtf"]
-    known = cli("simulate", path, "--policy", "srtf", "--rule", "rate", "--estimates", "actual", "--json")
-    assert known.err == ""
-    assert json.loads(known.out)[0]["missing_estimates"] is None
+    known = cli("simulate", path, "--policy", "srtf", "--estimates", "actual", "--json")
+    assert (known.err, known.data[0]["missing_estimates"]) == ("", None)
     replayed = cli("whatif", "sweep", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
     assert "policy 'srtf' goes by run time estimates" in replayed.err
     assert "'fcfs'" not in replayed.err
 
 
 def test_jobs_that_never_end_under_a_policy_are_reported_first(cli: Cli, tmp_path: Path) -> None:
-    """Counted as 0, their waits would make the mean wait the best of all."""
-    machines = [{"id": "m", "cpu_millicores": 1000, "memory_mib": 1, "gpus": [{"model": "T4", "memory_mib": 1}]}]
-    jobs = [
-        {"job": {"id": "huge", "options": [{"run_time_ms": 9, "demand": {"gpus": 2}}]}},
-        {"job": {"id": "a", "options": [{"run_time_ms": 9}]}},
-    ]
-    path = tmp_path / "blocked.json"
-    cluster = {"machines": machines, "nodes": [{"id": "n", "machine": "m"}]}
-    path.write_text(json.dumps({"name": "blocked", "cluster": cluster, "arrivals": jobs}))
+    """Counted as 0, their waits would make the mean wait the best of all; below the table stands why they wait."""
+    path = saved(tmp_path / "blocked.json", scenario([timed("huge", 0, 9, gpus=5), timed("a", 0, 9)]))
     told = cli("simulate", path, "--policy", "fcfs,best-fit")
-    assert "best-fit      1          1" in told.out
-    assert "0 s*" in told.out
+    assert told.code == 0
+    for words in ("best-fit      1          1", "0 s*", "Beware", "best-fit  1 job will never end"):
+        assert words in told.out
     assert "finds no place on the idle cluster" in told.out
 
 
@@ -269,7 +208,6 @@ def test_the_smallest_useful_scenario_of_the_page_has_estimates(cli: Cli, tmp_pa
     """A reader takes the page's scenario, and no policy warns."""
     page = (INSTANCES.parent / "docs" / "files.md").read_text()
     text = page.split("The smallest useful scenario")[1].split("```json")[1].split("```")[0]
-    path = tmp_path / "two-jobs.json"
-    path.write_text(text)
+    path = saved(tmp_path / "two-jobs.json", Scenario.model_validate_json(text))
     told = cli("simulate", path, "--policy", "fcfs,srtf,placeopt-queue,placeopt,genie,capacity")
     assert (told.code, told.err) == (0, "")

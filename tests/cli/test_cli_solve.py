@@ -3,14 +3,14 @@
 import gzip
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said
-from placeopt import read_instance, read_plan, write_instance
+from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said, saved
+from placeopt import read_instance, read_plan
 from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
-from placeopt.formats import dumps
 from placeopt.model import Changes, Policy
 
 
@@ -40,9 +40,7 @@ def test_summary_of_a_round_in_which_one_job_takes_the_place_of_others(cli: Cli,
     runs = [running(one, [("n0", [2 * k, 2 * k + 1])], preemptible=True) for k, one in enumerate(old)]
     policy = Policy(changes=Changes(preemptions_max=1))
     new = [job(name, gpus=2, value=5) for name in "cd"]
-    path = tmp_path / "round.json"
-    write_instance(path, instance(1, [*old, *new], running=runs, policy=policy))
-    out = cli("solve", path).out
+    out = cli("solve", saved(tmp_path / "i.json", instance(1, [*old, *new], running=runs, policy=policy))).out
     assert "2 jobs placed (1 of them ran before), 2 waiting; 1 preempted" in out
     assert "others are worth as much or more in its place" in out
 
@@ -51,9 +49,8 @@ def test_gap_of_the_gpu_share_is_a_part_of_its_bound(cli: Cli, tmp_path: Path) -
     """The most valuable plan holds a thousandth of the GPUs that the other job would take."""
     jobs = [job("dear", gpus=1, gpu_milli=1, gpu_memory_mib=0, cpu_millicores=10_000, value=9)]
     jobs += [job("large", gpus=4, cpu_millicores=10_000, value=1)]
-    path = tmp_path / "round.json"
-    write_instance(path, instance(1, jobs, policy=Policy(share_mode="fraction")))
-    line = next(line for line in cli("solve", path).out.splitlines() if "GPU-milli" in line)
+    done = cli("solve", saved(tmp_path / "i.json", instance(1, jobs, policy=Policy(share_mode="fraction"))))
+    line = next(line for line in done.out.splitlines() if "GPU-milli" in line)
     assert line.split()[1] == "1"
     assert 0 < float(line.split()[3]) <= 100
 
@@ -80,10 +77,9 @@ def test_standard_streams(cli: Cli) -> None:
 
 def test_deterministic_is_equal_to_the_byte(cli: Cli) -> None:
     """The promise of the flag, on a round whose cost level is solved exactly."""
-    first = cli("solve", DGX1, "--deterministic", "--json", "--seed", 7)
-    second = cli("solve", DGX1, "--deterministic", "--json", "--seed", 7)
+    first, second = (cli("solve", DGX1, "--deterministic", "--json", "--seed", 7) for _ in range(2))
     assert first == second
-    assert json.loads(first.out)["seconds"]["total"] is None
+    assert first.data["seconds"]["total"] is None
 
 
 def test_log_has_timings_also_where_the_plan_has_none(cli: Cli, tmp_path: Path) -> None:
@@ -104,38 +100,31 @@ def test_methods_and_policies(cli: Cli, tmp_path: Path) -> None:
     """A method by name; a policy by name and by file; the plan carries what was used."""
     file = tmp_path / "policy.json"
     file.write_text('{"name": "mine", "weights": {"communication": 1000, "interference": 0, "fragmentation": 0}}')
-    for policy, name in (("placeopt", "placeopt"), (str(file), "mine")):
-        done = cli("solve", MINSKY, "--method", "fcfs", "--policy", policy, "--json")
-        assert json.loads(done.out)["policy"]["name"] == name
-    assert Policy().name == "placeopt"
+    for policy, name in (("placeopt", "placeopt"), (file, "mine")):
+        assert cli("solve", MINSKY, "--method", "fcfs", "--policy", policy, "--json").data["policy"]["name"] == name
 
 
 def test_previous_plan_is_taken_if_it_is_of_the_same_round(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
     """A hint; but one of another round is a mistake that must be told."""
     assert cli("solve", MINSKY, "--previous", minsky_plan, "--quiet").code == 0
     said(cli("solve", DGX1, "--previous", minsky_plan), 3, str(minsky_plan), "instance.name", "'minsky-1'", "'dgx1-1'")
-    text = minsky_plan.read_text().replace('"job":"pair"', '"job":"unheard-of"')
     strange = tmp_path / "strange.json"
-    strange.write_text(text)
+    strange.write_text(minsky_plan.read_text().replace('"job":"pair"', '"job":"unheard-of"'))
     said(cli("solve", MINSKY, "--previous", strange), 3, "].job", "'unheard-of'")
 
 
 def test_nothing_placed_is_exit_4(cli: Cli, tmp_path: Path) -> None:
     """Jobs waited and none was placed; with no job waiting it is 0."""
-    path = tmp_path / "i.json"
-    write_instance(path, instance(1, [job("a", gpus=8)]))
-    done = cli("solve", path)
+    done = cli("solve", saved(tmp_path / "i.json", instance(1, [job("a", gpus=8)])))
     assert done.code == 4
     assert "conflict" in done.out
-    write_instance(path, instance(1, []))
-    assert cli("solve", path, "--quiet").code == 0
+    assert cli("solve", saved(tmp_path / "i.json", instance(1, [])), "--quiet").code == 0
 
 
 def test_names_are_printed_literally(cli: Cli, tmp_path: Path) -> None:
     """Brackets are markup to some libraries, and a blank without width makes two names look alike."""
-    path = tmp_path / "i.json"
-    write_instance(path, instance(1, [job("[bold]a[/bold]:smile:", gpus=8)], name="[red]\u200b"))
-    done = cli("solve", path)
+    strange = instance(1, [job("[bold]a[/bold]:smile:", gpus=8)], name="[red]\u200b")
+    done = cli("solve", saved(tmp_path / "i.json", strange))
     assert "[bold]a[/bold]:smile:" in done.out
     assert "[red]\\u200b" in done.out
     assert "\u200b" not in done.out
@@ -162,7 +151,7 @@ def test_what_is_read_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
     """Also by another spelling of its name."""
     path = tmp_path / "i.json"
     path.write_bytes(MINSKY.read_bytes())
-    said(cli("solve", path, "--out", tmp_path / "." / "i.json"), 2, "input", "another output")
+    said(cli("solve", path, "--out", f"{tmp_path}/./i.json"), 2, "input", "another output")
     assert path.read_bytes() == MINSKY.read_bytes()
 
 
@@ -178,28 +167,21 @@ def test_full_disk(cli: Cli) -> None:
 
 def test_contradicting_running_jobs_are_bad_input(cli: Cli, tmp_path: Path) -> None:
     """The engine refuses what it may not change; that is the file's fault, not ours."""
-    small = instance(1, [job("a")], machines=[machine(gpus=1)])
-    document = json.loads(dumps(small))
-    held = {"job": "a", "option": "default", "assignments": [{"node": "n0", "gpus": {"0": 1000}}]}
-    held["assignments"][0]["workers"] = [{"rank": 0, "gpus": [0]}]
-    document["jobs"].append({"id": "b"})
-    document["running"] = [held, {**held, "job": "b"}]
-    path = tmp_path / "i.json"
-    path.write_text(json.dumps(document))
-    said(cli("solve", path), 3, "running placements")
+    jobs = [job("a"), job("b")]
+    round_ = instance(1, jobs, machines=[machine(gpus=1)], running=[running(one, [("n0", [0])]) for one in jobs])
+    said(cli("solve", saved(tmp_path / "i.json", round_)), 3, "running placements")
 
 
-def test_internal_faults_are_reported_as_such(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ZeroDivisionError(), 5, ["internal fault: Solver.solve: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1"]),
+        (MemoryError(), 3, ["out of memory"]),  # a large file on a small machine is no fault of ours
+    ],
+)
+def test_faults_are_reported_as_such(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, words: list[str]
+) -> None:
     """Exit code 5, how to report it, and a traceback only on request."""
-    monkeypatch.setattr("placeopt.solving.api.compile_problem", lambda *_, **__: 1 / 0)
-    said(cli("solve", MINSKY), 5, "internal fault: Solver.solve: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
-
-
-def test_out_of_memory_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large file on a small machine is no fault of ours."""
-
-    def greedy(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("placeopt.solving.api.compile_problem", greedy)
-    said(cli("solve", MINSKY), 3, "out of memory")
+    monkeypatch.setattr("placeopt.solving.api.compile_problem", Mock(side_effect=error))
+    said(cli("solve", MINSKY), code, *words)

@@ -1,8 +1,13 @@
 """What tests of commands share: stored rounds, what a command leaves behind, and what a refusal looks like."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from placeopt.formats import dumps
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES, EXAMPLES = ROOT / "instances", ROOT / "examples"
@@ -18,8 +23,25 @@ class Outcome(NamedTuple):
     out: str
     err: str
 
+    @property
+    def data(self) -> Any:
+        """Standard output as JSON; a code other than 0 and 1 fails."""
+        assert self.code in (0, 1), self
+        return json.loads(self.out)
+
+    @property
+    def words(self) -> str:
+        """Standard output on one line: the same however wide the terminal is."""
+        return " ".join(self.out.split())
+
 
 Cli = Callable[..., Outcome]
+
+
+def saved(path: Path, document: BaseModel) -> Path:
+    """Write a round, a plan, a scenario, a machine or a job, and return its file."""
+    path.write_bytes(dumps(document))
+    return path
 
 
 def said(outcome: Outcome, code: int, *words: str) -> None:
