@@ -10,22 +10,8 @@ from helpers.plans import plan_for
 from helpers.referee_messages import facts_of
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
-from placeopt.model import Changes, Domain, Instance, Placement, Plan, Policy, Queue, Quota, Running, Unplaced
+from placeopt.model import Changes, Domain, Instance, Placement, Plan, Policy, Queue, Quota, Running
 from strategies import Choice, make_plan, make_round, strategy
-
-
-def some(round_: Instance, placements: tuple[Placement, ...], asked: tuple[str, ...], policy: Policy) -> Plan:
-    """Return the plan that places these of the jobs asked for."""
-    plan = plan_for(round_, {}, policy=policy)
-    placed = {held.job for held in placements}
-    return plan.model_copy(
-        update={
-            "asked": asked,
-            "instance": plan.instance.model_copy(update={"digest": None}),
-            "placements": placements,
-            "unplaced": tuple(Unplaced(job=name, reason="outvoted", detail="") for name in asked if name not in placed),
-        }
-    )
 
 
 def as_running(held: Placement, **fields: Any) -> Running:
@@ -85,8 +71,11 @@ def test_random_plans_for_some_jobs_right_and_wrong(case: Case, data: st.DataObj
     for held in rest:
         assert grown.stop(held.job) == as_running(held)
     moved = [data.draw(strategy(squeezed)(round_, rest)) for _ in range(6)]
-    plans = [some(round_, placements, asked, policy) for placements in (rest, *moved)]
-    plans.append(some(round_, rest[1:], asked[:-1], policy))
+    wanted = [(rest, asked), *((placements, asked) for placements in moved), (rest[1:], asked[:-1])]
+    plans = [
+        plan_for(round_, {held.job: held for held in placements}, asked=jobs, policy=policy)
+        for placements, jobs in wanted
+    ]
     for ledger in (Ledger(round_, policy), grown):
         for plan in plans:
             broken_rules(ledger, round_, plan)
@@ -120,10 +109,9 @@ class TestHand:
             **fields,
         )
 
-    def plan(self, round_: Instance, **placed: Any) -> Plan:
-        whole = plan_for(round_, placed)
-        held = tuple(one for one in whole.placements if one.job in placed)
-        return some(round_, held, tuple(placed), self.policy)
+    def judged(self, ledger: Ledger, round_: Instance, **placed: Any) -> list[tuple[str, str]]:
+        """Judge the plan for these jobs, which the referee judges alike."""
+        return broken_rules(ledger, round_, plan_for(round_, placed, asked=placed, policy=self.policy))
 
     def test_uplinks_are_sums_of_all_that_runs(self) -> None:
         """375 + 375 of GPU jobs fill 75 %; a third gang is too much. CPU jobs have 25 %: 125 + 125."""
@@ -131,27 +119,25 @@ class TestHand:
         ledger = Ledger(full, self.policy)
         across = [("n0", [3]), ("n1", [3])]
         both = [("uplink", "domain 'r0' uplink"), ("uplink", "domain 'r1' uplink")]
-        assert broken_rules(ledger, full, self.plan(full, c=across)) == both
-        assert broken_rules(ledger, full, self.plan(full, w=[("n0", []), ("n1", [])])) == both
-        assert broken_rules(ledger, full, self.plan(full, c=[("n0", [2]), ("n0", [3])])) == []
-        found = ledger.violations(full, self.plan(full, c=across))
+        assert self.judged(ledger, full, c=across) == both
+        assert self.judged(ledger, full, w=[("n0", []), ("n1", [])]) == both
+        assert self.judged(ledger, full, c=[("n0", [2]), ("n0", [3])]) == []
+        found = ledger.violations(full, plan_for(full, {"c": across}, asked="c", policy=self.policy))
         assert facts_of(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "750"])
         less = self.round("a", "u")
-        assert broken_rules(Ledger(less, self.policy), less, self.plan(less, c=across)) == []
+        assert self.judged(Ledger(less, self.policy), less, c=across) == []
 
     def test_queues_are_sums_of_all_that_runs(self) -> None:
         """1000 each: the quota of 3000 takes three gangs; the share of 8 GPUs takes two jobs of 2."""
         round_ = self.round("a", "b", "c", "x", "y")
-        policy = self.policy
-        more = job("d", gpu_milli=1, queue="q")
-        last = job("z", gpu_milli=1, queue="s")
-        round_ = round_.model_copy(update={"jobs": (*round_.jobs, more, last)})
-        ledger = Ledger(round_, policy)
-        assert broken_rules(ledger, round_, self.plan(round_, d=[("n0", [0])])) == [("queue_quota", "queue 'q'")]
-        assert broken_rules(ledger, round_, self.plan(round_, z=[("n0", [0])])) == [("queue_share", "queue 's'")]
+        little = (job("d", gpu_milli=1, queue="q"), job("z", gpu_milli=1, queue="s"))
+        round_ = round_.model_copy(update={"jobs": (*round_.jobs, *little)})
+        ledger = Ledger(round_, self.policy)
+        assert self.judged(ledger, round_, d=[("n0", [0])]) == [("queue_quota", "queue 'q'")]
+        assert self.judged(ledger, round_, z=[("n0", [0])]) == [("queue_share", "queue 's'")]
         assert ledger.stop("a").job == "a"
         fewer = round_.model_copy(update={"running": round_.running[1:]})
-        assert broken_rules(ledger, fewer, self.plan(fewer, d=[("n0", [0])])) == []
+        assert self.judged(ledger, fewer, d=[("n0", [0])]) == []
 
     def test_on_node(self) -> None:
         """In the order in which they came; a job that starts elsewhere leaves."""
@@ -169,20 +155,15 @@ class TestHand:
     def test_a_node_that_comes_and_goes(self) -> None:
         """It adds to the cluster's total, so to what a share is of: 50 % of 8 GPUs, of 12, and of 8 again."""
         round_ = self.round("x", "y")
-        more = job("z", gpus=1, queue="s")
-        round_ = round_.model_copy(update={"jobs": (*round_.jobs, more)})
-        ledger = Ledger(round_, self.policy)
+        round_ = round_.model_copy(update={"jobs": (*round_.jobs, job("z", gpus=1, queue="s"))})
+        ledger, third = Ledger(round_, self.policy), node("n2", domain="r1")
         share = [("queue_share", "queue 's'")]
-        plan = self.plan(round_, z=[("n0", [0])])
-        assert broken_rules(ledger, round_, plan) == share
-        third = node("n2", domain="r1")
+        assert self.judged(ledger, round_, z=[("n0", [0])]) == share
         ledger.put_node(third)
-        larger = self.with_nodes(round_, *round_.cluster.nodes, third)
-        assert broken_rules(ledger, larger, self.plan(larger, z=[("n2", [0])])) == []
+        assert self.judged(ledger, self.with_nodes(round_, *round_.cluster.nodes, third), z=[("n2", [0])]) == []
         ledger.remove_node("n2")
-        assert broken_rules(ledger, round_, plan) == share
-        found = broken(ledger.violations(round_, self.plan(larger, z=[("n2", [0])])))
-        assert found == [*share, ("unknown_node", "job 'z' on node 'n2'")]
+        assert self.judged(ledger, round_, z=[("n0", [0])]) == share
+        assert self.judged(ledger, round_, z=[("n2", [0])]) == [*share, ("unknown_node", "job 'z' on node 'n2'")]
 
     def test_the_total_is_counted_anew_with_every_change(self) -> None:
         """
@@ -213,8 +194,8 @@ class TestHand:
             elif step is not None:
                 ledger.put_node(step)
             now = self.with_nodes(round_, *nodes)
-            found = {m: broken_rules(ledger, now, self.plan(now, **{f"j{m}": [("n0", [0])]})) for m in sizes}
-            assert {m for m in sizes if found[m]} == {m for m in sizes if m > most}
+            found = [m for m in sizes if self.judged(ledger, now, **{f"j{m}": [("n0", [0])]})]
+            assert found == [m for m in sizes if m > most]
 
     def test_nodes_may_be_put_in_order(self) -> None:
         """As the cluster lists them: snapshots are written in this order."""
@@ -236,29 +217,21 @@ class TestHand:
         round_ = round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"machines": machines})})
         ledger = Ledger(round_, self.policy)
         n0, n1 = round_.cluster.nodes
-        here = self.plan(round_, x=[("n0", [2, 3])])
-        for update, expected in (
-            ({"drained": True}, [("drained", "job 'x' on node 'n0'")]),
-            ({"taints": ("t",)}, [("taints", "job 'x' on node 'n0'")]),
-            ({"drained": False}, []),
-            ({"machine": "half"}, [("gpu_indexes", "job 'x' on node 'n0'")]),
-            ({"machine": "m"}, []),
+        here, across = {"x": [("n0", [2, 3])]}, {"c": [("n0", [2]), ("n1", [2])]}
+        r0, r1 = ("uplink", "domain 'r0' uplink"), ("uplink", "domain 'r1' uplink")
+        for update, placed, expected in (
+            ({"drained": True}, here, [("drained", "job 'x' on node 'n0'")]),
+            ({"taints": ("t",)}, here, [("taints", "job 'x' on node 'n0'")]),
+            ({"drained": False}, here, []),
+            ({"machine": "half"}, here, [("gpu_indexes", "job 'x' on node 'n0'")]),
+            ({"machine": "m"}, here, []),
+            ({"domain": "r1"}, across, []),
+            ({"domain": None}, across, [r1]),
+            ({"domain": "r0"}, across, [r0, r1]),
         ):
             new = n0.model_copy(update=update)
             ledger.put_node(new)
-            changed = self.with_nodes(round_, new, n1)
-            assert broken_rules(ledger, changed, here) == expected
-        across = {"c": [("n0", [2]), ("n1", [2])]}
-        for domain, expected in (
-            ("r1", []),
-            (None, ["domain 'r1' uplink"]),
-            ("r0", ["domain 'r0' uplink", "domain 'r1' uplink"]),
-        ):
-            new = n0.model_copy(update={"domain": domain})
-            ledger.put_node(new)
-            changed = self.with_nodes(round_, new, n1)
-            found = broken_rules(ledger, changed, self.plan(changed, **across))
-            assert [where for _, where in found] == expected
+            assert self.judged(ledger, self.with_nodes(round_, new, n1), **placed) == expected
         assert ledger.on_node("n0") == ("a", "b")
 
     def test_a_plan_that_touches_a_marked_node_among_others(self) -> None:
@@ -266,15 +239,14 @@ class TestHand:
         round_ = self.round()
         ledger = Ledger(round_, self.policy)
         n0, n1 = round_.cluster.nodes
-        marked = n1.model_copy(update={"drained": True})
-        place = {"x": [("n1", [0, 1])]}
+        marked, place = n1.model_copy(update={"drained": True}), {"x": [("n1", [0, 1])]}
         for new, expected in ((marked, ["drained"]), (n1, []), (marked, ["drained"])):
             ledger.put_node(new)
-            changed = self.with_nodes(round_, n0, new)
-            assert [rule for rule, _ in broken_rules(ledger, changed, self.plan(changed, **place))] == expected
+            found = self.judged(ledger, self.with_nodes(round_, n0, new), **place)
+            assert [rule for rule, _ in found] == expected
         ledger.remove_node("n1")
         ledger.put_node(n1)
-        assert broken_rules(ledger, round_, self.plan(round_, **place)) == []
+        assert self.judged(ledger, round_, **place) == []
 
 
 class TestExactly:
@@ -288,8 +260,7 @@ class TestExactly:
         jobs = [job(name, queue="q", **self.use) for name in "abc"]
         runs = [running(one, [(f"n{i}", [0])]) for i, one in enumerate(jobs[:2])]
         round_ = instance(2, jobs, running=runs, policy=policy)
-        held = plan_for(round_, {"c": [("n0", [1])]}).placements[-1]
-        return round_, some(round_, (held,), ("c",), policy)
+        return round_, plan_for(round_, {"c": [("n0", [1])]}, asked="c")
 
     def touched(self, round_: Instance, how: str) -> Ledger:
         """Do something to a ledger that leaves it as it was."""
@@ -332,8 +303,7 @@ class TestExactly:
         """A plan that names it is wrong, and nothing more is said of it."""
         gone = job("r", workers=2)
         round_ = instance(1, [gone, job("a")], running=[running(gone, [("n0", [0]), ("gone", [0])])])
-        held = plan_for(round_, {"a": [("gone", [1])]}).placements[-1]
-        plan = some(round_, (held,), ("a",), round_.policy)
+        plan = plan_for(round_, {"a": [("gone", [1])]}, asked="a")
         assert broken_rules(Ledger(round_, round_.policy), round_, plan) == [("unknown_node", "job 'a' on node 'gone'")]
 
 
@@ -371,7 +341,6 @@ class TestStanding:
         assert broken(ledger.standing(nodes, binding)) == told
         assert broken(ledger.standing(nodes, binding)) == told
         assert ledger.standing(nodes, plan_for(instance(1), {}, policy=round_.policy)) == []
-        held = plan_for(round_, {"new": [("n0", [0])]}).placements[-1]
-        plan = some(round_, (held,), ("new",), round_.policy)
+        plan = plan_for(round_, {"new": [("n0", [0])]}, asked=["new"])
         assert [rule for rule, _ in broken_rules(ledger, round_, plan)] == ["cpu", "queue_quota"]
         assert sorted(ledger.on_node("n1")) == ["a", "b"]

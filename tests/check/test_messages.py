@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.plans import plan_for
+from helpers.referee_messages import rules
 from placeopt.build import instance, job, machine, placement
 from placeopt.check import Violation, violations
 from placeopt.model import Policy
@@ -50,5 +51,5 @@ def test_judged_by_the_policy_of_the_plan() -> None:
     """The instance's default policy does not count: the plan carries the one it was made by."""
     round_ = instance(1, [job("a", gpu_milli=500), job("b", gpu_milli=500)], policy=Policy(share_mode="exclusive"))
     placed = {"a": [("n0", [0])], "b": [("n0", [0])]}
-    assert [one.rule for one in violations(round_, plan_for(round_, placed))] == ["gpu_exclusive"]
-    assert violations(round_, plan_for(round_, placed, policy=Policy())) == []
+    assert rules(round_, placed) == ["gpu_exclusive"]
+    assert rules(round_, placed, policy=Policy()) == []

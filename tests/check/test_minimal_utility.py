@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from helpers.plans import plan_for
+from helpers.referee_messages import places, rules, rules_of
 from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.model import Changes, Domain, Gpu, Instance, Moved, Part, Plan, Policy, Postpone, Slowdown
+from placeopt.model import Domain, Gpu, Instance, Moved, Part, Policy, Postpone, Slowdown
 
 NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
@@ -18,10 +19,6 @@ def minsky(**fields: Any) -> Any:
     """Two sockets of two GPUs, 1 apart inside and 20 across."""
     gpus = [Gpu(model="P100", part=f"s{i // 2}") for i in range(4)]
     return machine(**{"gpus": gpus, "parts": SOCKETS, "gpu_distance_matrix": NEAR, **fields})
-
-
-def told(round_: Instance, plan: Plan) -> list[str]:
-    return [str(violation) for violation in violations(round_, plan)]
 
 
 class TestWho:
@@ -38,58 +35,55 @@ class TestWho:
     where = {"a": [("n0", [0, 2])]}  # noqa: RUF012
 
     def test_a_job_that_starts_below_its_minimum(self) -> None:
-        round_ = self.round()
         expected = "job 'a': its utility (sc17) is below its minimum of 254 thousandths [minimal_utility]"
-        assert told(round_, plan_for(round_, self.where)) == [expected]
+        assert [str(one) for one in violations(self.round(), plan_for(self.round(), self.where))] == [expected]
         for fine in (self.round(253), self.round(None)):
-            assert told(fine, plan_for(fine, self.where)) == []
+            assert rules(fine, self.where) == []
 
     @pytest.mark.parametrize("rule", ["none", "lookahead"])
     def test_another_rule_checks_no_job(self, rule: Any) -> None:
-        round_ = self.round(policy=Policy(postpone=Postpone(rule=rule)))
-        assert told(round_, plan_for(round_, self.where)) == []
+        assert rules(self.round(policy=Policy(postpone=Postpone(rule=rule))), self.where) == []
 
     def test_what_runs_and_stays_is_not_asked_but_what_moves_is(self) -> None:
         round_ = self.round(runs=True)
-        assert told(round_, plan_for(round_, {})) == []
-        moved = plan_for(round_, {"a": [("n1", [0, 2])]}, moved=["a"])
-        assert [violation.rule for violation in violations(round_, moved)] == ["minimal_utility"]
-        assert told(round_, plan_for(round_, {"a": [("n1", [0, 1])]}, moved=["a"])) == []
+        assert rules(round_, {}) == []
+        assert rules(round_, {"a": [("n1", [0, 2])]}, moved="a") == ["minimal_utility"]
+        assert rules(round_, {"a": [("n1", [0, 1])]}, moved="a") == []
 
-    def test_a_shrunk_job_is_not_asked(self) -> None:
-        """Its two workers left are across sockets, too."""
-        policy = utility_policy(utility="sc17", changes={"shrinks_max": 1})
+    @pytest.mark.parametrize(("change", "expected"), [("shrunk", []), ("moved", ["minimal_utility"])])
+    def test_a_job_on_a_part_of_its_gpus(self, change: str, expected: list[str]) -> None:
+        """Two workers left are across sockets, too: a shrunk job is not asked, one that is restarted starts anew."""
         gang = job("a", workers=3, workers_min=2, communication=TRAFFIC, utility_min_thousandths=900)
-        runs = running(gang, [("n0", [0]), ("n0", [2]), ("n0", [3])], shrinkable=True)
+        runs = running(gang, [("n0", [0]), ("n0", [2]), ("n0", [3])], shrinkable=True, movable=True)
+        policy = utility_policy(utility="sc17", changes={"shrinks_max": 1, "moves_max": 1})
         round_ = instance(1, [gang], machines=[minsky()], running=[runs], policy=policy)
-        assert told(round_, plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]}, shrunk=["a"])) == []
+        assert rules(round_, {"a": [("n0", [0]), ("n0", [2])]}, **{change: "a"}) == expected
 
-    def test_a_minimum_above_one_is_never_reached(self) -> None:
+    @pytest.mark.parametrize("utility", ["sum", "sc17"])
+    @pytest.mark.parametrize(("least", "expected"), [(1000, []), (1001, ["minimal_utility"])])
+    @pytest.mark.parametrize("gpus", [[], [0]])
+    def test_a_minimum_above_one_is_never_reached(
+        self, gpus: list[int], least: int, expected: list[str], utility: str
+    ) -> None:
         """Also without GPUs, where the utility is 1."""
-        for gpus in ([], [0]):
-            for least, rules in ((1000, []), (1001, ["minimal_utility"])):
-                one = job("a", gpus=len(gpus), utility_min_thousandths=least)
-                for utility in ("sum", "sc17"):
-                    round_ = instance(1, [one], machines=[minsky()], policy=utility_policy(utility=utility))
-                    plan = plan_for(round_, {"a": [("n0", gpus)]})
-                    assert [violation.rule for violation in violations(round_, plan)] == rules
+        one = job("a", gpus=len(gpus), utility_min_thousandths=least)
+        round_ = instance(1, [one], machines=[minsky()], policy=utility_policy(utility=utility))
+        assert rules(round_, {"a": [("n0", gpus)]}) == expected
 
     def test_each_job_that_starts_is_asked(self) -> None:
         """One that runs, one without a minimum and one that has what it asks for come before."""
         pair = job("a", gpus=2, communication=TRAFFIC, utility_min_thousandths=254)
-        before = [pair.model_copy(update={"id": name}) for name in ("runs", "fine")]
-        before.insert(1, job("free"))
-        jobs = [*before, pair]
-        runs = [running(before[0], [("n0", [0, 2])])]
-        round_ = instance(3, jobs, machines=[minsky()], running=runs, policy=utility_policy(utility="sc17"))
+        runs, fine = (pair.model_copy(update={"id": name}) for name in ("runs", "fine"))
+        there = {"running": [running(runs, [("n0", [0, 2])])], "policy": utility_policy(utility="sc17")}
+        round_ = instance(3, [runs, job("free"), fine, pair], machines=[minsky()], **there)
         placed = {"free": [("n0", [1])], "fine": [("n1", [0, 1])], "a": [("n2", [0, 2])]}
-        assert [v.where for v in violations(round_, plan_for(round_, placed))] == ["job 'a'"]
+        assert places(round_, placed) == [("minimal_utility", "job 'a'")]
 
     @pytest.mark.parametrize(("where", "rule"), [(("n0", [0, 4]), "gpu_indexes"), (("n9", [0, 2]), "unknown_node")])
     def test_places_that_are_not_there_have_no_utility(self, where: Any, rule: str) -> None:
         """Told by the rule that they break, and nothing is raised."""
         round_ = self.round(1000)
-        assert [violation.rule for violation in violations(round_, plan_for(round_, {"a": [where]}))] == [rule]
+        assert rules(round_, {"a": [where]}) == [rule]
 
     def test_of_a_gang_all_places_must_be_there(self) -> None:
         """One of its nodes is, the other is not; likewise its GPUs."""
@@ -97,40 +91,39 @@ class TestWho:
         round_ = instance(2, [gang], machines=[minsky()], policy=utility_policy(utility="sc17"))
         for lost, rule in ((("n9", [0]), "unknown_node"), (("n1", [4]), "gpu_indexes")):
             for where in ([("n0", [0]), lost], [lost, ("n0", [0])]):
-                assert [v.rule for v in violations(round_, plan_for(round_, {"a": where}))] == [rule]
+                assert rules(round_, {"a": where}) == [rule]
 
-    @pytest.mark.parametrize("form", ["pairwise", "curve"])
+    @pytest.mark.parametrize(
+        ("form", "least", "low"),
+        [("pairwise", 700, []), ("pairwise", 800, ["minimal_utility"]), ("curve", 700, []), ("curve", 800, [])],
+    )
     @pytest.mark.parametrize(
         ("theirs", "rule"), [([("n0", [1]), ("n9", [0])], "unknown_node"), ([("n0", [1]), ("n0", [4])], "gpu_indexes")]
     )
-    def test_a_neighbour_that_is_partly_nowhere(self, theirs: Any, rule: str, form: str) -> None:
+    def test_a_neighbour_that_is_partly_nowhere(
+        self, theirs: Any, rule: str, form: str, least: int, low: list[str]
+    ) -> None:
         """Where it is, it disturbs; where it is not, it is told. 1000/1333 is below 0.8, above 0.7."""
         slow = Slowdown(profile="calm", beside="loud", socket_thousandths=333)
         policy = utility_policy(interference=1000)
         policy = policy.model_copy(update={"interference": policy.interference.model_copy(update={"model": form})})
-        for least, low in ((700, []), (800, ["minimal_utility"] if form == "pairwise" else [])):
-            jobs = [job("a", profile="calm", utility_min_thousandths=least), job("b", workers=2, profile="loud")]
-            round_ = instance(1, jobs, machines=[minsky()], policy=policy, slowdowns=(slow,))
-            plan = plan_for(round_, {"a": [("n0", [0])], "b": theirs})
-            assert [v.rule for v in violations(round_, plan)] == [rule, *low]
+        jobs = [job("a", profile="calm", utility_min_thousandths=least), job("b", workers=2, profile="loud")]
+        round_ = instance(1, jobs, machines=[minsky()], policy=policy, slowdowns=(slow,))
+        assert rules(round_, {"a": [("n0", [0])], "b": theirs}) == [rule, *low]
 
-    def test_infeasible_jobs_are_reported_by_other_rules(self) -> None:
-        """No GPU of the model asked for, so no best path: the path does not count against the job."""
-        one = job("a", gpus=2, communication=TRAFFIC, gpu_models=("X",), utility_min_thousandths=1000)
+    @pytest.mark.parametrize(
+        ("fields", "where", "rule"),
+        [
+            ({"gpus": 2, "gpu_models": ("X",)}, [("n0", [0, 2])], "gpu_model"),
+            ({"workers": 2, "gpu_models": ("X",)}, [("n0", [0]), ("n0", [2])], "gpu_model"),
+            ({"gpus": 0}, [("n0", [0, 2])], "gpu_indexes"),
+        ],
+    )
+    def test_infeasible_jobs_are_reported_by_other_rules(self, fields: dict, where: Any, rule: str) -> None:
+        """No GPU of the model asked for, or none requested, so no best path: the path does not count against them."""
+        one = job("a", communication=TRAFFIC, utility_min_thousandths=1000, **fields)
         round_ = instance(2, [one], machines=[minsky()], policy=utility_policy(communication=1000))
-        assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))} == {"gpu_model"}
-
-    def test_infeasible_gangs_and_gpus_of_a_job_that_requests_none(self) -> None:
-        """Two workers of a model that is nowhere; a CPU worker that the plan gives two GPUs."""
-        policy = utility_policy(communication=1000)
-        fields = {"communication": TRAFFIC, "utility_min_thousandths": 1000}
-        gang = job("a", workers=2, gpu_models=("X",), **fields)
-        round_ = instance(2, [gang], machines=[minsky()], policy=policy)
-        assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]}))} == {
-            "gpu_model"
-        }
-        cpu = instance(2, [job("a", gpus=0, **fields)], machines=[minsky()], policy=policy)
-        assert {v.rule for v in violations(cpu, plan_for(cpu, {"a": [("n0", [0, 2])]}))} == {"gpu_indexes"}
+        assert set(rules(round_, {"a": where})) == {rule}
 
     def test_a_shape_that_contradicts_itself(self) -> None:
         """All on one node, and one on each: the first says how near they could be, 1 of 20 here."""
@@ -138,14 +131,14 @@ class TestWho:
         both = both.model_copy(update={"utility_min_thousandths": 51})
         round_ = instance(2, [both], machines=[minsky()], policy=utility_policy(communication=1000))
         plan = plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]})
-        assert [v.rule for v in violations(round_, plan)] == ["workers_per_node", "minimal_utility"]
+        assert rules_of(round_, plan) == ["workers_per_node", "minimal_utility"]
 
     def test_a_move_that_is_none_does_not_raise(self) -> None:
         """A false entry of a job that waits is a violation of ``moved``, and the job is asked all the same."""
         round_ = self.round()
         lie = Moved.model_validate({"job": "a", "from": ("n0",), "to": ("n0",)})
         plan = plan_for(round_, self.where).model_copy(update={"moved": (lie,)})
-        assert [violation.rule for violation in violations(round_, plan)] == ["moved", "minimal_utility"]
+        assert rules_of(round_, plan) == ["moved", "minimal_utility"]
 
 
 class TestArtifact:
@@ -296,13 +289,3 @@ class TestSum:
         )
         assert utility_of(round_, {"a": [("n0", [3])]}) == 900  # 1 + 2/3, at best 1/2 + 1
         assert utility_of(round_, {"a": [("n0", [1])]}) == 1000
-
-
-def test_a_moved_job_on_a_part_of_its_gpus_is_asked() -> None:
-    """Restarted on two of its three GPUs, across sockets: it starts anew."""
-    gang = job("a", workers=3, workers_min=2, communication=TRAFFIC, utility_min_thousandths=900)
-    runs = running(gang, [("n0", [0]), ("n0", [2]), ("n0", [3])], movable=True)
-    policy = utility_policy(utility="sc17", changes=Changes(moves_max=1).model_dump())
-    round_ = instance(1, [gang], machines=[minsky()], running=[runs], policy=policy)
-    moved = plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]}, moved=["a"])
-    assert [violation.rule for violation in violations(round_, moved)] == ["minimal_utility"]

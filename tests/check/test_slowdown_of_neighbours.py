@@ -17,6 +17,7 @@ LOUD = Slowdown(
     node_thousandths=200,
 )  # fmt: skip
 HUM = Slowdown(profile="calm", beside="hum", gpu_thousandths=0, node_thousandths=70)
+SLOWDOWNS = (LOUD, HUM, LOUD.model_copy(update={"beside": "calm"}))
 PARTS = (
     Part(id="s0", level="socket"),
     Part(id="w0", level="switch", parent="s0"),
@@ -34,7 +35,7 @@ def round_of(*profiles: str | None, model: Literal["pairwise", "worst"] = "pairw
     """Job ``a`` of profile ``calm`` and jobs ``b0``, ``b1``, ... of these; ``fields`` go to all."""
     jobs = [job("a", profile="calm", **fields)]
     jobs += [job(f"b{i}", profile=profile, **fields) for i, profile in enumerate(profiles)]
-    return instance(2, jobs, machines=[MACHINE], policy=_policy(model), slowdowns=(LOUD, HUM))
+    return instance(2, jobs, machines=[MACHINE], policy=_policy(model), slowdowns=SLOWDOWNS)
 
 
 def _policy(model: str, **fields: Any) -> Policy:
@@ -42,22 +43,39 @@ def _policy(model: str, **fields: Any) -> Policy:
     return policy.model_copy(update={"interference": Interference.model_validate({"model": model, **fields})})
 
 
-@pytest.mark.parametrize(
-    ("mine", "theirs", "excess"),
-    [
-        (0, 0, 500),  # the GPU itself
-        (0, 1, 400),  # another on the switch
-        (0, 2, 300),  # another switch of the socket
-        (2, 3, 300),  # on the socket itself
-        (0, 4, 200),  # the node
-        (4, 5, 200),  # a NUMA domain is no level of slowdowns
-        (6, 6, 500),
-        (6, 3, 200),  # a GPU in no part is in no socket
-    ],
-)
-def test_the_closest_domain_that_two_jobs_share_counts(mine: int, theirs: int, excess: int) -> None:
-    round_ = round_of("loud")
-    assert utility_of(round_, {"a": [("n0", [mine])], "b0": [("n0", [theirs])]}) == slowed(excess)
+SEVERAL = ("loud", "hum", "quiet", None)  # the last two have no entry, and no profile
+CASES: dict[str, tuple[tuple[str | None, ...], dict[str, Any], tuple[str, ...], int]] = {
+    "on the GPU itself": (("loud",), {}, ("n0:0", "n0:0"), 500),
+    "on another of the switch": (("loud",), {}, ("n0:0", "n0:1"), 400),
+    "on another switch of the socket": (("loud",), {}, ("n0:0", "n0:2"), 300),
+    "on the socket itself": (("loud",), {}, ("n0:2", "n0:3"), 300),
+    "on the node": (("loud",), {}, ("n0:0", "n0:4"), 200),
+    "in a NUMA domain, which is no level of slowdowns": (("loud",), {}, ("n0:4", "n0:5"), 200),
+    "on a GPU in no part": (("loud",), {}, ("n0:6", "n0:6"), 500),
+    "beside a GPU in no part, which is in no socket": (("loud",), {}, ("n0:6", "n0:3"), 200),
+    "on another node": (("loud",), {}, ("n0:0", "n1:0"), 0),
+    "at a level that is left out": (("hum",), {}, ("n0:0", "n0:0"), 0),
+    "at a wider level, which is stated": (("hum",), {}, ("n0:0", "n0:4"), 70),
+    "several by pairs: 500 on the GPU, 70 on the node": (SEVERAL, {}, ("n0:0", "n0:0", "n0:4", "n0:1", "n0:2"), 570),
+    "the worst of several": (SEVERAL, {"model": "worst"}, ("n0:0", "n0:0", "n0:4", "n0:1", "n0:2"), 500),
+    "two workers beside one of two nodes: once for the job": (
+        ("loud",), {"workers": 2}, ("n0:0 n1:0", "n0:2 n0:3"), 300),
+    "two workers beside two on two nodes": (("loud",), {"workers": 2}, ("n0:0 n1:0", "n0:2 n1:1"), 400),
+    "alone": ((), {}, ("n0:0",), 0),
+    "alone, at worst": ((), {"model": "worst"}, ("n0:0",), 0),
+}  # fmt: skip
+"""Profiles of the neighbours of ``a``, fields of the round, where ``a`` and they are, and how much it is slowed."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_closest_domain_that_two_jobs_share_counts(name: str) -> None:
+    """No job slows itself, although its profile disturbs its like."""
+    profiles, fields, where, excess = CASES[name]
+    round_ = round_of(*profiles, **fields)
+    placed = {}
+    for one, on in zip(round_.jobs, where, strict=True):
+        placed[one.id] = [(at.split(":")[0], [int(at.split(":")[1])]) for at in on.split()]
+    assert utility_of(round_, placed) == slowed(excess)
 
 
 def test_two_gpus_outside_all_parts_share_the_node_only() -> None:
@@ -69,44 +87,12 @@ def test_two_gpus_outside_all_parts_share_the_node_only() -> None:
     assert utility_of(alike, {"a": [("n0", [0])], "b0": [("n0", [1])]}) == slowed(200)
 
 
-def test_a_level_left_out_counts_nothing_although_a_wider_one_does() -> None:
-    """``hum`` states 0 for the GPU and 70 for the node."""
-    round_ = round_of("hum")
-    assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n0", [0])]}) == 1000
-    assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n0", [4])]}) == slowed(70)
-
-
-@pytest.mark.parametrize(("model", "excess"), [("pairwise", 570), ("worst", 500)])
-def test_neighbours_add_up_or_the_worst_counts(model: Literal["pairwise", "worst"], excess: int) -> None:
-    """500 of one on the GPU, 70 of another on the node; nothing of one without entry and one without profile."""
-    round_ = round_of("loud", "hum", "calm", None, model=model)
-    placed = {"a": [("n0", [0])], "b0": [("n0", [0])], "b1": [("n0", [4])], "b2": [("n0", [1])], "b3": [("n0", [2])]}
-    assert utility_of(round_, placed) == slowed(excess)
-
-
-def test_other_nodes_and_jobs_without_gpus_disturb_no_job() -> None:
-    """The same GPU of another node is another GPU; a CPU job has no part in it, neither as one nor as the other."""
-    round_ = round_of("loud")
-    assert utility_of(round_, {"a": [("n0", [0])], "b0": [("n1", [0])]}) == 1000
-    jobs = (round_.jobs[0], job("b0", gpus=0, profile="loud"))
-    assert utility_of(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [0])], "b0": [("n0", [])]}) == 1000
-    jobs = (job("a", gpus=0, profile="calm"), job("b0", profile="loud"))
-    assert utility_of(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [])], "b0": [("n0", [0])]}) == 1000
-
-
-def test_a_neighbour_of_one_worker_counts_once_for_the_job() -> None:
-    """Workers on two nodes, a neighbour on two GPUs of the one: 300 for the pair, not twice; no excess from itself."""
-    calm = LOUD.model_copy(update={"beside": "calm"})
-    round_ = round_of("loud", workers=2).model_copy(update={"slowdowns": (LOUD, calm)})
-    placed = {"a": [("n0", [0]), ("n1", [0])], "b0": [("n0", [2]), ("n0", [3])]}
-    assert utility_of(round_, placed) == slowed(300)
-    placed = {"a": [("n0", [0]), ("n1", [0])], "b0": [("n0", [2]), ("n1", [1])]}
-    assert utility_of(round_, placed) == slowed(400)
-
-
-@pytest.mark.parametrize("model", ["pairwise", "worst"])
-def test_alone_a_job_is_not_slowed(model: Literal["pairwise", "worst"]) -> None:
-    assert utility_of(round_of(model=model), {"a": [("n0", [0])]}) == 1000
+@pytest.mark.parametrize(("mine", "theirs"), [(1, 0), (0, 1)])
+def test_jobs_without_gpus_disturb_no_job(mine: int, theirs: int) -> None:
+    """A CPU job has no part in it, neither as one nor as the other."""
+    jobs = (job("a", gpus=mine, profile="calm"), job("b0", gpus=theirs, profile="loud"))
+    placed = {"a": [("n0", [0] * mine)], "b0": [("n0", [0] * theirs)]}
+    assert utility_of(round_of("loud").model_copy(update={"jobs": jobs}), placed) == 1000
 
 
 class TestCurve:

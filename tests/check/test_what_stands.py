@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from helpers.plans import plan_for
-from helpers.referee_messages import facts_of
+from helpers.plans import plan_for, with_assignment
+from helpers.referee_messages import facts_of, faults, findings
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.check import Violation, judge, violations
 from placeopt.model import Changes, Domain, Gpu, Instance, Job, Plan, Policy, Queue, Quota, Split, Standing
@@ -41,8 +41,13 @@ def one(of: Job, where: Any, *others: Job, **fields: Any) -> Instance:
 Q = {"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=999)),))}
 S = {"policy": Policy(queues=(Queue(id="q", dominant_share_percent=12),))}
 SMALL = dict.fromkeys(("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps"), 10)
-PAIR = (("n0", [0]), ("n1", [0]))
-HERE = (("n0", [0]),)
+PAIR, BOTH, HERE = (("n0", [0]), ("n1", [0])), (("n0", [0]), ("n0", [1])), (("n0", [0]),)
+
+
+def M(**fields: Any) -> dict[str, Any]:  # noqa: N802
+    """Return the argument of `one` for a machine type with these fields."""
+    return {"machines": [machine(**fields)]}
+
 
 LIMITS: dict[str, tuple[Job, Any, dict[str, Any], Known]] = {
     "utility": (job("a", utility_thousandths=4, utility_min_thousandths=5), HERE, {}, ("option", "a", None)),
@@ -53,32 +58,12 @@ LIMITS: dict[str, tuple[Job, Any, dict[str, Any], Known]] = {
     "gpu memory": (job("a", gpu_memory_mib=16_385), HERE, {}, ("gpu_memory", "a", "n0")),
     "cpu": (job("a", cpu_millicores=32_001), HERE, {}, ("cpu", "a", "n0")),
     "memory": (job("a", memory_mib=262_145), HERE, {}, ("memory", "a", "n0")),
-    "membw": (
-        job("a", memory_bandwidth_mbps=8),
-        HERE,
-        {"machines": [machine(memory_bandwidth_mbps=10)]},
-        ("memory_bandwidth", "a", "n0"),
-    ),
-    "pcie": (
-        job("a", pcie_bandwidth_mbps=11),
-        HERE,
-        {"machines": [machine(pcie_bandwidth_mbps=10)]},
-        ("pcie_bandwidth", "a", "n0"),
-    ),
-    "named": (
-        job("a", resources={"lic": 2}),
-        HERE,
-        {"machines": [machine(resources={"lic": 1})]},
-        ("resource", "a", "n0"),
-    ),
+    "membw": (job("a", memory_bandwidth_mbps=8), HERE, M(memory_bandwidth_mbps=10), ("memory_bandwidth", "a", "n0")),
+    "pcie": (job("a", pcie_bandwidth_mbps=11), HERE, M(pcie_bandwidth_mbps=10), ("pcie_bandwidth", "a", "n0")),
+    "named": (job("a", resources={"lic": 2}), HERE, M(resources={"lic": 1}), ("resource", "a", "n0")),
     "rack": (job("a", workers=2, network_bandwidth_mbps=76), PAIR, {}, ("uplink", "a", None)),
     "one node": (job("a", workers=2, single_node=True), PAIR, {}, ("single_node", "a", None)),
-    "per node": (
-        job("a", workers=2, workers_per_node_max=1),
-        (("n0", [0]), ("n0", [1])),
-        {},
-        ("workers_per_node", "a", "n0"),
-    ),
+    "per node": (job("a", workers=2, workers_per_node_max=1), BOTH, {}, ("workers_per_node", "a", "n0")),
     "split": (job("a", workers=2, splits=(Split(level="rack", domains=1),)), PAIR, {}, ("split", "a", None)),
     "quota": (job("a", queue="q"), HERE, Q, ("queue_quota", "a", None)),
     "share": (job("a", queue="q"), HERE, S, ("queue_share", "a", None)),
@@ -92,17 +77,9 @@ class TestAlone:
         """Also beside a job that starts and has no part in it, and in a plan for that job alone."""
         of, where, fields, known = LIMITS[name]
         round_ = one(of, where, job("b"), **fields)
-        assert judged(round_, plan_for(round_, {})) == ([], [known])
-        plan = plan_for(round_, {"b": [("n1", [3])]})
-        assert judged(round_, plan) == ([], [known])
-        some = plan.model_copy(
-            update={
-                "asked": ("b",),
-                "instance": plan.instance.model_copy(update={"digest": None}),
-                "placements": tuple(held for held in plan.placements if held.job == "b"),
-            }
-        )
-        assert judged(round_, some) == ([], [known])
+        there = {"b": [("n1", [3])]}
+        for plan in (plan_for(round_, {}), plan_for(round_, there), plan_for(round_, there, asked="b")):
+            assert judged(round_, plan) == ([], [known])
 
     @pytest.mark.parametrize("name", LIMITS)
     def test_a_job_that_starts_like_this_breaks_the_limit(self, name: str) -> None:
@@ -135,15 +112,17 @@ class TestTogether:
         policy = fields.pop("policy", Policy()).model_copy(update={"changes": CHANGES})
         return instance(2, [*jobs, *waits], running=runs, policy=policy, **fields)
 
-    def test_number_of_jobs(self) -> None:
+    @pytest.mark.parametrize(
+        ("fields", "rule"), [({"share_mode": "exclusive"}, "gpu_exclusive"), ({"jobs_per_gpu_max": 1}, "gpu_jobs")]
+    )
+    def test_number_of_jobs(self, fields: dict[str, Any], rule: str) -> None:
         """Two quarters under a policy of one; a third that starts there breaks it, elsewhere it does not."""
         quarters = [job(name, gpu_milli=250) for name in "abc"]
-        for fields, rule in (({"share_mode": "exclusive"}, "gpu_exclusive"), ({"jobs_per_gpu_max": 1}, "gpu_jobs")):
-            round_ = self.round(*quarters[:2], waits=(quarters[2],), policy=Policy(**fields))
-            together = [(rule, None, "n0")]
-            assert judged(round_, plan_for(round_, {})) == ([], together)
-            assert judged(round_, plan_for(round_, {"c": [("n0", [1])]})) == ([], together)
-            assert judged(round_, plan_for(round_, {"c": [("n0", [0])]})) == (together, [])
+        round_ = self.round(*quarters[:2], waits=(quarters[2],), policy=Policy(**fields))
+        together = [(rule, None, "n0")]
+        assert judged(round_, plan_for(round_, {})) == ([], together)
+        assert judged(round_, plan_for(round_, {"c": [("n0", [1])]})) == ([], together)
+        assert judged(round_, plan_for(round_, {"c": [("n0", [0])]})) == (together, [])
 
     @pytest.mark.parametrize(("milli", "stands"), [(500, True), (501, False)])
     def test_nothing_stands_beyond_the_whole_of_a_gpu(self, milli: int, stands: bool) -> None:
@@ -184,17 +163,13 @@ class TestTogether:
         assert judged(round_, plan_for(round_, {"little": [("n0", [2])]})) == (known, [])
         assert judged(round_, plan_for(round_, {"little": [("n1", [2])]})) == ([], known)
 
-    @pytest.mark.parametrize("resource", ["cpu_millicores", "memory_mib"])
-    def test_what_a_plan_states_is_taken_too(self, resource: str) -> None:
+    @pytest.mark.parametrize(("resource", "rule"), [("cpu_millicores", "cpu"), ("memory_mib", "memory")])
+    def test_what_a_plan_states_is_taken_too(self, resource: str, rule: str) -> None:
         """A job without a demand states 1: wrong, and on top of what stands."""
         takes = [job(name, **{resource: 6}) for name in "ab"]
         round_ = self.round(*takes, on=-1, waits=(job("c"),), machines=[machine(**{resource: 10})])
-        plan = plan_for(round_, {"c": [("n0", [2])]})
-        lie = plan.placements[-1].assignments[0].model_copy(update={resource: 1})
-        held = (*plan.placements[:-1], plan.placements[-1].model_copy(update={"assignments": (lie,)}))
-        broken, stands = judged(round_, plan.model_copy(update={"placements": held}))
-        assert broken == [("amounts", None, "n0"), ("cpu" if "cpu" in resource else "memory", None, "n0")]
-        assert stands == []
+        lie = with_assignment(plan_for(round_, {"c": [("n0", [2])]}), "c", **{resource: 1})
+        assert judged(round_, lie) == ([("amounts", None, "n0"), (rule, None, "n0")], [])
 
     def test_uplinks_are_of_those_that_load_them(self) -> None:
         """A gang beyond the uplink of its node and rack stands; a second one across is too much, on a node not."""
@@ -238,13 +213,8 @@ class TestTogether:
         runs, gang = job("a", queue="q", cpu_millicores=10), job("g", queue="q", workers=2, cpu_millicores=5)
         policy = Policy(queues=(Queue(id="q", quota=Quota(cpu_millicores=9)),))
         round_ = self.round(runs, waits=(gang,), policy=policy)
-        plan = plan_for(round_, {"g": [("n0", [1]), ("n1", [1])]})
-        first, second = plan.placements[-1].assignments
-        lie = (first, second.model_copy(update={"cpu_millicores": 0}))
-        held = (*plan.placements[:-1], plan.placements[-1].model_copy(update={"assignments": lie}))
-        broken, stands = judged(round_, plan.model_copy(update={"placements": held}))
-        assert broken == [("amounts", None, "n1"), ("queue_quota", None, None)]
-        assert stands == []
+        lie = with_assignment(plan_for(round_, {"g": [("n0", [1]), ("n1", [1])]}), "g", 1, cpu_millicores=0)
+        assert judged(round_, lie) == ([("amounts", None, "n1"), ("queue_quota", None, None)], [])
 
     def test_a_job_that_starts_beside_one_that_stands_is_named_with_it(self) -> None:
         """``job`` is null where several break a limit together."""
@@ -268,22 +238,26 @@ class TestShrunk:
         assert judged(round_, plan_for(round_, {"a": [("n0", [0]), ("n1", [0])]}, shrunk=["a"])) == ([], [])
 
     @pytest.mark.parametrize(
-        ("fields", "rule"),
+        ("fields", "kept", "rule"),
         [
-            ({"workers_per_node_max": 1}, ("workers_per_node", None, "n0")),
-            ({"splits": (Split(level="rack", domains=1),)}, ("split", None, None)),
-            ({"splits": (Split(level="rack", domains=1, workers=3),), "workers_min": 3}, ("split", None, None)),
+            ({"workers_per_node_max": 1}, "n0 n0", ("workers_per_node", None, "n0")),
+            ({"splits": (Split(level="rack", domains=1),)}, "n0 n1", ("split", None, None)),
+            (
+                {"splits": (Split(level="rack", domains=1, workers=3),), "workers_min": 3},
+                "n0 n1",
+                ("split", None, None),
+            ),
         ],
     )
-    def test_its_shape_does_not(self, fields: dict[str, Any], rule: Known) -> None:
+    def test_its_shape_does_not(self, fields: dict[str, Any], kept: str, rule: Known) -> None:
         """Two on n0 and one on n1; kept are one of n0 and the one of n1, or both of n0."""
         gang = job("a", workers=3, **{"workers_min": 1, **fields})
         outside = (node("n0", domain="r0"), node("n1", domain=None if "workers_min" in fields else "r1"))
         round_ = one(gang, (("n0", [0]), ("n0", [1]), ("n1", [0])), nodes=outside)
-        assert judged(round_, plan_for(round_, {}))[0] == []
-        assert {stands[0] for stands in judged(round_, plan_for(round_, {}))[1]} == {rule[0]}
-        kept = [("n0", [0]), ("n0", [1])] if "workers_per_node_max" in fields else [("n0", [0]), ("n1", [0])]
-        broken, stands = judged(round_, plan_for(round_, {"a": kept}, shrunk=["a"]))
+        broken, stands = judged(round_, plan_for(round_, {}))
+        assert (broken, {known for known, *_ in stands}) == ([], {rule[0]})
+        fewer = [("n0", [0]), ("n0", [1]) if kept == "n0 n0" else ("n1", [0])]
+        broken, stands = judged(round_, plan_for(round_, {"a": fewer}, shrunk=["a"]))
         assert rule in broken
         assert {other for other, *_ in broken} <= {rule[0], "workers", "shrunk"}
         assert stands == []
@@ -292,25 +266,23 @@ class TestShrunk:
 class TestFixed:
     """Jobs that run in a way which no plan may start stay as they are."""
 
-    def test_a_single_node_job_on_two_nodes(self) -> None:
-        """Stopped, moved or shrunk: refused; another job that runs is free to go."""
-        gang = job("a", workers=2, workers_min=1, single_node=True)
-        other = job("b", single_node=True)
+    @pytest.mark.parametrize(
+        ("placed", "fields"),
+        [
+            ({}, {"preempted": "a"}),
+            ({"a": [("n0", [0])]}, {"shrunk": "a"}),
+            ({"a": [("n0", [1]), ("n0", [2])]}, {"moved": "a"}),
+        ],
+    )
+    def test_a_single_node_job_on_two_nodes(self, placed: dict[str, Any], fields: dict[str, Any]) -> None:
+        """Stopped, moved or shrunk: refused; another job that runs is free to go, as is one that may lie so."""
+        gang, other = job("a", workers=2, workers_min=1, single_node=True), job("b", single_node=True)
         runs = [running(gang, PAIR, **MAY), running(other, [("n0", [3])], **MAY)]
         round_ = instance(2, [gang, other], running=runs, policy=Policy(changes=CHANGES))
-        where = ("running", "job 'a'", ["2"])
-        for fields in (
-            {"preempted": ["a"]},
-            {"placed": {"a": [("n0", [0])]}, "shrunk": ["a"]},
-            {"placed": {"a": [("n0", [1]), ("n0", [2])]}, "moved": ["a"]},
-        ):
-            plan = plan_for(round_, fields.pop("placed", {}), **fields)  # type: ignore[call-overload]
-            assert [facts_of(v)[:2] for v in violations(round_, plan)] == [where[:2]]
-            assert facts_of(violations(round_, plan)[0])[2] == ["2"]
-        assert violations(round_, plan_for(round_, {}, preempted=["b"])) == []
-        several = job("a", workers=2, workers_min=1)
-        free = round_.model_copy(update={"jobs": (several, other)})
-        assert violations(free, plan_for(free, {}, preempted=["a"])) == []
+        assert faults(round_, placed, **fields) == [("running", "job 'a'", ["2"])]
+        assert faults(round_, {}, preempted="b") == []
+        free = round_.model_copy(update={"jobs": (job("a", workers=2, workers_min=1), other)})
+        assert faults(free, placed, **fields) == []
 
     @pytest.mark.parametrize(
         ("policy", "fixed"),
@@ -323,26 +295,18 @@ class TestFixed:
         ],
     )
     def test_jobs_on_a_gpu_that_too_many_hold(self, policy: dict[str, Any], fixed: bool) -> None:
-        """Two halves on GPU 2 of n1; a third job alone on its GPU may go, so may a job on the same GPU of n0."""
-        jobs = [job(name, gpu_milli=500) for name in "abcd"]
+        """
+        Two halves on GPU 2 of n1; a third job alone on its GPU may go, so may a job on the same GPU of n0.
+
+        They are reported in order of their names.
+        """
+        jobs = [job(name, gpu_milli=500) for name in "bacd"]
         at = (("n1", [2]), ("n1", [2]), ("n1", [3]), ("n0", [2]))
         runs = [running(one, [where], **MAY) for one, where in zip(jobs, at, strict=True)]
         round_ = instance(2, jobs, running=runs, policy=Policy(changes=CHANGES, **policy))
-        for name in "ab":
-            found = [facts_of(v) for v in violations(round_, plan_for(round_, {}, preempted=[name]))]
-            assert found == ([("running", f"job '{name}'", ["2", "'n1'"])] if fixed else [])
-        both = [where for _, where, _ in map(facts_of, violations(round_, plan_for(round_, {}, preempted=["b", "a"])))]
-        assert both == (["job 'a'", "job 'b'"] if fixed else [])
-        for name in "cd":
-            assert violations(round_, plan_for(round_, {}, preempted=[name])) == []
-
-    def test_they_are_reported_in_order_of_their_names(self) -> None:
-        """Nine tenths of GPUs, all stopped."""
-        jobs = [job(name, gpu_milli=100) for name in "ihgfedcba"]
-        runs = [running(one, [("n0", [0])], **MAY) for one in jobs]
-        round_ = instance(1, jobs, running=runs, policy=Policy(changes=CHANGES, jobs_per_gpu_max=8))
-        found = violations(round_, plan_for(round_, {}, preempted="ihgfedcba"))
-        assert [one.where for one in found] == [f"job '{name}'" for name in "abcdefghi"]
+        for names in ("a", "b", "ba", "c", "d"):
+            told = [("running", f"job '{name}'", ["2", "'n1'"]) for name in sorted(names) if name in "ab"]
+            assert faults(round_, {}, preempted=names) == (told if fixed else []), names
 
     def test_the_first_such_gpu_is_named_once(self) -> None:
         """A job of GPUs 0 to 2 whose GPUs 1 and 2 two others hold as well; moved with another it is still fixed."""
@@ -350,8 +314,7 @@ class TestFixed:
         runs = [running(wide, [("n0", [0, 1, 2])], **MAY), running(b, [("n0", [1])]), running(c, [("n0", [2])])]
         policy = Policy(share_mode="overcommit", jobs_per_gpu_max=1, changes=CHANGES)
         round_ = instance(2, [wide, b, c], running=runs, policy=policy)
-        found = violations(round_, plan_for(round_, {"a": [("n1", [0, 1, 2])]}, moved=["a"]))
-        assert [facts_of(v) for v in found] == [("running", "job 'a'", ["1", "'n0'"])]
+        assert faults(round_, {"a": [("n1", [0, 1, 2])]}, moved="a") == [("running", "job 'a'", ["1", "'n0'"])]
 
 
 class TestListed:
@@ -367,8 +330,7 @@ class TestListed:
     def listed(self, *entries: Known, **fields: Any) -> list[tuple[str, str, list[str]]]:
         round_ = self.round()
         standing = tuple(Standing(job=name, rule=rule, node=at, detail="") for rule, name, at in entries)
-        plan = plan_for(round_, {}, **fields).model_copy(update={"standing": standing})
-        return [facts_of(v) for v in violations(round_, plan)]
+        return findings(round_, plan_for(round_, {}, standing=standing, **fields))
 
     def test_true_entries(self) -> None:
         """In any order, some or all."""
