@@ -1,5 +1,6 @@
 """Jobs one by one: moves keep every rule and their limits, quotas are kept, and refusals are the quota's."""
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from helpers.plan_records import plan_of
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
-from placeopt.build import instance, job, machine, node, option, running
+from placeopt.build import instance, job, machine, node, running
 from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, greedy, place, score_named
 from placeopt.model import Gpu
 from placeopt.problem import Problem, State, compile_problem
@@ -63,12 +64,8 @@ def test_moves_break_no_rule(seed: int, quota: bool) -> None:
     allocation = tuple(placed.get(one, problem.running.get(one)) for one in range(problem.num_jobs))
     assert violations(made, plan_of(problem, allocation)) == []
     anew = State(problem, allocation)
-    for mine, theirs in (
-        (game.state.node_free, anew.node_free),
-        (game.state.gpu_free_milli, anew.gpu_free_milli),
-        (game.state.gpu_jobs, anew.gpu_jobs),
-    ):
-        assert np.array_equal(mine, theirs)
+    for of_state in ("node_free", "gpu_free_milli", "gpu_jobs"):
+        assert np.array_equal(getattr(game.state, of_state), getattr(anew, of_state)), of_state
 
 
 def test_never_more_moves_than_allowed_nor_at_another_time() -> None:
@@ -181,23 +178,24 @@ def test_moves_are_whole_numbers_of_one_or_more(name: str, value: object) -> Non
         Moves(**{name: value})  # type: ignore[arg-type]
 
 
-def test_what_makes_no_sense_is_refused_in_words() -> None:
+@pytest.mark.parametrize(
+    ("call", "refusal", "words"),
+    [
+        (lambda _: DemandQuota(np.array([1, 2]), np.array([1.0])), BadInput, "one number for each class"),
+        (
+            lambda _: DemandQuota(np.array([1, 2]), np.array([1.0, 3.0])),
+            BadInput,
+            r"planned\[1\]: 3.0, expected 0 to 2",
+        ),
+        (lambda p: OnlinePlacer(p, quota=DemandQuota(np.array([1]), np.array([1.0]))), BadInput, "quota: of 1 classes"),
+        (lambda p: OnlinePlacer(p, seed=-1), BadInput, "seed: -1"),
+        (lambda p: OnlinePlacer(p).arrive(-1), BadInput, "job: -1, expected 0 to 120"),
+        (lambda p: OnlinePlacer(p).arrive(121), BadInput, "job: 121, expected 0 to 120"),
+        (lambda p: OnlinePlacer(p).arrive(120), BadInput, r"'there'.*runs already"),
+        (lambda _: OnlinePlacer(compile_problem(instance(2, [job("gang", workers=2)]))), Unsupported, "method prices"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(call: Callable, refusal: type[Exception], words: str) -> None:
     """Quotas of other shapes, or beyond what comes; jobs that are not there, or run; rounds where more binds."""
-    with pytest.raises(BadInput, match="one number for each class"):
-        DemandQuota(np.array([1, 2]), np.array([1.0]))
-    with pytest.raises(BadInput, match=r"planned\[1\]: 3.0, expected 0 to 2"):
-        DemandQuota(np.array([1, 2]), np.array([1.0, 3.0]))
-    problem = compile_problem(crowded(0, busy=True))
-    with pytest.raises(BadInput, match="quota: of 1 classes"):
-        OnlinePlacer(problem, quota=DemandQuota(np.array([1]), np.array([1.0])))
-    with pytest.raises(BadInput, match="seed: -1"):
-        OnlinePlacer(problem, seed=-1)
-    game = OnlinePlacer(problem)
-    for one in (-1, problem.num_jobs):
-        with pytest.raises(BadInput, match=f"job: {one}, expected 0 to {problem.num_jobs - 1}"):
-            game.arrive(one)
-    with pytest.raises(BadInput, match=r"'there'.*runs already"):
-        game.arrive(problem.num_jobs - 1)
-    gang = instance(2, [job("gang", options=(option(workers=2),))])
-    with pytest.raises(Unsupported, match="method prices"):
-        OnlinePlacer(compile_problem(gang))
+    with pytest.raises(refusal, match=words):
+        call(compile_problem(crowded(0, busy=True)))

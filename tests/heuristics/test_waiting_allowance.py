@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from placeopt import Engine, violations
 from placeopt.build import instance, job, machine, node, option
 from placeopt.heuristics import order_jobs, swaf
 from placeopt.model import Job, Split
@@ -152,3 +153,19 @@ def test_a_cluster_without_gpus() -> None:
     """Costs are of one GPU and one node at least: nothing is divided by 0."""
     jobs = [job("cpu", gpus=0, latency_ms=10, expected_completion_ms=50), job("gpu", expected_completion_ms=50)]
     assert started(*jobs, nodes=1, machines=[machine(gpus=0)]) == ["default", None]
+
+
+def test_the_shortest_allowance_first_and_in_no_other_shape(engine: Engine) -> None:
+    """One node of four: the job with 60 s to spare goes before that with 160; the latter waits, though one GPU fits."""
+    shapes = (
+        option("1", gpus=1, rate_milli=2_000, latency_ms=120_000, value=10),
+        option("4", gpus=4, rate_milli=6_000, latency_ms=40_000),
+        option("2x4", workers=2, gpus=4, workers_per_node_max=1, rate_milli=8_000, latency_ms=30_000),
+    )
+    late = job("late", options=shapes, expected_completion_ms=200_000)
+    soon = job("soon", options=shapes, expected_completion_ms=100_000, arrival_ms=5)
+    round_ = instance(1, [late, job("small", gpus=1, expected_completion_ms=500_000), soon])
+    plan = engine.solve(round_, method="swaf")
+    assert [(one.job, one.option) for one in plan.placements] == [("soon", "4")]
+    assert {one.reason for one in plan.unplaced} <= {"policy", "conflict", "outvoted"}
+    assert violations(round_, plan) == []
