@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from placeopt import feasibility
 from placeopt.build import instance, job, machine, node
-from placeopt.feasibility import Fit, fit, free_capacity_of, largest, requirements_of
+from placeopt.feasibility import free_capacity_of, largest, requirements_of
 from placeopt.model import Domain, Instance, Split
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.terms.rules import fits
 from strategies import Choice, strategy
+from strategies.jobs import make_splits
 
 WORKERS = 5
 
@@ -29,11 +31,7 @@ def make_spread_job(choice: Choice) -> Instance:
     at = [None, *(domain.id for domain in domains)]
     nodes = [node(f"n{i}", choice.pick(boxes).id, domain=choice.pick(at)) for i in range(choice.number(2, 6))]
     workers = choice.number(1, WORKERS)
-    splits = []
-    for level in choice.some(sorted({domain.level for domain in domains} | {"node"})):
-        count = choice.number(1, 3)
-        equal = workers // count if workers % count == 0 and choice.chance(0.4) else None
-        splits.append(Split(level=level, domains=count, workers=equal))
+    levels = sorted({domain.level for domain in domains} | {"node"})
     asked = job(
         "j",
         workers=workers,
@@ -42,15 +40,15 @@ def make_spread_job(choice: Choice) -> Instance:
         network_bandwidth_mbps=choice.pick((0, 100, 200)),
         single_node=choice.chance(0.1),
         workers_per_node_max=choice.maybe(0.3, 1, 2),
-        splits=tuple(splits),
+        splits=make_splits(choice, levels, workers, fixed=True),
     )
     return instance(nodes, [asked], machines=boxes, domains=domains)
 
 
-def fit_of(round_: Instance) -> Fit | None:
+def fit_of(round_: Instance) -> feasibility.Fit | None:
     """How the only job lies, on the idle cluster."""
     problem = compile_problem(round_)
-    return fit(free_capacity_of(State(problem), round_.jobs[0]), requirements_of(problem, round_.jobs[0]))
+    return feasibility.fit(free_capacity_of(State(problem), round_.jobs[0]), requirements_of(problem, round_.jobs[0]))
 
 
 def divisions(workers: int, nodes: int) -> Iterator[tuple[int, ...]]:
