@@ -2,74 +2,53 @@
 
 from collections.abc import Iterable
 
-import numpy as np
 import pytest
 from hypothesis import event, given
-from hypothesis import strategies as st
 
 from helpers.brute_force import placements
-from helpers.plan_records import plan_of
+from helpers.plan_records import at_request, plan_of, standing
 from helpers.plans import plan_for
 from placeopt import BadInput, plan_actions
 from placeopt.actions import Action
 from placeopt.build import instance, job, machine, running
-from placeopt.check import judge, violations
+from placeopt.check import violations
 from placeopt.model import Changes, Instance, JobOrigin, Origin, Placement, Plan, Running
 from placeopt.problem import Move, State, compile_problem
 from placeopt.terms.rules import fits
-from strategies import rounds
+from strategies import Choice, choices, rounds
 
 Workers = list[tuple[int, str, frozenset[int]]]
 
 
-def changeable(instance: Instance) -> Instance:
+def changeable(round_: Instance) -> Instance:
     """Allow every change of what runs."""
-    running = tuple(
-        held.model_copy(update={"movable": True, "shrinkable": True, "preemptible": True}) for held in instance.running
-    )
+    flags = {"movable": True, "shrinkable": True, "preemptible": True}
     changes = Changes(moves_max=9, shrinks_max=9, preemptions_max=9)
-    policy = instance.policy.model_copy(update={"changes": changes})
-    return instance.model_copy(update={"running": running, "policy": policy})
+    policy = round_.policy.model_copy(update={"changes": changes})
+    running = tuple(held.model_copy(update=flags) for held in round_.running)
+    return round_.model_copy(update={"running": running, "policy": policy})
 
 
-def any_plan(instance: Instance, rng: np.random.Generator) -> Plan | None:
+def any_plan(choice: Choice, round_: Instance) -> Plan | None:
     """Place jobs at random, wherever they run now; None if a rule about changes refuses it."""
-    problem = compile_problem(instance)
+    problem = compile_problem(round_)
     state = State(problem, (None,) * problem.num_jobs)
-    for j in rng.permutation(problem.num_jobs).tolist():
+    for j in choice.shuffled(range(problem.num_jobs)):
         open_to = [placement for placement in placements(problem, j) if fits(state, j, placement)]
-        if open_to and rng.random() < 0.9:
-            state.apply(Move(j, open_to[int(rng.integers(len(open_to)))]))
+        if open_to and choice.chance(0.9):
+            state.apply(Move(j, choice.pick(open_to)))
     plan = plan_of(problem, tuple(state.placements))
-    return None if violations(instance, plan) else plan
+    return None if violations(round_, plan) else plan
 
 
-def order_of(actions: tuple[Action, ...], rng: np.random.Generator) -> list[int]:
-    """Return the numbers of the actions in some order in which each comes after those that it names."""
+def order_of(choice: Choice, actions: tuple[Action, ...]) -> list[Action]:
+    """Return the actions in some order in which each comes after those that it names."""
     order: list[int] = []
     while len(order) < len(actions):
-        ready = [n for n, action in enumerate(actions) if n not in order and set(action.after) <= set(order)]
-        order.append(ready[int(rng.integers(len(ready)))])
-    return order
-
-
-def at_requests(instance: Instance, running: Iterable[Running]) -> Instance:
-    """Let these jobs run, with what they request: grants above it give way to whatever starts beside them."""
-    milli = {(job.id, option.id): option.demand.gpu_milli for job in instance.jobs for option in job.options}
-    held = []
-    for one in running:
-        share = milli[one.job, one.option]
-        assignments = tuple(at.model_copy(update={"gpus": dict.fromkeys(at.gpus, share)}) for at in one.assignments)
-        held.append(one.model_copy(update={"assignments": assignments}))
-    return instance.model_copy(update={"running": tuple(held)})
-
-
-def standing(instance: Instance) -> set[tuple[str | None, str, str | None]]:
-    """Return the limits that what runs breaks; the referee finds nothing else wrong."""
-    problem = compile_problem(instance)
-    judged = judge(instance, plan_of(problem, tuple(problem.running.get(job) for job in range(problem.num_jobs))))
-    assert judged.violations == []
-    return {(entry.job, entry.rule, entry.node) for entry in judged.standing}
+        order.append(
+            choice.pick([n for n, one in enumerate(actions) if n not in order and set(one.after) <= set(order)])
+        )
+    return [actions[n] for n in order]
 
 
 def workers_of(held: Placement) -> Workers:
@@ -77,28 +56,29 @@ def workers_of(held: Placement) -> Workers:
     return sorted((w.rank, at.node, frozenset(w.gpus)) for at in held.assignments for w in at.workers)
 
 
-@given(round_=rounds(changes=True, minima=False), seed=st.integers(0, 2**32 - 1))
-def test_room_is_free_before_it_is_used(round_: Instance, seed: int) -> None:
+@given(rounds(changes=True, minima=False), choices)
+def test_room_is_free_before_it_is_used(round_: Instance, choice: Choice) -> None:
     """In three orders of the actions of any lawful plan."""
-    rng = np.random.default_rng(seed)
     round_ = changeable(round_)
-    plan = any_plan(round_, rng)
+    plan = any_plan(choice, round_)
     if plan is None:
         return
-    actions = plan_actions(round_, plan)
-    then = {held.job: held for held in plan.placements}
-    before = standing(at_requests(round_, round_.running))
+    actions, then = plan_actions(round_, plan), {held.job: held for held in plan.placements}
+
+    def limits(runs: Iterable[Running]) -> set[tuple[str | None, str, str | None]]:
+        return standing(round_.model_copy(update={"running": tuple(at_request(round_, held) for held in runs)}))
+
+    before = limits(round_.running)
     for _ in range(3):
         runs = {held.job: held for held in round_.running}
-        for number in order_of(actions, rng):
-            action = actions[number]
+        for action in order_of(choice, actions):
             if action.do == "preempt":
                 del runs[action.job]
             else:
                 assert (action.do == "start") == (action.job not in runs)
                 held = then[action.job]
                 runs[action.job] = Running(**{name: getattr(held, name) for name in Placement.model_fields})
-            assert standing(at_requests(round_, runs.values())) <= before
+            assert limits(runs.values()) <= before
         assert {name: workers_of(held) for name, held in runs.items()} == {
             name: workers_of(held) for name, held in then.items()
         }
@@ -144,11 +124,8 @@ def test_workers_that_stay_keep_their_names() -> None:
 
 
 def test_what_stays_has_no_action() -> None:
+    """And a plan that breaks a rule is refused."""
     round_ = two_jobs()
     assert plan_actions(round_, plan_for(round_, {})) == ()
-
-
-def test_a_plan_that_breaks_a_rule_is_refused() -> None:
-    round_ = two_jobs()
     with pytest.raises(BadInput, match="neither in placements nor in unplaced"):
         plan_actions(round_, plan_for(round_, {}).model_copy(update={"placements": ()}))

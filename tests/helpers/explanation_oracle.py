@@ -24,10 +24,7 @@ def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str
     if not explanation.proven and explanation.status == "waiting":
         return ["not proven"]
     if explanation.status == "placed":
-        return [
-            *_placed_faults(instance, plan, explanation, elsewhere=False),
-            *_placed_faults(instance, plan, explanation, True),
-        ]
+        return [text for other in (False, True) for text in _placed_faults(instance, plan, explanation, other)]
     ran = any(held.job == explanation.job for held in instance.running)
     reached = explanation.plan_reason == "postponed"  # greedy may have missed a place that keeps all minima
     if explanation.plan_reason != explanation.reason and not ran and not reached:
@@ -371,6 +368,10 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
     )
     stated: Alternative | None = explanation.elsewhere if elsewhere else explanation.best
     spot = None if stated is None or stated.spot is None else (-stated.spot.value, stated.spot.cost)
+    if stated is not None and stated.spot is not None and explanation.spot is not None:
+        gain = stated.spot.value - explanation.spot.value, explanation.spot.cost - stated.spot.cost
+        if (stated.gain_value, stated.gain_cost) != gain:
+            yield f"gains {stated.gain_value} and {stated.gain_cost}, true are {gain}"
     bounded = stated is not None and not stated.proven and spot is not None and best is not None and spot >= best
     if spot != best and not bounded:  # a term whose linear form only bounds it leaves the best place unproven
         yield f"{'elsewhere' if elsewhere else 'best'} {spot}, true is {best}"

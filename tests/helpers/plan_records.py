@@ -1,8 +1,9 @@
 """Allocations in indices -> the records of the model, for the referee to read."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from helpers.granted_shares import with_due
+from placeopt.check import judge
 from placeopt.model import (
     Assignment,
     Instance,
@@ -17,9 +18,11 @@ from placeopt.model import (
     Unplaced,
     WorkerGpus,
 )
-from placeopt.problem import Allocation, Problem, change_of
+from placeopt.problem import Allocation, Problem, change_of, compile_problem
 from placeopt.problem import Placement as Indices
 from placeopt.terms import value
+
+AnyPlacement = TypeVar("AnyPlacement", bound=Placement)
 
 
 def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ...]:
@@ -124,3 +127,19 @@ def keeping(instance: Instance) -> Plan:
             if job.id not in runs
         ),
     )
+
+
+def standing(instance: Instance) -> set[tuple[str | None, str, str | None]]:
+    """Return the limits that what runs breaks; the referee finds nothing else wrong."""
+    problem = compile_problem(instance)
+    judged = judge(instance, plan_of(problem, tuple(problem.running.get(job) for job in range(problem.num_jobs))))
+    assert judged.violations == []
+    return {(entry.job, entry.rule, entry.node) for entry in judged.standing}
+
+
+def at_request(instance: Instance, held: AnyPlacement) -> AnyPlacement:
+    """Return a placement with the shares that its option requests: grants above give way to whatever starts beside."""
+    record = next(job for job in instance.jobs if job.id == held.job)
+    share = next(option.demand.gpu_milli for option in record.options if option.id == held.option)
+    assignments = tuple(at.model_copy(update={"gpus": dict.fromkeys(at.gpus, share)}) for at in held.assignments)
+    return held.model_copy(update={"assignments": assignments})

@@ -6,22 +6,12 @@ import pytest
 from hypothesis import event, given, settings
 
 from helpers.live_engine import engine_of, refuses, runs, step
-from helpers.plan_records import plan_of
+from helpers.plan_records import at_request, standing
 from helpers.plans import plan_for
 from placeopt import Plan, StaleSnapshot, generate, violations
 from placeopt.build import instance, job, machine, placement, running
-from placeopt.check import judge
 from placeopt.model import Changes, Instance, JobOrigin, Origin, Placement, Policy
-from placeopt.problem import compile_problem
 from strategies import Choice, choices, rounds
-
-
-def standing(of: Instance) -> set[tuple[str | None, str, str | None]]:
-    """Return the limits that what runs breaks; the referee finds nothing else wrong."""
-    problem = compile_problem(of)
-    judged = judge(of, plan_of(problem, tuple(problem.running.get(job) for job in range(problem.num_jobs))))
-    assert judged.violations == []
-    return {(entry.job, entry.rule, entry.node) for entry in judged.standing}
 
 
 def workers(held: Placement) -> list[object]:
@@ -74,14 +64,6 @@ def assert_does_not_fit(plan: Plan, held: Placement, after: Instance) -> None:
         }
     )
     assert [found for found in violations(after, alone) if found.rule != "gpu_grant"] != []
-
-
-def at_request(of: Instance, held: Placement) -> Placement:
-    """Return a placement with the shares that its option requests."""
-    record = next(one for one in of.jobs if one.id == held.job)
-    share = next(option.demand.gpu_milli for option in record.options if option.id == held.option)
-    assignments = tuple(at.model_copy(update={"gpus": dict.fromkeys(at.gpus, share)}) for at in held.assignments)
-    return held.model_copy(update={"assignments": assignments})
 
 
 def test_a_stop_that_nothing_needs_any_more_is_left_out() -> None:
