@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from drivers.driver_steps import came_of
-from helpers.slurm_lab import SlurmLab, slurm_lab, why_no_lab
+from helpers.slurm_lab import SlurmLab, why_no_lab
 from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
 from placeopt.drivers.slurm import (
@@ -53,7 +53,7 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SlurmLab]:
-    with slurm_lab() as lab:
+    with SlurmLab() as lab:
         yield lab
 
 

@@ -17,25 +17,18 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
 START_LOOKS, LOOK_S = 200, 0.2
 """After so many looks all nodes of a new lab must be idle."""
 
 GPU_NODES = tuple(f"g{i}" for i in range(1, 9))
-L40S_NODES = tuple(f"l{i}" for i in range(1, 5))
-SINGLE_NODES = ("m1", "t1", "c1", "c2")
-NODES = (*GPU_NODES, *L40S_NODES, *SINGLE_NODES)
-
-PORTS = 12_000, 32_000
-"""Below those that the kernel gives to outgoing connections."""
-_TAKEN: set[int] = set()
-_PORTS_LOCK = threading.Lock()
+NODES = (*GPU_NODES, "l1", "l2", "l3", "l4", "m1", "t1", "c1", "c2")
 
 CONFIG = """\
 ClusterName=lab
@@ -61,7 +54,7 @@ MailProg=/bin/true
 SwitchType=switch/none
 ReturnToService=2
 SlurmctldTimeout=300
-SlurmdTimeout={slurmd_timeout}
+SlurmdTimeout=300
 MinJobAge=3600
 KillWait=1
 SchedulerType=sched/backfill
@@ -92,17 +85,13 @@ SwitchName=leaf3 Nodes=l[1-4],m1,t1,c[1-2]
 SwitchName=spine Switches=leaf[1-3]
 """
 HARDWARE = {
-    **dict.fromkeys(
-        GPU_NODES, "Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 Gres=gpu:a100:8 Feature=a100,nvlink"
-    ),
-    **dict.fromkeys(
-        L40S_NODES, "Sockets=1 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=256000 Gres=gpu:l40s:4 Feature=l40s"
-    ),
-    "m1": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:a100_3g.20gb:2,gpu:a100_1g.5gb:4",
-    "t1": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:t4:2",
-    "c1": "Sockets=1 CoresPerSocket=32 RealMemory=128000",
-    "c2": "Sockets=1 CoresPerSocket=32 RealMemory=128000",
+    "g": "Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 Gres=gpu:a100:8 Feature=a100,nvlink",
+    "l": "Sockets=1 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=256000 Gres=gpu:l40s:4 Feature=l40s",
+    "m": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:a100_3g.20gb:2,gpu:a100_1g.5gb:4",
+    "t": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:t4:2",
+    "c": "Sockets=1 CoresPerSocket=32 RealMemory=128000",
 }
+"""By the first letter of a node."""
 
 
 def why_no_lab() -> str | None:
@@ -119,29 +108,53 @@ def _found(program: str) -> str | None:
 
 class SlurmLab:
     """
-    A running Slurm; ``env`` is the environment in which its commands find it.
+    A running Slurm, a context manager; ``env`` is the environment in which its commands find it.
 
     Eight nodes g1-g8 of 8 A100 on 2 switches, l1-l4 of 4 L40S, m1 with MIG instances, t1 of 2 T4, c1 and c2 without.
     """
 
-    def __init__(self, scheduler: str = "bf_interval=5", slurmd_timeout_s: int = 300) -> None:
+    def __init__(self, scheduler: str = "bf_interval=5") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
         self.env = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"), "SLURM_TIME_FORMAT": "%s"}
         self.env["PATH"] = f"{self.env.get('PATH', '')}:/usr/sbin:/sbin"
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
-        self._configure(scheduler, slurmd_timeout_s)
+        self._scheduler = scheduler
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Start all daemons and wait until every node is idle."""
-        self._start_munge()
-        self.start_daemon("slurmctld")
-        for node in NODES:
-            self.start_daemon(node)
+        try:
+            self._configure()
+            self._start_munge()
+            for name in ("slurmctld", *NODES):
+                self.start_daemon(name)
+            idle = {(name, "idle") for name in NODES}
+            self._wait(lambda: self._states() == idle, "slurmctld.log")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Cancel all jobs, end all daemons, and remove the folder."""
+        with suppress(OSError, subprocess.SubprocessError):
+            self.run("scancel", "--user=root", "--full", check=False)
+            time.sleep(0.3)
+        for name in sorted(self.daemons, key=lambda name: name == "munged"):
+            self.stop_daemon(name)
+        self._end_steps()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _states(self) -> set[tuple[str, ...]]:
+        lines = self.run("sinfo", "--noheader", "--Node", "--format=%N %t", check=False).splitlines()
+        return {tuple(line.split()) for line in lines}
+
+    def _wait(self, holds: Callable[[], bool], log: str) -> None:
         for _ in range(START_LOOKS):
-            if (states := self._states()) == dict.fromkeys(NODES, "idle"):
+            if holds():
                 return
             time.sleep(LOOK_S)
-        raise TimeoutError(f"nodes are not idle after {START_LOOKS} looks: {states}\n{self._log_end()}")
+        end = (self.folder / log).read_text(errors="replace")[-2000:]
+        raise TimeoutError(f"it has not started after {START_LOOKS} looks: {end}")
 
     def start_daemon(self, name: str) -> None:
         """Start ``slurmctld``, or the slurmd of a node."""
@@ -193,20 +206,6 @@ class SlurmLab:
         text = self.run("scontrol", "--oneliner", "show", "job", job)
         return {key: value for key, _, value in (word.partition("=") for word in text.split())}
 
-    def close(self) -> None:
-        """Cancel all jobs, end all daemons, and remove the folder."""
-        try:
-            self.run("scancel", "--user=root", "--full", check=False)
-            time.sleep(0.3)
-        except (OSError, subprocess.SubprocessError):
-            pass
-        for name in [name for name in self.daemons if name != "munged"]:
-            self.stop_daemon(name)
-        if "munged" in self.daemons:
-            self.stop_daemon("munged")
-        self._end_steps()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
     def _end_steps(self) -> None:
         """Kill what a slurmd has left behind: processes that name this lab's folder in their environment."""
         mark = f"SLURM_CONF={self.folder}".encode()
@@ -218,33 +217,29 @@ class SlurmLab:
                 except (OSError, ProcessLookupError):
                     continue
 
-    def _configure(self, scheduler: str, slurmd_timeout_s: int) -> None:
-        folder = str(self.folder)
-        for name in ("state", "spool", "munge"):
-            (self.folder / name).mkdir()
-        self.folder.chmod(0o755)
-        (self.folder / "munge").chmod(0o755)
-        for node in NODES:
-            (self.folder / "spool" / node).mkdir()
+    def _configure(self) -> None:
+        for name in ("state", "munge", *(f"spool/{node}" for node in NODES)):
+            (self.folder / name).mkdir(parents=True)
+        for folder in (self.folder, self.folder / "munge"):
+            folder.chmod(0o755)
         for i in range(8):
             (self.folder / f"gpu{i}").touch()
         host = socket.gethostname().partition(".")[0]
         control, *ports = free_ports(1 + len(NODES))
         nodes = "".join(
-            f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={host} Port={port} {HARDWARE[node]} State=UNKNOWN\n"
+            f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={host} Port={port} {HARDWARE[node[0]]} State=UNKNOWN\n"
             for node, port in zip(NODES, ports, strict=True)
         )
         text = CONFIG.format(
             host=host,
-            folder=folder,
+            folder=self.folder,
             control=control,
-            scheduler=scheduler,
-            slurmd_timeout=slurmd_timeout_s,
+            scheduler=self._scheduler,
             nodes=nodes,
             gpu_nodes=",".join(node for node in NODES if not node.startswith("c")),
         )
         (self.folder / "slurm.conf").write_text(text)
-        (self.folder / "gres.conf").write_text(GRES.format(folder=folder))
+        (self.folder / "gres.conf").write_text(GRES.format(folder=self.folder))
         (self.folder / "topology.conf").write_text(TOPOLOGY)
 
     def _start_munge(self) -> None:
@@ -255,61 +250,29 @@ class SlurmLab:
         names = {"socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
         files = [f"--{option}={folder / name}" for option, name in names.items()]
         self.daemons["munged"] = self._popen(["munged", "--foreground", "--force", f"--key-file={key}", *files])
-        for _ in range(START_LOOKS):
-            if (folder / "socket").exists():
-                return
-            if self.daemons["munged"].poll() is not None:
-                break
-            time.sleep(LOOK_S)
-        raise TimeoutError(f"munged does not start: {(folder / 'log').read_text()[-500:]}")
+        self._wait((folder / "socket").exists, "munge/log")
 
     def _popen(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        program = _found(command[0]) or command[0]
+        program, nothing = _found(command[0]) or command[0], subprocess.DEVNULL
         return subprocess.Popen(
-            [program, *command[1:]],
-            env=self.env,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def _states(self) -> dict[str, str]:
-        text = self.run("sinfo", "--noheader", "--Node", "--format=%N %t", check=False)
-        return dict(line.split() for line in text.splitlines() if line)
-
-    def _log_end(self) -> str:
-        log = self.folder / "slurmctld.log"
-        return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+            [program, *command[1:]], env=self.env, cwd=self.folder, start_new_session=True,
+            stdin=nothing, stdout=nothing, stderr=nothing,
+        )  # fmt: skip
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback address that nothing listens on now, each once in this process."""
-    found: list[int] = []
-    with _PORTS_LOCK:
-        while len(found) < count:
-            port = random.randrange(*PORTS)
-            with socket.socket() as one:
-                if port not in _TAKEN and one.connect_ex(("127.0.0.1", port)):
-                    _TAKEN.add(port)
-                    found.append(port)
-    return found
-
-
-@contextmanager
-def slurm_lab(scheduler: str = "bf_interval=5", slurmd_timeout_s: int = 300) -> Iterator[SlurmLab]:
-    """Start a Slurm, and end it with all its processes and files."""
-    lab = SlurmLab(scheduler, slurmd_timeout_s)
-    try:
-        lab.start()
-        yield lab
-    finally:
-        lab.close()
+    """Return ports of the loopback address on which nothing listens, below those of outgoing connections."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)):
+                found.add(port)
+    return list(found)
 
 
 if __name__ == "__main__":
-    with slurm_lab() as running:
+    with SlurmLab() as running:
         print(f"export SLURM_CONF={running.env['SLURM_CONF']}", flush=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         with suppress(KeyboardInterrupt):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,8 @@ pytest.importorskip("uvicorn")
 import httpx
 
 from placeopt.service import CALLS, Service
-from placeopt.service.http import ROLES, HttpServer, Limits, Metrics, open_socket, parse_address, read_tokens
+from placeopt.service.http import ROLES, HttpServer, Limits, Metrics, app, open_socket, parse_address, read_tokens
+from placeopt.service.http.arguments import read_body
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -81,15 +84,16 @@ def problem(reply: httpx.Response, status: int) -> dict[str, object]:
     return found
 
 
-def raw(server: HttpServer, data: bytes, *, wait_s: float = 10) -> bytes:
+def connected(client: httpx.Client) -> socket.socket:
+    """Return a connection to the server of a client."""
+    return socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=30)
+
+
+def raw(client: httpx.Client, data: bytes) -> bytes:
     """Send bytes and return what comes until the connection is closed."""
-    host, _, port = str(server.address).rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=wait_s) as sock:
+    with connected(client) as sock:
         sock.sendall(data)
-        found = b""
-        while piece := sock.recv(65536):
-            found += piece
-    return found
+        return b"".join(iter(lambda: sock.recv(65536), b""))
 
 
 class TestCalls:
@@ -143,9 +147,9 @@ class TestCalls:
         "path",
         ["/v1/../v1/snapshot", "/v1/%2e%2e/snapshot", "/v1/explain/../../etc/passwd", "/v1/explain/a%00b", "/%0d"],
     )
-    def test_tricks_with_paths(self, server: HttpServer, path: str) -> None:
+    def test_tricks_with_paths(self, client: httpx.Client, path: str) -> None:
         """Nothing is normalised: the path is no call, or the job is unknown."""
-        found = raw(server, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+        found = raw(client, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
         assert re.match(rb"HTTP/1.1 4(04|22) ", found), found
 
     def test_loading_and_faults(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,31 +193,14 @@ class TestTokens:
     def test_odd_tokens_and_paths_reach_nothing(self, guarded: httpx.Client) -> None:
         """On a socket, byte by byte: neither an odd header nor another spelling of a path is a way around the token."""
         digest = hashlib.sha256(SECRETS["admin"].encode()).hexdigest()
-        odd = [
-            b"authorization: Bearer",
-            b"authorization: Bearer ",
-            b"authorization: Bearer " + digest.encode(),
-            b"authorization: Bearer secret-of-admin extra",
-            b"authorization: Bearer \xff\xfe",
-            b"authorization: Bearer " + b"x" * 10_000,
-            b"x-authorization: Bearer secret-of-admin",
-        ]
-        paths = [
-            "//v1/cluster",
-            "/v1/cluster/",
-            "/V1/cluster",
-            "/healthz/../v1/cluster",
-            "/%76%31/cluster",
-            "/v1%2fcluster",
-        ]
-        paths += ["http://localhost/v1/cluster", "/v1/cluster;x", "/v1/cluster?token=secret-of-admin", "/./v1/cluster"]
+        odd = [b"", b" ", b" " + digest.encode(), b" secret-of-admin extra", b" \xff\xfe", b" " + b"x" * 10_000]
+        odd = [*(b"authorization: Bearer" + end for end in odd), b"x-authorization: Bearer secret-of-admin"]
+        paths = ["//v1/cluster", "/v1/cluster/", "/V1/cluster", "/healthz/../v1/cluster", "/%76%31/cluster"]
+        paths += ["/v1%2fcluster", "/v1/cluster;x", "/v1/cluster?token=secret-of-admin", "/./v1/cluster"]
+        paths += ["http://localhost/v1/cluster"]
+        head = b"GET %s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n%s\r\n\r\n"
         for header, path in [*((one, "/v1/cluster") for one in odd), *((b"x: y", path) for path in paths)]:
-            with socket.create_connection((guarded.base_url.host, guarded.base_url.port or 0), timeout=10) as sock:
-                head = b"GET %s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n%s\r\n\r\n"
-                sock.sendall(head % (path.encode(), header))
-                found = b""
-                while piece := sock.recv(65536):
-                    found += piece
+            found = raw(guarded, head % (path.encode(), header))
             assert re.match(rb"HTTP/1.1 (401|404|400) ", found), (header, path, found)
             assert b"running" not in found
         assert guarded.get("/healthz").status_code == 200
@@ -249,13 +236,12 @@ class TestTokens:
 class TestLimits:
     """Large bodies, slow clients, too many of them."""
 
-    def test_a_body_of_a_gibibyte(self, server: HttpServer, client: httpx.Client) -> None:
+    def test_a_body_of_a_gibibyte(self, client: httpx.Client) -> None:
         """Refused by its stated length; and without one after the limit, so that not all of it can be sent."""
         told = f"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: {2**30}\r\n\r\n"
-        assert raw(server, told.encode()).startswith(b"HTTP/1.1 413 ")
-        host, _, port = str(server.address).rpartition(":")
+        assert raw(client, told.encode()).startswith(b"HTTP/1.1 413 ")
         sent = 0
-        with socket.create_connection((host, int(port)), timeout=30) as sock:
+        with connected(client) as sock:
             head = "POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
             sock.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
             piece = b"100000\r\n" + b" " * 2**20 + b"\r\n"
@@ -266,19 +252,17 @@ class TestLimits:
         assert sent < 2**26
         assert client.get("/healthz").status_code == 200
 
-    def test_slow_headers_and_bodies(self, server: HttpServer) -> None:
+    def test_slow_headers_and_bodies(self, client: httpx.Client) -> None:
         """408, and the connection is closed."""
-        assert raw(server, b"").startswith(b"HTTP/1.1 408 ")
-        assert raw(server, b"GET / HTTP/1.1\r\nhost: loc").startswith(b"HTTP/1.1 408 ")
         body = b"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
-        assert raw(server, body).startswith(b"HTTP/1.1 408 ")
+        for part in (b"", b"GET / HTTP/1.1\r\nhost: loc", body):
+            assert raw(client, part).startswith(b"HTTP/1.1 408 ")
 
-    def test_many_slow_clients_beside_a_quick_one(self, server: HttpServer, client: httpx.Client) -> None:
+    def test_many_slow_clients_beside_a_quick_one(self, client: httpx.Client) -> None:
         """Each sends a byte now and then: the time is that of all headers, and others are answered meanwhile."""
         assert client.get("/healthz").status_code == 200
-        host, _, port = str(server.address).rpartition(":")
-        socks = [socket.create_connection((host, int(port)), timeout=20) for _ in range(SMALL.connections - 2)]
-        try:
+        with contextlib.ExitStack() as stack:
+            socks = [stack.enter_context(connected(client)) for _ in range(SMALL.connections - 2)]
             for piece in b"GET /v":
                 for sock in socks:
                     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -288,17 +272,13 @@ class TestLimits:
             for sock in socks:
                 with contextlib.suppress(ConnectionResetError):
                     assert sock.recv(4096).startswith(b"HTTP/1.1 408 ")
-        finally:
-            for sock in socks:
-                sock.close()
 
-    def test_a_client_that_takes_no_reply(self, server: HttpServer, client: httpx.Client) -> None:
+    def test_a_client_that_takes_no_reply(self, client: httpx.Client) -> None:
         """It is cut off, and its connection is free for others."""
-        host, _, port = str(server.address).rpartition(":")
         with socket.socket() as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             sock.settimeout(30)
-            sock.connect((host, int(port)))
+            sock.connect((client.base_url.host, client.base_url.port or 0))
             until = time.monotonic() + 30
             with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012 - replies fill all buffers, and are not read
                 while time.monotonic() < until:
@@ -306,24 +286,20 @@ class TestLimits:
                     time.sleep(0.01)
         assert client.get("/healthz").status_code == 200
 
-    def test_what_is_no_http(self, server: HttpServer) -> None:
+    def test_what_is_no_http(self, client: httpx.Client) -> None:
         """400 and 431, as problems."""
         for data, status in ((b"\x16\x03\x01\x02\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nx: " + b"y" * 20000, 431)):
-            found = raw(server, data)
+            found = raw(client, data)
             assert found.startswith(f"HTTP/1.1 {status} ".encode())
             assert json.loads(found.partition(b"\r\n\r\n")[2])["status"] == status
 
-    def test_too_many_connections(self, server: HttpServer, client: httpx.Client) -> None:
+    def test_too_many_connections(self, client: httpx.Client) -> None:
         """One more is told so; the others go on."""
         assert client.get("/healthz").status_code == 200
-        host, _, port = str(server.address).rpartition(":")
-        socks = [socket.create_connection((host, int(port))) for _ in range(SMALL.connections)]
-        try:
+        with contextlib.ExitStack() as stack:
+            socks = [stack.enter_context(connected(client)) for _ in range(SMALL.connections)]
             assert socks[-1].recv(4096).startswith(b"HTTP/1.1 503 ")
             assert client.get("/healthz").status_code == 200
-        finally:
-            for sock in socks:
-                sock.close()
 
     def test_a_call_that_takes_too_long(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
         """503, and what was asked may still be done."""
@@ -333,6 +309,28 @@ class TestLimits:
             found = problem(client.get("/v1/snapshot"), 503)
             over.set()
         assert "may still be done" in str(found["detail"])
+
+    def test_a_process_that_was_stopped_answers(self, cluster: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Seconds in which it did not run, as after SIGSTOP or a machine's sleep, are no seconds without a reply."""
+        at_work, over, loops = threading.Event(), threading.Event(), []
+
+        async def body(*how: Any) -> bytes:
+            loops.append(asyncio.get_running_loop())
+            return await read_body(*how)
+
+        def stop() -> None:
+            time.sleep(3.5)  # of the event loop, as by SIGSTOP
+            over.set()
+
+        with Service() as service, serve(service, limits=Limits(request_s=3)) as server, client_of(server) as client:
+            service.call("put_cluster", dumps(cluster))
+            monkeypatch.setattr(app, "read_body", body)
+            monkeypatch.setattr(service, "call", lambda *_, **__: at_work.set() or (over.wait() and b"{}"))
+            with ThreadPoolExecutor(1) as pool:
+                reply = pool.submit(client.get, "/v1/snapshot")
+                at_work.wait()
+                loops[0].call_soon_threadsafe(stop)
+                assert reply.result().status_code == 200
 
     def test_other_sites_in_a_browser(self, client: httpx.Client) -> None:
         """A foreign name that leads to this port, and a page of another origin."""
