@@ -64,6 +64,7 @@ def named(operator: str, value: str, key: str = "metadata.name") -> dict[str, An
 
 
 AB, ABC = zoned("a", "b"), zoned("a1", "a2", "b1")
+NUMBERED = [node("x", labels={"n": "7"}), node("y", labels={"n": ""}), node("z")]
 SAME_RACKS = [node(zone, labels={ZONE: zone, RACK: "r1"}) for zone in "ab"]
 RUNS, LOCAL = pod("r", "a", **port()), pod("r", "a", **port(hostIP="10.0.0.1"))
 IN_A = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}]}
@@ -90,7 +91,10 @@ def space(team: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("said", "objects"),
     [  # the nodes on which the pod p, or the gang g, may run (None: all), or why it is left out
-        # NodeAffinity: matchFields knows a node's name alone
+        # NodeAffinity: numbers are compared, an absent label has no value; matchFields knows a node's name alone
+        (("x",), [*NUMBERED, pod("p", affinity=on_nodes({"key": "n", "operator": "Gt", "values": ["5"]}))]),
+        (("y",), [*NUMBERED, pod("p", affinity=on_nodes({"key": "n", "operator": "In", "values": ["5", ""]}))]),
+        (("z",), [*NUMBERED, pod("p", affinity=on_nodes({"key": "n", "operator": "DoesNotExist"}))]),
         (("b",), [*AB, pod("p", **named("NotIn", "a"))]),
         ("operator", [*AB, pod("p", **named("In", "a", "metadata.uid"))]),
         # it ran before the node lost its label: required during scheduling, ignored during execution
@@ -198,27 +202,34 @@ def test_node_name() -> None:
     assert found.running[0].assignments[0].node == "n"
 
 
+FIVE, NO_EXECUTE = "k=5:NoSchedule", "b=:NoExecute"
+
+
 @pytest.mark.parametrize(
     ("toleration", "tolerated"),
     [
-        ({"operator": "Exists"}, True),
-        ({"key": "k", "operator": "Exists"}, True),
-        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, True),
-        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, False),
-        ({"key": "k", "value": "5"}, True),
-        ({"key": "k", "operator": "Equal", "value": "4"}, False),
-        ({"key": "other", "operator": "Exists"}, False),
-        ({"key": "k", "operator": "Gt", "value": "4"}, True),
-        ({"key": "k", "operator": "Gt", "value": "5"}, False),
-        ({"key": "k", "operator": "Lt", "value": "6"}, True),
-        ({"key": "k", "operator": "Lt", "value": "5"}, False),
+        ({"operator": "Exists"}, [FIVE, NO_EXECUTE]),
+        ({"key": "k", "operator": "Exists"}, [FIVE]),
+        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, [FIVE]),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, []),
+        ({"key": "b", "operator": "Exists", "effect": "NoExecute"}, [NO_EXECUTE]),
+        ({"key": "b", "operator": "Exists", "effect": "NoSchedule"}, []),
+        ({"key": "k", "value": "5"}, [FIVE]),
+        ({"key": "k", "operator": "Equal", "value": "4"}, []),
+        ({"key": "other", "operator": "Exists"}, []),
+        ({"key": "k", "operator": "Gt", "value": "4"}, [FIVE]),
+        ({"key": "k", "operator": "Gt", "value": "5"}, []),
+        ({"key": "k", "operator": "Lt", "value": "6"}, [FIVE]),
+        ({"key": "k", "operator": "Lt", "value": "5"}, []),
     ],
 )
-def test_taint_toleration(toleration: dict[str, str], tolerated: bool) -> None:
-    """Operators and effects; Gt and Lt compare the taint's value with the toleration's."""
-    taints = [{"key": "k", "value": "5", "effect": "NoSchedule"}]
-    found = read(node(taints=taints), pod("p", tolerations=[toleration]))
-    assert bool(found.jobs[0].tolerations) == tolerated
+def test_taint_toleration(toleration: dict[str, str], tolerated: list[str]) -> None:
+    """Operators and effects; Gt and Lt compare the taint's value with the toleration's; preferences are no taints."""
+    taints = [{"key": "k", "value": "5", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]
+    taints.append({"key": "c", "effect": "PreferNoSchedule"})
+    elsewhere = {"key": "elsewhere", "operator": "Exists"}
+    found = read(node(taints=taints), pod("p", tolerations=[elsewhere, toleration]))
+    assert sorted(found.jobs[0].tolerations) == sorted(tolerated)
 
 
 def test_pods_on_a_node() -> None:

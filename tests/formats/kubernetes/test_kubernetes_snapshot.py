@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import drained, held, waiting
-from helpers.kubernetes_objects import node, on_nodes, pod, read
+from helpers.kubernetes_objects import node, pod, read
 from placeopt import BadInput, Unsupported
 from placeopt.formats import read_kubernetes
 from placeopt.formats.kubernetes import parse_quantity
@@ -85,49 +85,20 @@ def test_required_topology_is_a_split() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tolerations", "tolerated"),
+    ("words", "given"),
     [
-        ([{"operator": "Exists"}], ("a=1:NoSchedule", "b=:NoExecute")),
-        (
-            [{"key": "a", "value": "1"}, {"key": "b", "operator": "Exists", "effect": "NoSchedule"}],
-            ("a=1:NoSchedule",),
-        ),
-        ([{"key": "a", "value": "2"}], ()),
+        ("0 nodes", {"items": []}),
+        (r"^objects\.items\[0\]\.metadata\.name: is missing", {"items": [{"kind": "Node"}]}),
+        (r"items\[1\]\.metadata\.name.*unique", {"items": [node(), node()]}),
+        (r"items\[1\]: 7", {"items": [node(), 7]}),
+        (r"^objects: no 'items'", {}),
+        (r"^objects\[1\]\.metadata\.name: 7, expected text", [node(), {"kind": "Node", "metadata": {"name": 7}}]),
     ],
 )
-def test_taints_and_tolerations(tolerations: list[dict[str, str]], tolerated: tuple[str, ...]) -> None:
-    """Preferences are none."""
-    taints = [{"key": "a", "value": "1", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]
-    found = read(node(taints=[*taints, {"key": "c", "effect": "PreferNoSchedule"}]), pod("p", tolerations=tolerations))
-    assert found.jobs[0].tolerations == tolerated
-
-
-@pytest.mark.parametrize(
-    ("operator", "nodes"),
-    [
-        ({"operator": "Gt", "values": ["5"]}, ("x",)),
-        ({"operator": "In", "values": ["5", ""]}, ("y",)),
-        ({"operator": "DoesNotExist"}, ("z",)),
-    ],
-)
-def test_node_affinity(operator: dict[str, Any], nodes: tuple[str, ...]) -> None:
-    labelled = (node("x", labels={"n": "7"}), node("y", labels={"n": ""}), node("z"))
-    assert read(*labelled, pod("p", affinity=on_nodes({"key": "n", **operator}))).jobs[0].nodes_allowed == nodes
-
-
-@pytest.mark.parametrize(
-    ("words", "items"),
-    [
-        ("0 nodes", []),
-        (r"items\[0\]\.metadata\.name: is missing", [{"kind": "Node"}]),
-        (r"items\[1\]\.metadata\.name.*unique", [node(), node()]),
-        (r"items\[1\]: 7", [node(), 7]),
-    ],
-)
-def test_what_is_broken_is_named(words: str, items: list[Any]) -> None:
+def test_what_is_broken_is_named(words: str, given: Any) -> None:
     """Field and value."""
     with pytest.raises(BadInput, match=words):
-        read(*items)
+        read_kubernetes(given)
 
 
 @pytest.mark.parametrize(("text", "words"), [('{"jobs": []}', "items"), ("NAME READY", "not JSON")])

@@ -8,8 +8,8 @@ some seconds before the JSON: between them job 25 started on g7 and job 53 was c
 import gzip
 import json
 import re
-from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 from helpers.imported_rounds import drained
 from placeopt import solve
@@ -32,14 +32,22 @@ def records(name: str, key: str) -> dict[str, dict[str, str]]:
     return {fields[key]: fields for fields in found if key in fields}
 
 
-def held(found: Instance) -> dict[str, dict[str, tuple[list[int], int, int]]]:
-    """Node -> job -> GPUs, CPUs, MiB."""
-    by_node: dict[str, dict[str, tuple[list[int], int, int]]] = defaultdict(dict)
-    for one in found.running:
-        for part in one.assignments:
-            gpus = [int(gpu) for gpu in part.gpus]
-            by_node[part.node][one.job] = (gpus, part.cpu_millicores // 1000, part.memory_mib)
-    return by_node
+class Held(NamedTuple):
+    """What a job holds on a node; memory in MiB."""
+
+    job: str
+    node: str
+    gpus: list[int]
+    cpus: int
+    memory: int
+
+
+def held(found: Instance) -> list[Held]:
+    return [
+        Held(one.job, part.node, [int(gpu) for gpu in part.gpus], part.cpu_millicores // 1000, part.memory_mib)
+        for one in found.running
+        for part in one.assignments
+    ]
 
 
 def test_every_node_is_read_as_slurm_reports() -> None:
@@ -65,42 +73,37 @@ def test_every_node_is_read_as_slurm_reports() -> None:
 def test_every_node_has_in_use_what_slurm_reports() -> None:
     """CPUs and memory as scontrol's text counts them, GPUs by index as the JSON does; none less."""
     found = read_slurm(NODES, JOBS)
-    said, by_node = records("nodes.txt.gz", "NodeName"), held(found)
+    parts = held(found)
     used = {one["name"]: one["gres_used"] for one in json.loads(gzip.decompress(NODES.read_bytes()))["nodes"]}
-    for name, fields in said.items():
-        jobs = {job: part for job, part in by_node[name].items() if job not in SINCE}
-        assert sum(cpus for _, cpus, _ in jobs.values()) == int(fields["CPUAlloc"]), name
-        assert sum(memory for _, _, memory in jobs.values()) == int(fields["AllocMem"]), name
+    for name, fields in records("nodes.txt.gz", "NodeName").items():
+        here = [part for part in parts if part.node == name]
+        assert sum(part.cpus for part in here if part.job not in SINCE) == int(fields["CPUAlloc"]), name
+        assert sum(part.memory for part in here if part.job not in SINCE) == int(fields["AllocMem"]), name
         told = [
             range(int(low), int(high or low) + 1)
             for indices in re.findall(r"gpu:[^,(]*\(IDX:([0-9,-]+)\)", used[name])
             for low, high in re.findall(r"(\d+)(?:-(\d+))?", indices)
         ]
-        indices = sorted(gpu for gpus, _, _ in by_node[name].values() for gpu in gpus)
+        indices = sorted(gpu for part in here for gpu in part.gpus)
         shard = [0] if name == "s1" else []  # held by a job of two shards: in doubt all of the GPUs that are left
         assert indices == sorted([gpu for some in told for gpu in some] + shard), name
 
 
 def test_every_running_job_is_read_as_slurm_reports() -> None:
     """State, nodes, CPUs, memory and GPUs of each of the 25 jobs that hold nodes."""
-    found = read_slurm(NODES, JOBS)
-    said = records("jobs.txt.gz", "JobId")
-    by_job: dict[str, dict[str, tuple[list[int], int, int]]] = defaultdict(dict)
-    for node, jobs in held(found).items():
-        for job, part in jobs.items():
-            by_job[job][node] = part
+    parts = held(read_slurm(NODES, JOBS))
     running = {}
-    for number, fields in said.items():
+    for number, fields in records("jobs.txt.gz", "JobId").items():
         name = f"{fields['ArrayJobId']}_{fields['ArrayTaskId']}" if "ArrayTaskId" in fields else number
         if fields["JobState"] in ("RUNNING", "CONFIGURING") and number not in SINCE:
             running[name] = fields
-    assert set(by_job) == {*running, "25"}
+    assert {part.job for part in parts} == {*running, "25"}
     for name, fields in running.items():
-        parts = by_job[name]
-        assert sorted(parts) == expand_hosts(fields["NodeList"]), name
-        assert sum(cpus for _, cpus, _ in parts.values()) == int(fields["NumCPUs"]), name
-        assert sum(mib for _, _, mib in parts.values()) == parse_tres(fields["TRES"]).memory_mib, name
-        gpus = sum(len(gpus) for gpus, _, _ in parts.values())
+        own = [part for part in parts if part.job == name]
+        assert sorted(part.node for part in own) == expand_hosts(fields["NodeList"]), name
+        assert sum(part.cpus for part in own) == int(fields["NumCPUs"]), name
+        assert sum(part.memory for part in own) == parse_tres(fields["TRES"]).memory_mib, name
+        gpus = sum(len(part.gpus) for part in own)
         asked = re.search(r"gpu:(?:[^:]+:)?(\d+)\Z", fields.get("TresPerNode", fields.get("TresPerJob", "")))
         if name == "9":  # --exclusive with two GPUs: Slurm gave it the node, and says so in gres_detail only
             assert (gpus, fields["OverSubscribe"]) == (8, "NO")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import drained, held, left_out
-from helpers.slurm_files import DATA, RUNS, WAITS, read, replies
-from placeopt import BadInput, Unsupported
+from helpers.slurm_files import RUNS, WAITS, read, replies
+from placeopt import BadInput
 from placeopt.formats import read_slurm
 from placeopt.model import Instance
 
@@ -184,13 +184,6 @@ def test_times_that_no_clock_has_are_left_out(field: str, value: object) -> None
 def test_the_moment_of_a_list_is_that_of_its_jobs_where_no_clock_has_it() -> None:
     nodes, jobs = replies(RUNS)
     assert read_slurm(nodes, {**jobs, "last_update": 10**12}).now_ms == 100_000
-
-
-def test_the_list_of_a_newer_sinfo_is_refused_with_the_expected_command() -> None:
-    """From 23.02 on sinfo --json groups nodes; scontrol has the list."""
-    grouped = {"sinfo": [{"node": {"state": ["IDLE"]}, "nodes": {"total": 2}}]}
-    with pytest.raises(Unsupported, match=r"'sinfo'.*give the output of 'scontrol show nodes --json'"):
-        read_slurm(grouped, DATA / "slurm_jobs.json")
 
 
 def test_too_many_jobs_are_refused_while_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

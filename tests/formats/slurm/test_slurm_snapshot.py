@@ -10,6 +10,7 @@ from helpers.slurm_files import DATA, RUNS, WAITS, read
 from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.formats import read_slurm
 
+GIVE = "give the output of 'scontrol show nodes --json'"
 NODES, JOBS, TOPOLOGY = DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf"
 
 
@@ -93,22 +94,30 @@ def test_sites_that_do_not_account_for_gpus() -> None:
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        ({"job_state": None}, r"jobs\[0\]\.job_state: is missing"),
-        ({"job_state": 7}, r"jobs\[0\]\.job_state: 7"),
-        ({"job_id": "one"}, r"jobs\[0\]\.job_id: 'one'"),
-        ({"nodes": "gpu[01"}, r"jobs\[0\]\.nodes: .*brackets"),
+        ({"job_state": None}, r"job_state: is missing"),
+        ({"job_state": 7}, r"job_state: 7"),
+        ({"job_id": "one"}, r"job_id: 'one'"),
+        ({"nodes": "gpu[01"}, r"nodes: .*brackets"),
     ],
 )
 def test_broken_jobs_are_named(job: dict[str, Any], words: str) -> None:
     """Field and value, where it is not known who the job is, whether it runs, or on which nodes."""
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(BadInput, match=rf"^jobs\.jobs\[0\]\.{words}"):
         read(RUNS | job)
 
 
 @pytest.mark.parametrize(
     ("files", "error", "words"),
     [
-        ((NODES, NODES), BadInput, "'jobs'"),
+        (({}, JOBS), BadInput, r"^nodes: no list 'nodes'"),
+        ((NODES, {}), BadInput, r"^jobs: no list 'jobs'"),
+        # from 23.02 on sinfo --json groups nodes
+        (
+            ({"sinfo": [{"nodes": {"total": 2}}]}, JOBS),
+            Unsupported,
+            rf"^nodes: the list 'sinfo' of Slurm 23.02.*{GIVE}",
+        ),
+        ((NODES, NODES), BadInput, "slurm_nodes.json: no list 'jobs'"),
         ((JOBS, JOBS), Unsupported, r"slurm_jobs.json: no list 'nodes'.*scontrol show nodes --json"),
         ((NODES, JOBS, JOBS), Unsupported, r"topology\.conf"),
     ],
