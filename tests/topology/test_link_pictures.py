@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
+from placeopt.build import machine
 from placeopt.formats.topo import read_machine
-from placeopt.model import Gpu, Machine, Part
+from placeopt.model import Gpu, Part
 from placeopt.report.text import JOB_COLORS, WIDTH, job_links, machine_picture
 from placeopt.topology import MACHINES, dgx1, minsky, pcie_box
 
@@ -15,36 +16,22 @@ DATA = Path(__file__).parents[1] / "data" / "topo"
 
 def test_job_links_on_a_dgx1() -> None:
     """0-3 has two lanes (50 GB/s). 3-4 has none: over the tree 15,754 MB/s, but the shortest path 3-0-4 costs 2."""
-    assert [tuple(pair) for pair in job_links(dgx1(), [4, 0, 3])] == [
-        (0, 3, "nvlink", 2, 50_000, 1),
-        (0, 4, "nvlink", 2, 50_000, 1),
-        (3, 4, "SYS", 0, 15_754, 2),
-    ]
+    near = [(0, 3, "nvlink", 2, 50_000, 1), (0, 4, "nvlink", 2, 50_000, 1)]
+    assert [tuple(pair) for pair in job_links(dgx1(), [4, 0, 3])] == [*near, (3, 4, "SYS", 0, 15_754, 2)]
     assert job_links(dgx1(), [5]) == []
 
 
 def test_kinds_without_links() -> None:
     """Same switch, same socket, across; a socket that states no bandwidth makes the way's unknown."""
-    pairs = job_links(pcie_box(8, gpus_per_switch=2), [0, 1, 2, 4])
-    assert [(pair.a, pair.b, pair.kind, pair.bandwidth_mbps, pair.distance) for pair in pairs[:3]] == [
-        (0, 1, "PIX", 15_754, 2),
-        (0, 2, "NODE", 15_754, 22),
-        (0, 4, "SYS", None, 62),
-    ]
+    pairs = [tuple(pair) for pair in job_links(pcie_box(8, gpus_per_switch=2), [0, 1, 2, 4])]
+    assert pairs[:3] == [(0, 1, "PIX", 0, 15_754, 2), (0, 2, "NODE", 0, 15_754, 22), (0, 4, "SYS", 0, None, 62)]
 
 
 def test_kinds_of_two_layers_of_switches_and_of_no_parts() -> None:
-    parts = (
-        Part(id="u", level="switch"),
-        Part(id="v", level="switch", parent="u"),
-        Part(id="w", level="switch", parent="u"),
-    )
-    machine = Machine(
-        id="m", cpu_millicores=0, memory_mib=0, parts=parts, gpus=tuple(Gpu(model="x", part=part) for part in "vvw")
-    )
-    assert [pair.kind for pair in job_links(machine, [0, 1, 2])] == ["PIX", "PXB", "PXB"]
-    bare = Machine(id="m", cpu_millicores=0, memory_mib=0, gpus=(Gpu(model="x"), Gpu(model="x")))
-    assert [pair.kind for pair in job_links(bare, [0, 1])] == ["HOST"]
+    parts = [Part(id=name, level="switch", parent=above) for name, above in (("u", None), ("v", "u"), ("w", "u"))]
+    layers = machine("m", [Gpu(model="x", part=part) for part in "vvw"], parts=tuple(parts))
+    assert [pair.kind for pair in job_links(layers, [0, 1, 2])] == ["PIX", "PXB", "PXB"]
+    assert [pair.kind for pair in job_links(machine("m", 2), [0, 1])] == ["HOST"]
 
 
 @pytest.mark.parametrize("gpus", [[4], [-1], [1, 1]])
@@ -78,9 +65,9 @@ B = other: GPU 1"""
 
 @pytest.mark.parametrize("name", list(MACHINES))
 def test_pictures_keep_to_the_width(name: str) -> None:
-    machine = MACHINES[name]()
-    held = {gpu: f"a-job-with-a-rather-long-name-{gpu // 3:060d}" for gpu in range(len(machine.gpus) - 1)}
-    assert all(len(line) <= WIDTH for line in machine_picture(machine, held).plain.split("\n"))
+    kind = MACHINES[name]()
+    held = {gpu: f"a-job-with-a-rather-long-name-{gpu // 3:060d}" for gpu in range(len(kind.gpus) - 1)}
+    assert all(len(line) <= WIDTH for line in machine_picture(kind, held).plain.split("\n"))
 
 
 def test_large_machines_and_those_of_files() -> None:
@@ -90,8 +77,8 @@ def test_large_machines_and_those_of_files() -> None:
     assert all(len(line) <= WIDTH for line in large.split("\n"))
     assert "A = big: GPUs 0,1,2" in large
     for path in sorted(DATA.glob("*.xml")):
-        machine = read_machine([path])
-        assert machine_picture(machine, {}).plain.startswith(machine.id)
+        kind = read_machine([path])
+        assert machine_picture(kind, {}).plain.startswith(kind.id)
 
 
 def test_colours_by_job() -> None:
