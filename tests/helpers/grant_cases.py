@@ -13,6 +13,7 @@ CASES: dict[str, dict[str, Asked]] = {
     "remainders by name": {"c": (100, 1000, 333), "a": (100, 1000, 334), "b": (100, 1000, 333)},  # 700 / 3 = 233.3
     "two remainders": {"c": (100, 1000, 333), "a": (99, 999, 333), "b": (100, 1000, 334)},  # 701 / 3: one each to a, b
     "a remainder passes by who is at the limit": {"a": (301, 301, 301), "b": (100, 1000, 350), "c": (100, 1000, 349)},
+    "names are text": {"a9": (1, 1000, 333), "a10": (1, 1000, 334), "b": (1, 999, 333)},  # floors make 996 of 997
     "nothing is left": {"a": (500, 600, 500), "b": (500, 1000, 500)},
     "beside one without a limit": {"a": (300, 1000, 500), "b": (500, None, 500)},
     "a limit that is the request": {"a": (300, 300, 300), "b": (100, 1000, 700)},

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, PlaceoptError, read_instance
-from placeopt.cli.output import write_error, write_out
 from placeopt.cli.run import run
 from placeopt.errors import printable
 from placeopt.formats import Table, csv_text, read_openb
@@ -62,26 +61,28 @@ def test_signs_that_scripts_need_may_stand_in_names() -> None:
 
 
 @pytest.mark.parametrize("sign", UNSAFE)
-def test_output_is_printable(sign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One place writes; JSON stays JSON, and colours pass only where they are ours."""
-    write_out(json.dumps({"name": f"a{sign}b"}, ensure_ascii=False) + "\n")
-    write_error(f"error: a{sign}b")
+def test_output_is_printable(
+    sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A note and arguments may hold anything; JSON stays JSON, and colours pass only where they are ours."""
+    path = tmp_path / "round.json"
+    path.write_text(json.dumps({**json.loads(GOLDEN.read_bytes()), "note": f"a{sign}b\x1b]0;title \x1b[31mred"}))
+    assert run(["show", str(path), "--json"]) == 0
+    assert f"a{sign}b" in json.loads(capsys.readouterr().out)["note"]
+    assert run(["show", str(path)]) == 0
+    plain = capsys.readouterr().out
+    assert sign not in plain
+    assert r"\u001b]0;title \u001b[31mred" in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(["show", str(path)]) == 0
+    coloured = capsys.readouterr().out
+    assert sign not in coloured.replace("\x1b[", "")
+    assert "\x1b[" in coloured
+    assert r"\u001b]0;title" in coloured
+    assert run(["solve", f"none{sign}.json"]) in (2, 3)
+    assert run(["solve", GOLDEN.as_posix(), "--method", f"x{sign}"]) == 2
     done = capsys.readouterr()
-    assert json.loads(done.out) == {"name": f"a{sign}b"}
     assert sign not in done.out + done.err
-    write_out("\x1b[31mred\x1b[0m\x1b]0;title\n", colours=True)
-    assert capsys.readouterr().out == "\x1b[31mred\x1b[0m\\u001b]0;title\n"
-    write_out("\x1b[31mred\n")
-    assert capsys.readouterr().out == "\\u001b[31mred\n"
-
-
-def test_names_of_files_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """An argument may hold anything."""
-    for sign in UNSAFE:
-        assert run(["solve", f"none{sign}.json"]) in (2, 3)
-        assert run(["solve", GOLDEN.as_posix(), "--method", f"x{sign}"]) == 2
-        done = capsys.readouterr()
-        assert sign not in done.out + done.err
 
 
 def test_cells_of_csv_are_no_formulas() -> None:
