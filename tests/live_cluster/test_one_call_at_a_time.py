@@ -3,13 +3,14 @@
 import inspect
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 import placeopt
 from helpers.live_engine import engine_of
-from placeopt import BadInput, Engine, EngineInUse, PlaceoptError, generate, violations
+from placeopt import BadInput, Engine, EngineInUse, generate, violations
 from placeopt.build import instance, job
 from placeopt.live_cluster import ClusterChanges
 
@@ -69,10 +70,8 @@ def test_every_public_call_is_refused_during_another(first: str) -> None:
                 refused[name] = error.value
             assert isinstance(engine.solver_pids, tuple)
 
-        if first == "solve":
-            plan = engine.solve(before, on_progress=on_progress)
-        else:
-            plan = engine.place(on_progress=on_progress)
+        solve = partial(engine.solve, before) if first == "solve" else engine.place
+        plan = solve(on_progress=on_progress)
         assert set(refused) == set(others)
         assert (refused["update"].called, refused["update"].running) == ("update", first)
         assert "one call at a time" in str(refused["close"])
@@ -80,37 +79,24 @@ def test_every_public_call_is_refused_during_another(first: str) -> None:
         assert violations(before, plan) == []
 
 
-def test_four_threads_on_one_engine() -> None:
-    """One thread solves, the others are refused by name, not by a fault."""
-    round_ = generate("uniform", jobs=20, nodes=4, gpus=4, seed=0)
-    began, go_on = threading.Event(), threading.Event()
-    outcomes: list[object] = []
+def test_two_threads_on_one_engine() -> None:
+    """One solves, the other is refused by name, not by a fault; afterwards the engine is free."""
+    round_, outcomes = generate("uniform", jobs=20, nodes=4, gpus=4, seed=0), []
+    with Engine(isolation="thread") as engine, Engine(isolation="thread") as another:
 
-    def hold(_: object) -> None:
-        began.set()
-        go_on.wait(30)
+        def second(_: object) -> None:
+            def solve() -> None:
+                with pytest.raises(EngineInUse):
+                    engine.solve(round_)
+                outcomes.append(another.solve(round_))  # the refusal is by engine
 
-    with Engine(isolation="thread") as engine:
-        first = threading.Thread(target=lambda: outcomes.append(engine.solve(round_, on_progress=hold)))
-        first.start()
-        assert began.wait(30)
+            if not outcomes:
+                thread = threading.Thread(target=solve)
+                thread.start()
+                thread.join(60)
 
-        def second() -> None:
-            try:
-                outcomes.append(engine.solve(round_))
-            except PlaceoptError as error:
-                outcomes.append(error)
-
-        others = [threading.Thread(target=second) for _ in range(3)]
-        for thread in others:
-            thread.start()
-        for thread in others:
-            thread.join(30)
-        assert [type(outcome) for outcome in outcomes] == [EngineInUse] * 3
-        go_on.set()
-        first.join(60)
-        assert violations(round_, outcomes[-1]) == []
-        assert violations(round_, engine.solve(round_)) == []  # and it is free again
+        plan = engine.solve(round_, on_progress=second)
+        assert [violations(round_, one) for one in (plan, *outcomes, engine.solve(round_))] == [[], [], []]
 
 
 def test_cancel_from_another_thread_ends_the_first_call() -> None:
@@ -143,12 +129,3 @@ def test_an_engine_is_free_after_whatever_ended_a_call(error: type[BaseException
             _ = engine.revision
         engine.load(instance(1, [job("a")]))
         assert engine.revision == 0
-
-
-def test_engines_do_not_stand_in_each_others_way() -> None:
-    """The refusal is by engine."""
-    found: list[object] = []
-    with Engine(isolation="thread") as one, Engine(isolation="thread") as other:
-        round_ = instance(1, [job("a")])
-        one.solve(round_, on_progress=lambda _: found.append(other.solve(round_)) if not found else None)
-    assert len(found) == 1

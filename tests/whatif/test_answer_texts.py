@@ -1,13 +1,14 @@
 """What a what-if answer says is what was asked."""
 
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
 from test_round_questions import SHORT
 
 from placeopt.build import instance, job, machine, node, running
-from placeopt.model import Domain, Policy
+from placeopt.model import Policy
 from placeopt.report.html import failures_figure
 from placeopt.report.text import defrag_page, failures_page, fit_page, prices_page
 from placeopt.whatif import Defrag, Price, Prices, fail, fit, parse_job
@@ -20,51 +21,36 @@ def page(parts: list) -> str:  # type: ignore[type-arg]
     return out.getvalue()
 
 
-def three_racks():  # type: ignore[no-untyped-def]
-    """Return three racks of one node each; in the first two a job that fills its node."""
-    nodes = [node(f"n{i}", domain=f"rack-{i}") for i in range(3)]
-    jobs = [job(f"j{i}", gpus=4) for i in range(2)]
-    return instance(
-        nodes,
-        jobs,
-        machines=[machine("m", gpus=4)],
-        domains=tuple(Domain(id=f"rack-{i}", level="rack") for i in range(3)),
-        running=[running(jobs[i], [(f"n{i}", (0, 1, 2, 3))]) for i in range(2)],
-    )
+JOBS = [job(f"j{i}", gpus=4) for i in range(2)]
+RACKS = instance(3, JOBS, racks=3, running=[running(one, [(f"n{i}", range(4))]) for i, one in enumerate(JOBS)])
+"""Three racks of one node each; in the first two a job that fills its node."""
 
 
-def test_an_answer_about_some_domains_names_them() -> None:
-    """The answer "yes  whatever fails" stood there."""
-    found = fail(three_racks(), "rack", domains=["rack-2"], limits=SHORT)
-    assert (found.answer, found.asked, found.domains) == ("yes", ("rack-2",), 3)
+@pytest.mark.parametrize(
+    ("asked", "begins", "words"),
+    [
+        # the answer "yes  whatever fails" stood there
+        ({"domains": ["r2"]}, "if r2 fails: yes", ["about 1 of 3 of level rack"]),
+        ({"domains": ["r0", "r2"], "k": 2}, "if r0, r2 fail together: no", []),
+        (
+            {"domains": ["r0", "r2"], "changes": True},
+            "if any one of r0, r2 fails: yes",
+            ["jobs that still run may be changed as the policy allows"],
+        ),
+        ({}, "N+1 by rack: yes", ["whichever rack fails", "jobs that still run stay; waiting jobs are ignored"]),
+        ({"domains": ["r0", "r1", "r2"]}, "N+1 by rack: yes", ["whichever rack fails"]),
+        ({"k": 2}, "N+2 by rack: ", []),
+    ],
+)
+def test_an_answer_names_what_it_is_about(asked: dict[str, Any], begins: str, words: list[str]) -> None:
+    """Some domains, some together, any of them; all of them, also listed one by one, are N+k."""
+    found = fail(RACKS, "rack", limits=SHORT, **asked)
     text = page(failures_page(found))
-    assert text.startswith("if rack-2 fails: yes")
-    assert "about 1 of 3 of level rack" in text
-    assert "whatever" not in text
-    assert "whichever" not in text
-    assert failures_figure(found, "x").title.startswith("If rack-2 fails: ")
-
-
-def test_an_answer_about_pairs_of_some_domains_is_marked() -> None:
-    """--k with --domains; all of them together, and any of them."""
-    two = fail(three_racks(), "rack", k=2, domains=["rack-0", "rack-2"], limits=SHORT)
-    assert page(failures_page(two)).startswith("if rack-0, rack-2 fail together: no")
-    any_one = fail(three_racks(), "rack", domains=["rack-0", "rack-2"], changes=True, limits=SHORT)
-    text = page(failures_page(any_one))
-    assert text.startswith("if any one of rack-0, rack-2 fails: yes")
-    assert "jobs that still run may be changed as the policy allows" in text
-
-
-def test_an_answer_about_all_domains_is_n_plus_k() -> None:
-    """Also where all of them are listed one by one."""
-    for names in (None, ["rack-0", "rack-1", "rack-2"]):
-        found = fail(three_racks(), "rack", domains=names, limits=SHORT)
-        text = page(failures_page(found))
-        assert text.startswith("N+1 by rack: yes")
-        assert "whichever rack fails" in text
-        assert "jobs that still run stay; waiting jobs are ignored" in text
-    found = fail(three_racks(), "rack", k=2, limits=SHORT)
-    assert failures_figure(found, "x").title.startswith("N+2 by rack: ")
+    assert text.startswith(begins)
+    assert [word for word in words if word not in text] == []
+    assert "N+" in begins or not {"whatever", "whichever"} & set(text.split())
+    assert failures_figure(found, "x").title.startswith(begins[0].upper() + begins[1:].rpartition(":")[0])
+    assert (found.domains, found.asked == tuple(asked.get("domains", ()))) == (3, "N+" not in begins)
 
 
 def test_workers_of_half_a_gpu_hold_half_a_gpu() -> None:

@@ -10,7 +10,7 @@ from placeopt import BadInput
 from placeopt.build import instance, job, machine, node, running
 from placeopt.formats import loads
 from placeopt.model import Domain, Instance, Policy, Queue, Quota
-from placeopt.whatif import Limits, Patch, after_plan, apply_patch, fail
+from placeopt.whatif import Limits, Patch, Patched, after_plan, apply_patch, fail
 
 
 def racks() -> Instance:
@@ -26,23 +26,22 @@ def racks() -> Instance:
     )
 
 
-def patch(*steps: dict[str, Any]) -> Patch:
-    return loads(Patch, json.dumps({"name": "test", "steps": steps}))
+def patched(*steps: dict[str, Any]) -> Patched:
+    """Apply a patch as it is read from a file."""
+    return apply_patch(racks(), loads(Patch, json.dumps({"name": "test", "steps": steps})))
 
 
 def test_the_base_stays_as_it_is() -> None:
     """Every step at once; the base's content has the same digest as before."""
     base = racks()
     before = base.digest
-    changed = apply_patch(
-        base,
-        patch(
-            {"do": "fail", "level": "rack", "domains": ["rack-1"]},
-            {"do": "add_nodes", "like": "n0", "count": 2},
-            {"do": "set_policy", "fields": {"share_mode": "exclusive"}},
-            {"do": "scale_demand", "percent": 200},
-        ),
+    steps: tuple[dict[str, Any], ...] = (
+        {"do": "fail", "level": "rack", "domains": ("rack-1",)},
+        {"do": "add_nodes", "like": "n0", "count": 2},
+        {"do": "set_policy", "fields": {"share_mode": "exclusive"}},
+        {"do": "scale_demand", "percent": 200},
     )
+    changed = apply_patch(base, Patch.model_validate({"steps": steps}))
     assert base.digest == before
     assert Instance.model_validate(base.model_dump()).digest == before
     assert changed.instance.digest != before
@@ -50,7 +49,7 @@ def test_the_base_stays_as_it_is() -> None:
 
 def test_a_failed_rack_takes_its_jobs_along() -> None:
     """``wide`` has a worker there, so it waits; ``late`` may only go where there still is something."""
-    changed = apply_patch(racks(), patch({"do": "fail", "level": "rack", "domains": ["rack-1"]}))
+    changed = patched({"do": "fail", "level": "rack", "domains": ["rack-1"]})
     assert [node.id for node in changed.instance.cluster.nodes] == ["n0", "n1"]
     assert changed.displaced == ("wide", "small")
     assert changed.instance.running == ()
@@ -74,15 +73,12 @@ def test_levels(level: str, told: dict[str, int]) -> None:
 def test_nodes_come_and_go() -> None:
     """Copied with domain, of a new machine type, replaced, removed."""
     big = machine("big", gpus=8).model_dump(mode="json")
-    changed = apply_patch(
-        racks(),
-        patch(
-            {"do": "add_machines", "machines": [big]},
-            {"do": "add_nodes", "machine": "big", "count": 2, "domain": "rack-0", "prefix": "new"},
-            {"do": "add_nodes", "like": "n3", "count": 1},
-            {"do": "replace_nodes", "nodes": ["n0"], "machine": "big"},
-            {"do": "remove_nodes", "nodes": ["n1"]},
-        ),
+    changed = patched(
+        {"do": "add_machines", "machines": [big]},
+        {"do": "add_nodes", "machine": "big", "count": 2, "domain": "rack-0", "prefix": "new"},
+        {"do": "add_nodes", "like": "n3", "count": 1},
+        {"do": "replace_nodes", "nodes": ["n0"], "machine": "big"},
+        {"do": "remove_nodes", "nodes": ["n1"]},
     )
     nodes = {node.id: node for node in changed.instance.cluster.nodes}
     assert list(nodes) == ["n0", "n2", "n3", "new-0", "new-1", "added-0"]
@@ -95,15 +91,12 @@ def test_nodes_come_and_go() -> None:
 
 def test_jobs_and_policy_change() -> None:
     """Fields inside records are merged, others kept; a running job that is changed waits."""
-    changed = apply_patch(
-        racks(),
-        patch(
-            {"do": "change_job", "job": "small", "fields": {"priority": 7, "communication": {"weight": 3}}},
-            {"do": "set_policy", "fields": {"changes": {"moves_max": 3}}},
-            {"do": "set_quota", "queue": "q", "quota": {"gpu_milli": 9000}},
-            {"do": "add_jobs", "jobs": [{"id": "more"}]},
-            {"do": "remove_jobs", "jobs": ["wide"]},
-        ),
+    changed = patched(
+        {"do": "change_job", "job": "small", "fields": {"priority": 7, "communication": {"weight": 3}}},
+        {"do": "set_policy", "fields": {"changes": {"moves_max": 3}}},
+        {"do": "set_quota", "queue": "q", "quota": {"gpu_milli": 9000}},
+        {"do": "add_jobs", "jobs": [{"id": "more"}]},
+        {"do": "remove_jobs", "jobs": ["wide"]},
     )
     jobs = {one.id: one for one in changed.instance.jobs}
     assert list(jobs) == ["small", "late", "more"]
@@ -118,12 +111,12 @@ def test_jobs_and_policy_change() -> None:
 @pytest.mark.parametrize("percent", [0, 50, 100, 300])
 def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
     """16 GPUs; jobs ask for 4 + 1, running, and 4. The next job would pass the mark, or the waiting ones are gone."""
-    changed = apply_patch(racks(), patch({"do": "scale_demand", "percent": percent, "seed": 5})).instance
+    changed = patched({"do": "scale_demand", "percent": percent, "seed": 5}).instance
     asked = sum(one.options[0].workers * one.options[0].demand.gpus for one in changed.jobs)
     mark = 16 * percent / 100
     assert asked == 5 if percent == 0 else mark - 4 < asked <= mark
     assert len(changed.running) == 2
-    again = apply_patch(racks(), patch({"do": "scale_demand", "percent": percent, "seed": 5})).instance
+    again = patched({"do": "scale_demand", "percent": percent, "seed": 5}).instance
     assert again.digest == changed.digest
 
 
@@ -156,13 +149,13 @@ def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
 def test_what_cannot_be_is_named(step: dict[str, Any], words: str) -> None:
     """With the patch's name and the step's number."""
     with pytest.raises(BadInput, match=f"(?s)test: steps.1. .{step['do']}.: .*{words}"):
-        apply_patch(racks(), patch({"do": "add_jobs", "jobs": [{"id": "fine"}]}, step))
+        patched({"do": "add_jobs", "jobs": [{"id": "fine"}]}, step)
 
 
 def test_a_step_that_is_none_is_named() -> None:
     """By the path inside the file."""
     with pytest.raises(BadInput, match=r'steps\[0\]\.do: "explode", expected one of add_machines, add_nodes'):
-        patch({"do": "explode"})
+        patched({"do": "explode"})
 
 
 def test_after_a_plan_what_it_places_runs() -> None:
@@ -171,7 +164,7 @@ def test_after_a_plan_what_it_places_runs() -> None:
     plan = plan_for(base, {"late": [("n3", (0, 1, 2, 3))]}, preempted=["small"])
     with pytest.raises(BadInput, match="expected a valid plan"):
         after_plan(base, plan)
-    free = apply_patch(base, patch({"do": "remove_jobs", "jobs": ["small"]})).instance
+    free = patched({"do": "remove_jobs", "jobs": ["small"]}).instance
     after = after_plan(free, plan_for(free, {"late": [("n3", (0, 1, 2, 3))]}))
     assert [held.job for held in after.running] == ["wide", "late"]
     assert free.running[0] == after.running[0]
