@@ -27,6 +27,12 @@ def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundReco
     return record
 
 
+def steps(slurm: FakeSlurm, count: int, **options: Any) -> list[RoundRecord]:
+    """So many rounds of a new driver."""
+    running = driver(slurm, **options)
+    return [step(running, slurm) for _ in range(count)]
+
+
 def started(record: RoundRecord) -> dict[str, tuple[str, ...]]:
     return {a.job: a.nodes for a in record.actions if a.do == "start" and a.applied.result == "done"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,6 @@ from placeopt.drivers import Unreachable
 from placeopt.drivers.slurm import JobNow, SlurmReading, SlurmRefused
 
 GPUS = 4
-CPUS = 32
 
 
 class Killed(Exception):
@@ -51,16 +51,13 @@ class FakeJob:
 
     def entry(self) -> dict[str, Any]:
         """The job as ``squeue --json`` of 22.05 shows it."""
+        same = ("partition", "qos", "comment", "admin_comment", "dependency", "nice")
         mark = f"cpu=1,mem=1G,node={self.nodes}"
-        return {
+        return {name: getattr(self, name) for name in same} | {
             "job_id": int(self.id),
             "job_state": self.state,
             "state_reason": self.reason_now,
             "state_description": self.description,
-            "partition": self.partition,
-            "qos": self.qos,
-            "comment": self.comment,
-            "admin_comment": self.admin_comment,
             "priority": 0 if self.held in ("user", "admin") else 1,
             "nodes": ",".join(self.on),
             "required_nodes": ",".join(self.required),
@@ -69,12 +66,7 @@ class FakeJob:
             "start_time": self.started_s,
             "end_time": self.ended_s,
             "eligible_time": self.eligible_s,
-            "dependency": self.dependency,
-            "nice": self.nice,
-            "node_count": self.nodes,
-            "max_nodes": self.nodes,
-            "tasks": self.nodes,
-            "cpus": self.nodes,
+            **dict.fromkeys(("node_count", "max_nodes", "tasks", "cpus"), self.nodes),
             "time_limit": self.limit_min,
             "memory_per_node": 1024,
             "tres_req_str": mark,
@@ -109,21 +101,16 @@ class FakeSlurm:
     def read(self) -> SlurmReading:
         if not self.reachable:
             raise Unreachable("squeue --json: Unable to contact slurm controller (connect failure)")
-        used = dict.fromkeys(self.names, 0)
-        for job in self.jobs.values():
-            for name in job.on if job.state == "RUNNING" else ():
-                used[name] += 1
+        used = Counter(name for job in self.jobs.values() if job.state == "RUNNING" for name in job.on)
+        node = {
+            "cpus": 32,
+            "real_memory": 256_000,
+            "gres": f"gpu:a100:{GPUS}",
+            "state_flags": [],
+            "partitions": ["gpu"],
+        }
         nodes = [
-            {
-                "name": name,
-                "cpus": CPUS,
-                "real_memory": 256_000,
-                "gres": f"gpu:a100:{GPUS}",
-                "state": self.node_states[name],
-                "state_flags": [],
-                "partitions": ["gpu"],
-                "alloc_cpus": used[name],
-            }
+            {**node, "name": name, "state": self.node_states[name], "state_flags": [], "alloc_cpus": used[name]}
             for name in self.names
         ]
         return SlurmReading({"nodes": nodes}, {"jobs": [job.entry() for job in self.jobs.values()]})
@@ -179,11 +166,8 @@ class FakeSlurm:
                 continue
             free = [name for name in self.names if self._free(name) >= job.gpus and self.node_states[name] == "idle"]
             usable = [name for name in free if name in self.accepts]
-            if job.required:
-                chosen = job.required if set(job.required) <= set(usable) else []
-            else:
-                chosen = usable[: job.nodes] if len(usable) >= job.nodes else []
-            if not chosen:
+            chosen = job.required or usable[: job.nodes]
+            if len(chosen) < job.nodes or not set(chosen) <= set(usable):
                 job.reason = "Resources"
                 continue
             job.state, job.on, job.started_s, job.reason = "RUNNING", list(chosen), self.now_s, ""

@@ -59,6 +59,12 @@ def test_silence_is_no_round_and_its_pauses_begin_anew_after_an_answer(monkeypat
     ]
 
 
+def test_pauses_grow_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = Steps(monkeypatch, [*[Unreachable("away")] * 8, 0.0])
+    steps.run(rounds=1)
+    assert steps.began == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+
+
 def test_a_stop_ends_it_and_other_errors_leave_it(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Steps(monkeypatch, [0.0, ZeroDivisionError()])
     with pytest.raises(ZeroDivisionError):

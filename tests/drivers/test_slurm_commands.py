@@ -1,13 +1,9 @@
 """What is asked of Slurm's commands and of slurmrestd, by programs and a socket in their place."""
 
-from __future__ import annotations
-
 import json
 import socketserver
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 
@@ -17,18 +13,25 @@ from placeopt.drivers.slurm import JobNow, ReadThroughRestd, SlurmCommands, Slur
 
 
 @pytest.fixture
-def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlurmCommands:
-    """Every command fails in these words."""
-    for name in ("sinfo", "squeue", "scontrol"):
-        (tmp_path / name).write_text(
-            "#!/bin/sh\necho 'fatal: Could not establish a configuration source' >&2\nexit 1\n"
-        )
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")  # the shell itself stays found
-    return SlurmCommands()
+def saying(tmp_path, monkeypatch):
+    """Slurm's commands, each of which is a line of a shell."""
+
+    def write(line):
+        for name in ("sinfo", "squeue", "scontrol"):
+            (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")  # the shell itself stays found
+        return SlurmCommands()
+
+    return write
 
 
-def test_lists_that_are_refused_are_no_answer(commands: SlurmCommands) -> None:
+@pytest.fixture
+def commands(saying):
+    return saying("echo 'fatal: Could not establish a configuration source' >&2; exit 1")
+
+
+def test_lists_that_are_refused_are_no_answer(commands):
     """The loop tries again and says why; a job that is refused is another matter."""
     with pytest.raises(Unreachable, match="sinfo --version: fatal: Could not establish a configuration source"):
         commands.read()
@@ -46,43 +49,33 @@ def test_lists_that_are_refused_are_no_answer(commands: SlurmCommands) -> None:
         ("something", "scontrol show nodes --json"),
     ],
 )
-def test_which_command_lists_nodes(version: str, lists: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = f'case "$*" in *version*) echo {version} ;; *json*) echo "{{\\"by\\": \\"$(basename $0) $*\\"}}" ;; esac'
-    for name in ("sinfo", "squeue", "scontrol"):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    reading = SlurmCommands().read()
+def test_which_command_lists_nodes(version, lists, saying):
+    by = '"{\\"by\\": \\"$(basename $0) $*\\"}"'
+    reading = saying(f'case "$*" in *version*) echo {version} ;; *json*) echo {by} ;; esac').read()
     assert (reading.nodes, reading.jobs) == ({"by": lists}, {"by": "squeue --json"})
 
 
 @pytest.mark.parametrize(
-    ("line", "now"),
+    ("line", "now", "held"),
     [
-        ("PENDING|JobHeldUser|0", JobNow("PENDING", "JobHeldUser", 0)),
-        ("PENDING|JobHeldUser,None|0", JobNow("PENDING", "JobHeldUser", 0)),
-        ("", None),
+        ("PENDING|JobHeldUser|0", JobNow("PENDING", "JobHeldUser", 0), True),
+        ("PENDING|JobHeldUser,None|0", JobNow("PENDING", "JobHeldUser", 0), True),
+        ("RUNNING|JobHeldUser|0", JobNow("RUNNING", "JobHeldUser", 0), False),
+        ("PENDING|JobHeldUser|5", JobNow("PENDING", "JobHeldUser", 5), False),
+        ("", None, False),
     ],
 )
-def test_the_state_of_one_job(line: str, now: JobNow | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "squeue").write_text(f"#!/bin/sh\necho '{line}'\n")
-    (tmp_path / "squeue").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert SlurmCommands().job_now("7") == now
-    assert now is None or now.held_by_user
-
-
-def test_who_holds_a_job() -> None:
-    assert not JobNow("RUNNING", "JobHeldUser", 0).held_by_user
-    assert not JobNow("PENDING", "JobHeldUser", 5).held_by_user
+def test_the_state_of_one_job(line, now, held, saying):
+    assert saying(f"echo '{line}'").job_now("7") == now
+    assert now is None or now.held_by_user == held
 
 
 class Restd(BaseHTTPRequestHandler):
     """Answers as slurmrestd of several versions does: the lists name the path that was asked for."""
 
-    versions: tuple[str, ...] = ()
+    versions = ()
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         paths = {f"/{path}": {} for path in self.versions}
         body = json.dumps({"paths": paths} if "openapi" in self.path else {"by": self.path}).encode()
         self.send_response(200)
@@ -90,29 +83,27 @@ class Restd(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def address_string(self) -> str:
+    def address_string(self):
         return "unix"
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
 @pytest.fixture
-def restd(tmp_path: Path, commands: SlurmCommands) -> Iterator[ReadThroughRestd]:
+def restd(tmp_path, commands):
     with socketserver.ThreadingUnixStreamServer(str(tmp_path / "restd"), Restd) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         yield ReadThroughRestd(commands, str(tmp_path / "restd"))
         server.shutdown()
 
 
-def test_slurmrestd_is_asked_in_its_newest_version(restd: ReadThroughRestd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurmrestd_is_asked_in_its_newest_version(restd, monkeypatch):
     slurm = ("slurm/v0.0.41/jobs/", "slurm/v0.0.42/jobs/", "slurmdb/v0.0.43/jobs/", "slurm/v0.0.43/nodes/")
     monkeypatch.setattr(Restd, "versions", slurm)
-    reading = restd.read()
-    assert "/slurm/v0.0.42/" in reading.jobs["by"]
-    monkeypatch.setattr(Restd, "versions", ())
+    assert "/slurm/v0.0.42/" in restd.read().jobs["by"]
 
 
-def test_a_slurmrestd_without_a_known_version_is_named(restd: ReadThroughRestd) -> None:
+def test_a_slurmrestd_without_a_known_version_is_named(restd):
     with pytest.raises(Unsupported):
         restd.read()

@@ -1,10 +1,8 @@
 """A driver or a controller that ends at any moment: nothing is done twice, nothing is lost."""
 
-from __future__ import annotations
-
+import contextlib
 import random
 import threading
-from collections.abc import Callable
 
 import pytest
 
@@ -13,62 +11,52 @@ from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
 from helpers.night import nightly
 from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
-from placeopt.drivers.slurm import DriverOptions, RoundRecord, SlurmDriver, read_note
+from placeopt.drivers.slurm import DriverOptions, SlurmDriver, read_note
 
 
-def drive_with_crashes(crash: Callable[[FakeSlurm, int], None], number: int) -> FakeSlurm:
-    """Start four jobs, with a driver that ends at change ``number`` and another one after it."""
-    slurm = FakeSlurm(3, [FakeJob(str(i), nodes=1 + i % 2) for i in range(1, 5)])
-    crash(slurm, number)
+def crash(slurm, when, number):
+    """The driver ends at a command, before or after its effect."""
+    (slurm.answers if when == "before" else slurm.after)[number] = Killed()
+
+
+def drive(slurm, own="held", *, schedules):
+    """Six rounds of a driver, or fewer if it ends, and six of another one after it."""
     for _ in range(2):
-        try:
-            running = driver(slurm)
+        running = driver(slurm, own)
+        with contextlib.suppress(Killed):
             for _ in range(6):
-                step(running, slurm)
-        except Killed:
-            slurm.schedule()
-            slurm.now_s += 10
-    return slurm
+                try:
+                    running.run_round()
+                finally:
+                    if schedules:
+                        slurm.schedule()
+                    slurm.now_s += 10
+    assert slurm.broken_rules == []
 
 
 @pytest.mark.parametrize("number", nightly(range(8), 3))
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(number: int, when: str) -> None:
+def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(number, when):
     """Before the command takes effect, and after: every job runs once, where its note says."""
-
-    def crash(slurm: FakeSlurm, at: int) -> None:
-        (slurm.answers if when == "before" else slurm.after)[at] = Killed()
-
-    slurm = drive_with_crashes(crash, number)
-    assert slurm.broken_rules == []
+    slurm = FakeSlurm(3, [FakeJob(str(i), nodes=1 + i % 2) for i in range(1, 5)])
+    crash(slurm, when, number)
+    drive(slurm, schedules=True)
     assert slurm.starts == dict.fromkeys(slurm.jobs, 1)
     for job in slurm.jobs.values():
-        note = read_note(job.admin_comment)
-        assert note is not None
-        assert sorted(job.on) == sorted(set(note.nodes))
+        assert sorted(job.on) == sorted(set(read_note(job.admin_comment).nodes))
     releases = [line for line in slurm.log if line.startswith("release")]
     assert len(releases) == len(set(releases)) == 4
 
 
 @pytest.mark.parametrize("number", nightly(range(12), 4, 9))
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_and_none_stays(
-    number: int, when: str
-) -> None:
+def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_and_none_stays(number, when):
     """Two commands hold each job, two start it; the job that its user holds is left alone."""
     own = [FakeJob(str(i), held="nobody", comment="") for i in range(1, 4)]
     slurm = FakeSlurm(3, [*own, FakeJob("4", comment="")])
-    (slurm.answers if when == "before" else slurm.after)[number] = Killed()
-    for _ in range(2):
-        try:
-            running = driver(slurm, "partition=gpu")
-            for _ in range(6):
-                running.run_round()
-                slurm.now_s += 10
-        except Killed:
-            slurm.now_s += 10
+    crash(slurm, when, number)
+    drive(slurm, "partition=gpu", schedules=False)
     slurm.schedule()
-    assert slurm.broken_rules == []
     assert {job: slurm.starts.get(job, 0) for job in slurm.jobs} == {"1": 1, "2": 1, "3": 1, "4": 0}
     assert (slurm.jobs["4"].held, slurm.jobs["4"].admin_comment) == ("user", "")
     assert {job.held for job in own} == {"nobody"}
@@ -76,12 +64,10 @@ def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_a
 
 @pytest.mark.parametrize("number", nightly(range(6), 2))
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_after_a_crash_at_any_command_of_a_start_that_is_taken_back_the_job_starts_elsewhere(
-    number: int, when: str
-) -> None:
+def test_after_a_crash_at_any_command_of_a_start_that_is_taken_back_the_job_starts_elsewhere(number, when):
     """Its first node takes no job: a hold, the job's own nodes, and another start."""
     slurm = FakeSlurm(2, [FakeJob("1", gpus=4)])
-    (slurm.answers if when == "before" else slurm.after)[number] = Killed()
+    crash(slurm, when, number)
     running = driver(slurm)
     for _ in range(30):
         try:
@@ -98,7 +84,7 @@ def test_after_a_crash_at_any_command_of_a_start_that_is_taken_back_the_job_star
 
 
 @pytest.mark.parametrize("seed", nightly(range(12), 0))
-def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(seed: int) -> None:
+def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(seed):
     """Whatever happens: no rule of Slurm is broken, no job has more than its GPUs, and all jobs end."""
     rng = random.Random(seed)
     slurm = FakeSlurm(4, [FakeJob(str(i), nodes=rng.choice((1, 1, 2)), gpus=rng.randint(1, 4)) for i in range(1, 13)])
@@ -127,53 +113,33 @@ def test_random_clusters_with_lost_answers_requeues_and_restarts_keep_all_rules(
     assert len(left) <= 2
 
 
-def test_a_controller_that_is_away_is_waited_for_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm = FakeSlurm(1, [FakeJob("1")])
-    slurm.reachable = False
-    stop = threading.Event()
-    pauses: list[float] = []
-    messages: list[str] = []
-
-    def wait(timeout: float | None = None) -> bool:
-        pauses.append(timeout or 0.0)
-        if len(pauses) == 8:
-            slurm.reachable = True
-        return False
-
-    monkeypatch.setattr(stop, "wait", wait)
-    options = DriverOptions(every_s=EVERY_S)
-    running = SlurmDriver(slurm, Engine(isolation="thread"), options, stop=stop, clock=lambda: 1000.0)
-    run_rounds(running.run_round, lambda _: stop.set(), messages.append, every_s=EVERY_S, stop=stop)
-    assert pauses[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert len(messages) == 9
-    assert "Unable to contact" in messages[0]
-    assert messages[-1] == "there is an answer again, after 8 attempts"
-    assert slurm.jobs["1"].held == "nobody"
-
-
-def test_a_controller_that_goes_within_a_round_ends_its_actions_and_all_is_known_later() -> None:
+def test_a_controller_that_goes_within_a_round_ends_its_actions_and_all_is_known_later():
     slurm = FakeSlurm(2, [FakeJob("1"), FakeJob("2")])
     slurm.after = {2: Unreachable("scontrol update: no answer in 30 s")}
     running = driver(slurm)
     first = step(running, slurm)
     assert "no answer" in first.silent
+    slurm.reachable = False
+    with pytest.raises(Unreachable, match="Unable to contact"):
+        running.run_round()
+    slurm.reachable = True
     for _ in range(4):
         step(running, slurm)
     assert slurm.starts == {"1": 1, "2": 1}
 
 
-def test_stopping_ends_between_two_actions() -> None:
+def test_stopping_ends_between_two_actions():
     slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 6)])
     stop = threading.Event()
     options = DriverOptions(every_s=EVERY_S)
 
-    def on_command(command: str) -> None:
+    def on_command(command):
         if command == "scontrol release 2":
             stop.set()
 
     engine = Engine(isolation="thread")
     running = SlurmDriver(slurm, engine, options, stop=stop, on_command=on_command, clock=lambda: 1000.0)
-    records: list[RoundRecord] = []
+    records = []
     run_rounds(running.run_round, records.append, pytest.fail, every_s=EVERY_S, stop=stop)
     assert slurm.log[-1] == "release 2"
     assert records[0].count("start") == 2

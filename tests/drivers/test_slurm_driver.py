@@ -1,23 +1,20 @@
 """The driver against a Slurm in memory: what it starts, what it never touches, and what it knows after a crash."""
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import pytest
 
-from drivers.driver_steps import EVERY_S, came_of, driver, started, step
+from drivers.driver_steps import EVERY_S, came_of, driver, started, step, steps
 from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt import BadInput, Engine
-from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmReading, SlurmRefused, read_note
+from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmRefused, read_note
 from placeopt.errors import BadArgument
 
 TRIES = 5
 """Failed starts of a job after which it is left held: docs/slurm.md."""
 
 
-def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched() -> None:
+def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
     """Jobs of others, under an operator's hold, with a word that only looks alike, or that depend on another stay."""
     others = [
         FakeJob("10", held="nobody", comment=""),
@@ -28,8 +25,7 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched() -> No
         FakeJob("15", eligible_s=5000),
     ]
     slurm = FakeSlurm(jobs=[FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), *others])
-    running = driver(slurm)
-    first, second = step(running, slurm), step(running, slurm)
+    first, second = steps(slurm, 2)
     assert started(first).keys() == {"1", "2"}
     assert {o.job: o.kind for o in second.outcomes} == {"1": "as-planned", "2": "as-planned"}
     assert [tuple(slurm.jobs[job].on) for job in ("1", "2")] == [started(first)[job] for job in ("1", "2")]
@@ -38,11 +34,9 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched() -> No
     assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1}
 
 
-def test_what_slurm_gave_is_scored_as_the_plan_was() -> None:
+def test_what_slurm_gave_is_scored_as_the_plan_was():
     """Where Slurm does as the plan says the costs are equal; on other nodes they are those of the other nodes."""
-    slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
-    running = driver(slurm)
-    first, second = step(running, slurm), step(running, slurm)
+    first, second = steps(FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)]), 2)
     assert first.costs_planned == second.costs_obtained == {"fragmentation": 0}
     slurm = FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)])
     running = driver(slurm)
@@ -57,7 +51,7 @@ def test_what_slurm_gave_is_scored_as_the_plan_was() -> None:
 class LaterSlurm(FakeSlurm):
     """The same in the form of data parser v0.0.42 and later, written by hand: numbers as objects, states as lists."""
 
-    def read(self) -> SlurmReading:
+    def read(self):
         found = super().read()
         for job in found.jobs["jobs"]:
             for key, value in job.items():
@@ -70,76 +64,65 @@ class LaterSlurm(FakeSlurm):
         return found
 
 
-def test_lists_in_the_form_of_later_versions_drive_the_same_round() -> None:
+def test_lists_in_the_form_of_later_versions_drive_the_same_round():
     jobs = [FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), FakeJob("3", held="admin")]
-    slurm = LaterSlurm(jobs=jobs)
-    running = driver(slurm)
-    first, second = step(running, slurm), step(running, slurm)
+    first, second = steps(LaterSlurm(jobs=jobs), 2)
     assert started(first).keys() == {"1", "2"}
     assert came_of(second, "as-planned") == 2
     assert jobs[2].held == "admin"
 
 
-def test_the_longer_a_job_waits_for_its_length_the_sooner_it_starts() -> None:
+def test_the_longer_a_job_waits_for_its_length_the_sooner_it_starts():
     """Two jobs for one place: the later one first where its limit is short and its wait long in proportion."""
     for waited_s, limit_min, first in ((0, 60, "1"), (3000, 60, "2"), (3000, 10_000, "1")):
         early = FakeJob("1", gpus=4, submitted_s=9_000 - 100, limit_min=60)
         late = FakeJob("2", gpus=3, submitted_s=9_000 - waited_s, limit_min=limit_min)
         slurm = FakeSlurm(1, [early, late])
         slurm.now_s = 9_000
-        running = driver(slurm)
-        assert started(step(running, slurm)).keys() == {first}
+        assert started(*steps(slurm, 1)).keys() == {first}
 
 
-def test_a_round_that_starts_nothing_changes_nothing() -> None:
+def test_a_round_that_starts_nothing_changes_nothing():
     slurm = FakeSlurm(1, [FakeJob("1", gpus=4, held="nobody", state="RUNNING", on=["n0"]), FakeJob("2", gpus=4)])
-    running = driver(slurm)
-    record = step(running, slurm)
+    (record,) = steps(slurm, 1)
     assert (record.waiting, record.running, slurm.log) == (1, 1, [])
 
 
-def test_a_dry_run_sends_nothing_and_names_the_commands() -> None:
+def test_a_dry_run_sends_nothing_and_names_the_commands():
     slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
-    commands: list[str] = []
+    commands = []
     options = DriverOptions(every_s=EVERY_S, dry_run=True)
     running = SlurmDriver(slurm, Engine(isolation="thread"), options, on_command=commands.append, clock=lambda: 1000.0)
     running.run_round()
     assert running.run_round().outcomes == []
     assert slurm.log == []
-    assert [line for line in commands if line.startswith("scontrol release")][:2] == [
-        "scontrol release 1",
-        "scontrol release 2",
-    ]
+    releases = [line for line in commands if line.startswith("scontrol release")]
+    assert releases[:2] == ["scontrol release 1", "scontrol release 2"]
 
 
-def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote() -> None:
+def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote():
     slurm = FakeSlurm(jobs=[FakeJob("1", nodes=2, gpus=3, admin_comment="ticket 7")])
-    running = driver(slurm)
-    record = step(running, slurm)
+    (record,) = steps(slurm, 1)
     assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
     note = read_note(slurm.jobs["1"].admin_comment)
-    assert note is not None
     assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 16)
 
 
-def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note() -> None:
+def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():
     slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
     slurm.may_write_admin_comment = False
-    running = driver(slurm)
-    step(running, slurm)
-    second = step(running, slurm)
+    _, second = steps(slurm, 2)
     assert slurm.jobs["1"].comment.startswith("placeopt | placeopt/1 start job=1 ")
     assert came_of(second, "as-planned") == 2
     assert sum("AdminComment" in line for line in slurm.log) == 1
 
 
-def test_no_more_actions_than_allowed() -> None:
+def test_no_more_actions_than_allowed():
     slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 8)])
-    running = driver(slurm, max_actions=3)
-    assert [step(running, slurm).count("start") for _ in range(3)] == [3, 3, 1]
+    assert [record.count("start") for record in steps(slurm, 3, max_actions=3)] == [3, 3, 1]
 
 
-def test_a_released_job_holds_its_place_until_it_runs() -> None:
+def test_a_released_job_holds_its_place_until_it_runs():
     """Slurm takes its time: the next round must not give the nodes to another job."""
     slurm = FakeSlurm(1, [FakeJob("1", gpus=4)])
     running = driver(slurm, patience_s=100)
@@ -151,23 +134,19 @@ def test_a_released_job_holds_its_place_until_it_runs() -> None:
     assert came_of(running.run_round(), "as-planned") == 1
 
 
-def test_a_job_that_does_not_start_is_taken_back_and_its_nodes_are_left_alone() -> None:
+def test_a_job_that_does_not_start_is_taken_back_and_its_nodes_are_left_alone():
     slurm = FakeSlurm(2, [FakeJob("1", gpus=4)])
     slurm.accepts = {"n1"}
-    running = driver(slurm, patience_s=15)
-    nodes = []
-    for _ in range(12):
-        nodes += started(step(running, slurm)).values()
-    assert nodes == [("n0",), ("n1",)]
+    records = steps(slurm, 12, patience_s=15)
+    assert [nodes for record in records for nodes in started(record).values()] == [("n0",), ("n1",)]
     assert (slurm.jobs["1"].state, slurm.jobs["1"].on) == ("RUNNING", ["n1"])
 
 
-def test_a_job_that_never_starts_is_left_held_after_a_few_tries_and_pauses_grow() -> None:
+def test_a_job_that_never_starts_is_left_held_after_a_few_tries_and_pauses_grow():
     """It must not be started for ever; its own list of nodes is what it was."""
     slurm = FakeSlurm(1, [FakeJob("1", required=["n0"])])
     slurm.accepts = set()
-    running = driver(slurm, patience_s=15)
-    times = [slurm.now_s for _ in range(200) if started(step(running, slurm))]
+    times = [10 * number for number, record in enumerate(steps(slurm, 200, patience_s=15)) if started(record)]
     assert len(times) == TRIES
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert gaps == sorted(gaps)
@@ -175,11 +154,10 @@ def test_a_job_that_never_starts_is_left_held_after_a_few_tries_and_pauses_grow(
     job = slurm.jobs["1"]
     assert (job.held, job.required) == ("user", ["n0"])
     note = read_note(job.admin_comment)
-    assert note is not None
     assert (note.kind, note.why) == ("given-up", "Resources")
 
 
-def test_a_start_that_is_requeued_at_once_again_and_again_ends() -> None:
+def test_a_start_that_is_requeued_at_once_again_and_again_ends():
     slurm = FakeSlurm(2, [FakeJob("1")])
     running = driver(slurm)
     for _ in range(300):
@@ -190,7 +168,7 @@ def test_a_start_that_is_requeued_at_once_again_and_again_ends() -> None:
     assert slurm.jobs["1"].held == "user"
 
 
-def test_a_job_that_ran_for_long_before_its_node_failed_is_placed_again() -> None:
+def test_a_job_that_ran_for_long_before_its_node_failed_is_placed_again():
     slurm = FakeSlurm(2, [FakeJob("1")])
     running = driver(slurm)
     step(running, slurm)
@@ -204,7 +182,7 @@ def test_a_job_that_ran_for_long_before_its_node_failed_is_placed_again() -> Non
     assert slurm.jobs["1"].on != [lost]
 
 
-def test_a_job_that_slurm_requeues_into_a_hold_is_named_and_left_alone() -> None:
+def test_a_job_that_slurm_requeues_into_a_hold_is_named_and_left_alone():
     """As after a prolog that failed: the hold is Slurm's, and an operator's to release."""
     slurm = FakeSlurm(2, [FakeJob("1")])
     running = driver(slurm)
@@ -218,7 +196,7 @@ def test_a_job_that_slurm_requeues_into_a_hold_is_named_and_left_alone() -> None
     assert running.run_round().outcomes == []
 
 
-def test_two_jobs_that_fail_at_once_close_a_node_and_one_does_not() -> None:
+def test_two_jobs_that_fail_at_once_close_a_node_and_one_does_not():
     slurm = FakeSlurm(1, [FakeJob("1", gpus=4), FakeJob("2", gpus=4), FakeJob("3", gpus=4)])
     running = driver(slurm)
     closed = []
@@ -233,23 +211,19 @@ def test_two_jobs_that_fail_at_once_close_a_node_and_one_does_not() -> None:
     assert closed[:2] == [False, True]
 
 
-def test_a_refused_start_waits_longer_each_time() -> None:
+def test_a_refused_start_waits_longer_each_time():
     slurm = FakeSlurm(1, [FakeJob("1")])
     words = SlurmRefused("scontrol update: Requested node configuration is not available for job 1")
     slurm.answers = {0: words}
-    running = driver(slurm)
-    first = step(running, slurm)
+    first, second, *_ = steps(slurm, 5)
     assert first.count("start", "refused") == 1
-    assert came_of(step(running, slurm), "as-planned") == 0
-    for _ in range(3):
-        step(running, slurm)
+    assert came_of(second, "as-planned") == 0
     assert slurm.jobs["1"].state == "RUNNING"
     note = read_note(slurm.jobs["1"].admin_comment)
-    assert note is not None
     assert note.tries == 1
 
 
-def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_adopted() -> None:
+def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_adopted():
     quick = FakeJob("1", held="nobody", comment="", gpus=4, state="RUNNING", on=["n3"])
     slow = FakeJob("2", held="nobody", comment="", gpus=4)
     by_user = FakeJob("3", held="user", comment="")
@@ -266,7 +240,7 @@ def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_a
     assert slurm.broken_rules == []
 
 
-def test_a_dry_run_of_a_partition_plans_what_it_would_hold() -> None:
+def test_a_dry_run_of_a_partition_plans_what_it_would_hold():
     slurm = FakeSlurm(jobs=[FakeJob("1", held="nobody", comment="")])
     running = driver(slurm, "partition=gpu", dry_run=True)
     assert started(running.run_round()).keys() == {"1"}
@@ -274,11 +248,11 @@ def test_a_dry_run_of_a_partition_plans_what_it_would_hold() -> None:
 
 
 @pytest.mark.parametrize("change", ["run", "release", "admin", "gone"])
-def test_a_job_that_changed_after_the_reading_is_left_alone(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_changed_after_the_reading_is_left_alone(change, monkeypatch):
     slurm = FakeSlurm(1, [FakeJob("1")])
     read = slurm.read
 
-    def read_then_change() -> Any:
+    def read_then_change():
         found = read()
         job = slurm.jobs["1"]
         if change == "run":
@@ -290,13 +264,11 @@ def test_a_job_that_changed_after_the_reading_is_left_alone(change: str, monkeyp
         return found
 
     monkeypatch.setattr(slurm, "read", read_then_change)
-    running = driver(slurm)
-    record = running.run_round()
-    assert record.count("start", "changed") == 1
+    assert driver(slurm).run_round().count("start", "changed") == 1
     assert slurm.log == []
 
 
-def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch):
     """It begins to run between the hold and the look at its state: the hold is undone, its nodes are not changed."""
     slurm = FakeSlurm(1, [FakeJob("1")])
     slurm.accepts = set()
@@ -305,7 +277,7 @@ def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch: pytest.MonkeyP
     slurm.now_s += 100
     hold = slurm.user_hold
 
-    def hold_too_late(job: str) -> None:
+    def hold_too_late(job):
         slurm.accepts = {"n0"}
         slurm.schedule()
         hold(job)
@@ -316,15 +288,14 @@ def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch: pytest.MonkeyP
     assert slurm.broken_rules == []
 
 
-def test_a_list_that_is_none_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_is_none_is_bad_input(monkeypatch):
     slurm = FakeSlurm(1, [FakeJob("1")])
     monkeypatch.setattr(slurm.jobs["1"], "entry", lambda: {"job_state": "PENDING"})
-    running = driver(slurm)
     with pytest.raises(BadInput, match="job_id"):
-        running.run_round()
+        driver(slurm).run_round()
 
 
 @pytest.mark.parametrize("text", ["", "all", "partition=", "partition=a b", "Held"])
-def test_whose_jobs_is_stated_in_one_of_two_ways(text: str) -> None:
+def test_whose_jobs_is_stated_in_one_of_two_ways(text):
     with pytest.raises(BadArgument, match="held or partition=NAME"):
         Ownership.parse(text)
