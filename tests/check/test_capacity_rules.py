@@ -8,7 +8,7 @@ from helpers.plans import plan_for, with_assignment
 from helpers.referee_messages import Finding, faults, findings, places, rules
 from placeopt.build import instance, job, machine, node, placement, running
 from placeopt.check import violations
-from placeopt.model import Domain, Gpu, Policy, Queue, Quota, Usable
+from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Queue, Quota, Usable
 
 HALF = {"gpu_milli": 500}
 
@@ -214,112 +214,87 @@ class TestNodes:
         assert found == [("cpu", "node 'n1'", [f"{2 * count}", "7", *named, *more])]
 
 
-class TestUplinks:
-    """The hose model on machines and domains."""
+def uplink(where: str, load: int, part: int, of: int, *jobs: str) -> Finding:
+    return "uplink", f"{where} uplink", [str(load), str(part), str(of), *(f"'{name}'" for name in jobs)]
 
+
+Z, R0, R1 = "domain 'z'", "domain 'r0'", "domain 'r1'"
+PARTS = {"policy": Policy(usable=Usable(network_gpu_jobs_percent=60, network_cpu_jobs_percent=30))}
+BESIDE = {"g1": (1, 400, "04"), "home": (1, 900, "00"), "c1": (0, 200, "04")}
+UPLINKS: dict[str, tuple[dict[str, tuple[int, int, str]], dict[str, Any], list[Finding]]] = {
+    # three workers in r0, one in r1, two outside the zone; 750 of each domain are usable; at 300 MB/s each r0 carries
+    # min(3, 3) x 300 = 900, r1 min(1, 5) x 300, the zone min(4, 2) x 300 = 600
+    "every domain above carries what leaves it": ({"a": (1, 300, "001246")}, {}, [uplink(R0, 900, 75, 1000, "a")]),
+    "also the zone": (
+        {"a": (1, 376, "001246")}, {}, [uplink(Z, 752, 75, 1000, "a"), uplink(R0, 1128, 75, 1000, "a")]),
+    # all in the zone, two and two in its racks: the zone carries nothing, whatever the bandwidth
+    "what stays inside loads nothing": ({"a": (1, 375, "0123")}, {}, []),
+    "what stays inside loads the racks": (
+        {"a": (1, 10**9, "0123")}, {}, [uplink(R0, 2 * 10**9, 75, 1000, "a"), uplink(R1, 2 * 10**9, 75, 1000, "a")]),
+    # three on n0, two on n6: min(3, 2) and min(2, 3) x 250 = 500 of 75 % of 666 = 499
+    "machines have uplinks too": (
+        {"a": (1, 250, "00066")}, {"mbps": 666}, [uplink(f"node '{n}'", 500, 75, 666, "a") for n in ("n0", "n6")]),
+    "machines just carry it": ({"a": (1, 250, "00066")}, {"mbps": 667}, []),
+    # GPU jobs 400 + 351, CPU jobs 200 + 51, of 750 and 250; one that stays on a node is not named
+    "jobs add up by kind": (
+        {**BESIDE, "g2": (1, 351, "16"), "c2": (0, 51, "14")}, {},
+        [*(uplink(at, 751, 75, 1000, "g1", "g2") for at in (Z, R0)),
+         *(uplink(at, 251, 25, 1000, "c1", "c2") for at in (Z, R0))]),
+    "jobs of both kinds just fit": ({**BESIDE, "g2": (1, 350, "16"), "c2": (0, 50, "14")}, {}, []),
+    # a leaves rack and zone, b its rack alone, c needs no bandwidth
+    **{
+        f"those that load it are named, {kind}": (
+            {"c": (gpus, 0, "06"), "b": (gpus, 1, "12"), "a": (gpus, 751, "04")}, {},
+            [uplink(R0, 752, part, 1000, "b", "a"), uplink(Z, 751, part, 1000, "a")])
+        for gpus, part, kind in ((1, 75, "GPU"), (0, 25, "CPU"))
+    },
+    # the usable part is the policy's
+    **{f"just {part} %": ({"a": (gpus, part * 10, "04")}, PARTS, []) for gpus, part in ((1, 60), (0, 30))},
+    **{
+        f"above {part} %": (
+            {"a": (gpus, part * 10 + 1, "04")}, PARTS, [uplink(at, part * 10 + 1, part, 1000, "a") for at in (Z, R0)])
+        for gpus, part in ((1, 60), (0, 30))
+    },
+    # a job without bandwidth loads nothing, not even an uplink of capacity 0
+    "no bandwidth of none": ({"a": (1, 0, "06")}, {"mbps": 0}, []),
+    "1 MB/s of none": ({"a": (1, 1, "06")}, {"mbps": 0}, [uplink(f"node '{n}'", 1, 75, 0, "a") for n in ("n0", "n6")]),
+    # a node that is not there has no uplink; its workers are outside for the others: min(1, 2) x 751
+    "a node that is not there": (
+        {"a": (1, 751, "099")}, {},
+        [("unknown_node", "job 'a' on node 'n9'", []), *(uplink(at, 751, 75, 1000, "a") for at in (Z, R0))]),
+}  # fmt: skip
+"""Jobs of (GPUs, MB/s, number of the node of each worker), bandwidth of machines or the policy, and what is told."""
+
+
+def crossing(jobs: dict[str, tuple[int, int, str]], mbps: int | None = None, **fields: Any) -> tuple[Instance, Plan]:
+    """Two racks in a zone, a rack outside, each of two nodes of 8 GPUs, and n6 in no domain; 1000 MB/s inside."""
     domains = (
         Domain(id="z", level="zone", uplink_mbps=1000),
-        Domain(id="r0", parent="z", uplink_mbps=1000),
-        Domain(id="r1", parent="z", uplink_mbps=1000),
+        *(Domain(id=f"r{i}", parent="z", uplink_mbps=1000) for i in (0, 1)),
         Domain(id="r2"),
     )
     nodes = (*(node(f"n{i}", domain=f"r{i // 2}") for i in range(6)), node("n6"))
+    records = [
+        job(name, workers=len(on), gpus=gpus, gpu_milli=200 if gpus else 1000, network_bandwidth_mbps=each)
+        for name, (gpus, each, on) in jobs.items()
+    ]
+    kinds = [machine(gpus=8, network_bandwidth_mbps=mbps)]
+    round_ = instance(nodes, records, machines=kinds, domains=domains, **fields)
+    placed = {name: [(f"n{n}", [i] if gpus else []) for i, n in enumerate(on)] for name, (gpus, _, on) in jobs.items()}
+    return round_, plan_for(round_, placed)
 
-    def judged(self, jobs: dict[str, tuple[int, int, list[str]]], **fields: Any) -> list[Finding]:
-        """Place jobs of (GPUs, MB/s, node of each worker)."""
-        records = [
-            job(name, workers=len(on), gpus=gpus, gpu_milli=200 if gpus else 1000, network_bandwidth_mbps=mbps)
-            for name, (gpus, mbps, on) in jobs.items()
-        ]
-        kind = machine(gpus=8, network_bandwidth_mbps=fields.pop("machine_mbps", None))
-        self.round = instance(self.nodes, records, machines=[kind], domains=self.domains, **fields)
-        placed = {name: [(n, [i] if gpus else []) for i, n in enumerate(on)] for name, (gpus, _, on) in jobs.items()}
-        self.plan = plan_for(self.round, placed)
-        return findings(self.round, self.plan)
 
-    def test_every_domain_above_carries_what_leaves_it(self) -> None:
-        """
-        Three workers in r0, one in r1, two outside the zone; 300 MB/s each.
+@pytest.mark.parametrize("name", UPLINKS)
+def test_uplinks(name: str) -> None:
+    """The hose model on machines and domains."""
+    jobs, fields, expected = UPLINKS[name]
+    assert findings(*crossing(jobs, **fields)) == expected
 
-        r0: min(3, 3) x 300 = 900; r1: min(1, 5) x 300; the zone: min(4, 2) x 300 = 600. Usable are 750.
-        """
-        on = ["n0", "n0", "n1", "n2", "n4", "n6"]
-        assert self.judged({"a": (1, 300, on)}) == [("uplink", "domain 'r0' uplink", ["900", "75", "1000", "'a'"])]
-        faults = self.judged({"a": (1, 376, on)})
-        assert faults == [
-            ("uplink", "domain 'z' uplink", ["752", "75", "1000", "'a'"]),
-            ("uplink", "domain 'r0' uplink", ["1128", "75", "1000", "'a'"]),
-        ]
 
-    def test_what_stays_inside_loads_nothing(self) -> None:
-        """All in the zone, two and two in its racks: the zone carries nothing, whatever the bandwidth."""
-        assert self.judged({"a": (1, 375, ["n0", "n1", "n2", "n3"])}) == []
-        faults = self.judged({"a": (1, 10**9, ["n0", "n1", "n2", "n3"])})
-        assert [where for _, where, _ in faults] == ["domain 'r0' uplink", "domain 'r1' uplink"]
-
-    def test_machines_have_uplinks_too(self) -> None:
-        """Three on n0, two on n4: min(3, 2) and min(2, 3) x 250 = 500 of 75 % of 666 = 499."""
-        faults = self.judged({"a": (1, 250, ["n0", "n0", "n0", "n6", "n6"])}, machine_mbps=666)
-        assert faults == [
-            ("uplink", "node 'n0' uplink", ["500", "75", "666", "'a'"]),
-            ("uplink", "node 'n6' uplink", ["500", "75", "666", "'a'"]),
-        ]
-        assert self.judged({"a": (1, 250, ["n0", "n0", "n0", "n6", "n6"])}, machine_mbps=667) == []
-
-    def test_jobs_on_an_uplink_add_up_by_kind(self) -> None:
-        """GPU jobs 400 + 351, CPU jobs 200 + 51, of 750 and 250; one that stays on a node is not named."""
-        jobs = {
-            "g1": (1, 400, ["n0", "n4"]),
-            "g2": (1, 351, ["n1", "n6"]),
-            "home": (1, 900, ["n0", "n0"]),
-            "c1": (0, 200, ["n0", "n4"]),
-            "c2": (0, 51, ["n1", "n4"]),
-        }
-        both = [
-            ("uplink", "domain 'z' uplink", ["751", "75", "1000", "'g1'", "'g2'"]),
-            ("uplink", "domain 'r0' uplink", ["751", "75", "1000", "'g1'", "'g2'"]),
-            ("uplink", "domain 'z' uplink", ["251", "25", "1000", "'c1'", "'c2'"]),
-            ("uplink", "domain 'r0' uplink", ["251", "25", "1000", "'c1'", "'c2'"]),
-        ]
-        assert self.judged(jobs) == both
-        jobs["g2"], jobs["c2"] = (1, 350, ["n1", "n6"]), (0, 50, ["n1", "n4"])
-        assert self.judged(jobs) == []
-
-    def test_only_those_that_load_an_uplink_are_named(self) -> None:
-        """``a`` leaves rack and zone, ``b`` its rack alone, ``c`` needs no bandwidth; the kind of jobs is told."""
-        for gpus, word in ((1, "GPU"), (0, "CPU")):
-            jobs = {"c": (gpus, 0, ["n0", "n6"]), "b": (gpus, 1, ["n1", "n2"]), "a": (gpus, 751, ["n0", "n4"])}
-            found = self.judged(jobs)
-            assert {where: numbers[3:] for _, where, numbers in found} == {
-                "domain 'r0' uplink": ["'b'", "'a'"],
-                "domain 'z' uplink": ["'a'"],
-            }
-            messages = {one.where: one.message for one in violations(self.round, self.plan)}
-            assert messages["domain 'z' uplink"].endswith(f"held by {word} job 'a'")
-
-    @pytest.mark.parametrize(("gpus", "part", "word"), [(1, 60, "GPU"), (0, 30, "CPU")])
-    def test_the_usable_part_is_the_policys(self, gpus: int, part: int, word: str) -> None:
-        usable = Usable(network_gpu_jobs_percent=60, network_cpu_jobs_percent=30)
-        policy = Policy(usable=usable)
-        at_limit = {"a": (gpus, part * 10, ["n0", "n4"])}
-        assert self.judged(at_limit, policy=policy) == []
-        above = {"a": (gpus, part * 10 + 1, ["n0", "n4"])}
-        numbers = [str(part * 10 + 1), str(part), "1000", "'a'"]
-        assert self.judged(above, policy=policy)[0] == ("uplink", "domain 'z' uplink", numbers)
-
-    def test_a_job_without_bandwidth_loads_nothing(self) -> None:
-        """Not even an uplink of capacity 0."""
-        assert self.judged({"a": (1, 0, ["n0", "n6"])}, machine_mbps=0) == []
-        assert len(self.judged({"a": (1, 1, ["n0", "n6"])}, machine_mbps=0)) == 2
-
-    def test_a_node_that_is_not_there_has_no_uplink(self) -> None:
-        """Its workers are outside for the others: min(1, 2) x 751."""
-        jobs = {"a": (1, 751, ["n0", "n9", "n9"])}
-        assert [(rule, where) for rule, where, _ in self.judged(jobs)] == [
-            ("unknown_node", "job 'a' on node 'n9'"),
-            ("uplink", "domain 'z' uplink"),
-            ("uplink", "domain 'r0' uplink"),
-        ]
+@pytest.mark.parametrize(("gpus", "word"), [(1, "GPU"), (0, "CPU")])
+def test_the_kind_of_jobs_on_an_uplink_is_told(gpus: int, word: str) -> None:
+    first = violations(*crossing({"a": (gpus, 751, "04")}))[0]
+    assert first.message.endswith(f"held by {word} job 'a'")
 
 
 class TestQueues:
@@ -387,14 +362,14 @@ class TestQueues:
         over = faults(round_, {"a": at(0, 1, 2), "b": at(3)})
         assert over == [("queue_share", "queue 'q'", ["3001", "50", "6000"])]
 
-    def test_what_is_granted_does_not_count(self) -> None:
+    @pytest.mark.parametrize(
+        ("quota", "expected"), [(600, []), (599, [("queue_quota", "queue 'q'", ["600", "599", "0"])])]
+    )
+    def test_what_is_granted_does_not_count(self, quota: int, expected: list[Finding]) -> None:
         """Requests of 300 for each of two workers on two nodes, 500 granted each: 600."""
         a = job("a", queue="q", workers=2, gpu_milli=300, gpu_milli_limit=500)
-        for quota, expected in ((600, []), (599, [("queue_quota", "queue 'q'", ["600", "599", "0"])])):
-            policy = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=quota)),))
-            round_ = instance(2, [a], policy=policy)
-            granted = placement(a, [("n0", [0]), ("n1", [0])], milli=500)
-            assert faults(round_, {"a": granted}) == expected
+        round_ = instance(2, [a], policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=quota)),)))
+        assert faults(round_, {"a": placement(a, [("n0", [0]), ("n1", [0])], milli=500)}) == expected
 
     def test_jobs_of_queues_that_the_policy_does_not_have(self) -> None:
         """Judged by a policy of other queues, or of none: nothing to judge, and nothing is raised."""
