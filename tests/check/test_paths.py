@@ -13,7 +13,7 @@ import pytest
 from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
 from placeopt.build import instance, job, machine, node
 from placeopt.check.distances import Distances
-from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Node, Part
+from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Part
 
 POLICY = utility_policy(communication=1000)
 PARTS = (
@@ -197,147 +197,104 @@ class TestTables:
         assert found == [[min(abs(a - b), 40 - abs(a - b), 6) for b in range(40)] for a in range(40)]
 
 
-class TestBest:
-    """The path with which the actual one is compared."""
+def flat(*paths: int) -> Machine:
+    """Three or four GPUs with these distances: 01, 02, 12, and 03, 13, 23."""
+    far = dict(zip(((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)), paths, strict=False))
+    gpus = range(3 if len(paths) == 3 else 4)
+    rows = tuple(tuple(0 if a == b else far[min(a, b), max(a, b)] for b in gpus) for a in gpus)
+    return machine(gpus=len(gpus), gpu_distance_matrix=rows)
 
-    def utility(
-        self,
-        where: list[tuple[str, list[int]]],
-        *,
-        nodes: int | list[Node] = 3,
-        machines: list[Machine] | None = None,
-        domains: tuple[Domain, ...] = (),
-        **fields: Any,
-    ) -> int:
-        a = job("a", **{"communication": TRAFFIC, **fields})
-        kinds = [tree()] if machines is None else machines
-        return utility_of(instance(nodes, [a], machines=kinds, domains=domains, policy=POLICY), {"a": where})
 
-    def test_only_gpus_that_the_job_may_hold_count(self) -> None:
-        """Of the model asked for, one stands on each socket: 62 is the best, by model and by memory (at the edge)."""
-        gpus = [gpu("w0"), gpu("w0", "A100", 20_000), gpu("w1"), gpu("m", "A100", 20_000)]
-        for field, value in (("gpu_models", ("A100", "H100")), ("gpu_memory_mib", 20_000), ("gpu_memory_mib", 16_385)):
-            used = [tree(gpus=gpus)]
-            assert self.utility([("n0", [1, 3])], gpus=2, machines=used, **{field: value}) == 1000
-        assert self.utility([("n0", [1, 3])], gpus=2, machines=[tree(gpus=gpus)], gpu_memory_mib=16_384) == 2000 // 62
+def of_300(*pair: int) -> dict[str, Any]:
+    """300 GPUs, each pair 9 apart but one that is 1."""
+    rows = [[0 if a == b else 1 if {a, b} == set(pair) else 9 for b in range(300)] for a in range(300)]
+    return {"gpus": 2, "nodes": 1, "machines": [machine(gpus=300, gpu_distance_matrix=tuple(map(tuple, rows)))]}
 
-    def test_workers_are_dealt_out_as_near_as_nodes_are(self) -> None:
-        """At most 2 on a node of flat machines: 2 + 2 x 202 for three; on three nodes it is 3 x 202."""
-        flat = [machine()]
-        three = {"workers": 3, "workers_per_node_max": 2, "machines": flat}
-        assert self.utility([("n0", [0]), ("n0", [1]), ("n1", [0])], **three) == 1000
-        assert self.utility([(f"n{i}", [0]) for i in range(3)], **three) == 406_000 // 606
 
-    def test_workers_of_several_gpus(self) -> None:
-        """
-        Three workers of two GPUs on machines of four, each pair 2 apart, 202 across nodes.
+MODELS = {"machines": [tree(gpus=[gpu("w0"), gpu("w0", "A100", 20_000), gpu("w1"), gpu("m", "A100", 20_000)])]}
+FLAT, PAIRS = {"machines": [machine()]}, {"machines": [machine(gpus=2)], "nodes": 4}
+RACKS = (Domain(id="r0"), Domain(id="r1"))
+APART = {
+    "workers": 2, "workers_per_node_max": 1, "domains": RACKS, **FLAT,
+    "nodes": [node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1")],
+}  # fmt: skip
+HERE = [node("n0", "near", domain="r0"), node("n1", "far", domain="r1"), node("n2", "far", domain="r1")]
+KINDS = {"workers": 2, "domains": RACKS, "machines": [machine("near", 1), machine("far", 1, uplink_weight=300)]}
+CPUS = {"nodes": [node("n0"), node("n1", "cpu"), node("n2", "cpu")], "machines": [tree(), machine("cpu", 0)]}
+FAR, NEAR = machine("far", [gpu("w0"), gpu("w1")], parts=PARTS), machine("near", 2)
+GROWN, TIES = [flat(1, 5, 1, 2, 2, 9)], [flat(2, 2, 9, 2, 9, 1)]
+UNEVEN = {"workers": 2, "workers_per_node_max": 1, "machines": [machine(gpus=[gpu("s0"), gpu()], parts=PARTS[:1])]}
+ROUND = ("machines", "nodes", "domains")
+BEST: dict[str, tuple[str, dict[str, Any], int, int]] = {
+    # only GPUs that the job may hold count: of the model asked for, one stands on each socket, so 62 is the best
+    "by model": ("n0:1,3", {"gpus": 2, "gpu_models": ("A100", "H100"), **MODELS}, 1, 1),
+    "by memory": ("n0:1,3", {"gpus": 2, "gpu_memory_mib": 20_000, **MODELS}, 1, 1),
+    "by memory, at the edge": ("n0:1,3", {"gpus": 2, "gpu_memory_mib": 16_385, **MODELS}, 1, 1),
+    "memory that all have": ("n0:1,3", {"gpus": 2, "gpu_memory_mib": 16_384, **MODELS}, 2, 62),
+    # workers are dealt out as near as nodes are: at most 2 on a node, 2 + 2 x 202 for three; on three nodes 3 x 202
+    "two and one": ("n0:0 n0:1 n1:0", {"workers": 3, "workers_per_node_max": 2, **FLAT}, 1, 1),
+    "one each": ("n0:0 n1:0 n2:0", {"workers": 3, "workers_per_node_max": 2, **FLAT}, 406, 606),
+    # three workers of two GPUs on machines of four, each pair 2 apart, 202 across nodes: two workers on a node (6 x 2)
+    # and one on another (2), 4 x 2 pairs across: 14 + 8 x 202 = 1630; on three nodes 3 x 2 + 12 x 202 = 2430
+    "workers of several GPUs": ("n0:0,1 n1:0,1 n2:0,1", {"workers": 3, "gpus": 2, **FLAT}, 1630, 2430),
+    # four GPUs on machines of two: 2 + 2 + 4 x 202; on four nodes 6 x 202
+    "too large for a node": ("n0:0 n1:0 n2:0 n3:0", {"workers": 4, **PAIRS}, 812, 1212),
+    # anti-affinity: the best is the nearest two nodes, not two GPUs of one
+    "one per node, in a rack": ("n0:0 n1:3", APART, 1, 1),
+    "one per node, across racks": ("n0:0 n2:3", APART, 202, 602),
+    # uplinks 100, 300 and 300: 101 + 301 where each kind stands in the rack, 2 x 301 where the first is elsewhere; the
+    # nodes here are one of the first and one of the second kind, in different racks: 101 + 200 + 301 + 200
+    "two of the far kind in a rack": ("n0:0 n1:0", {**KINDS, "nodes": HERE}, 602, 802),
+    "both kinds in a rack": ("n0:0 n1:0", {**KINDS, "nodes": [*HERE, node("n3", "far", domain="r0")]}, 402, 802),
+    "two of the near kind": ("n0:0 n1:0", {**KINDS, "nodes": [*HERE, node("n3", "near", domain="r0")]}, 202, 802),
+    "two of the near kind elsewhere": (
+        "n0:0 n1:0", {**KINDS, "nodes": [*HERE, *(node(f"n{i}", "near", domain="r1") for i in (3, 4))]}, 202, 802),
+    "no other two nodes": ("n0:0 n1:0", {**KINDS, "nodes": HERE[:2]}, 1, 1),
+    # one GPU hangs on the machine (1), one in a socket (1 + 20): the best across is 2 x 101
+    "the nearest GPU of a node": ("n0:0 n1:0", UNEVEN, 202, 242),
+    # one node has GPUs, so there is no way across, and the best is inside it
+    "two workers, one node with GPUs": ("n0:0 n0:3", {"workers": 2, **CPUS}, 2, 62),
+    "on a single node": ("n0:0 n0:3", {"workers": 2, "single_node": True, **CPUS}, 2, 62),
+    "one worker, one node with GPUs": ("n0:0,3", {"gpus": 2, **CPUS}, 2, 62),
+    # a pair 22 apart on this machine, 2 on another type; one that is only listed does not count
+    "the best machine": (
+        "n0:0,1", {"gpus": 2, "machines": [FAR, NEAR], "nodes": [node("n0", "far"), node("n1", "near")]}, 2, 22),
+    "a machine that is only listed": (
+        "n0:0,1", {"gpus": 2, "machines": [FAR, NEAR], "nodes": [node("n0", "far"), node("n1", "far")]}, 1, 1),
+    "the best machine for two workers": (
+        "n0:0 n0:1",
+        {"workers": 2, "single_node": True, "machines": [FAR, NEAR], "nodes": [node("n1", "near"), node("n0", "far")]},
+        2, 22),
+    # a job grows from its best GPU: 01: 1, 12: 1, 02: 5, 03: 2, 13: 2, 23: 9; grown from 2: 1 + (5 + 1) = 7; from 0:
+    # 1 + (2 + 2) = 5; four GPUs have one path, 20
+    "grown from 0": ("n0:0,1,3", {"gpus": 3, "machines": GROWN}, 1, 1),
+    "grown from 2": ("n0:0,1,2", {"gpus": 3, "machines": GROWN}, 5, 7),
+    "grown from 3": ("n0:1,2,3", {"gpus": 3, "machines": GROWN}, 5, 12),
+    "all of them": ("n0:0,1,2,3", {"gpus": 4, "machines": GROWN}, 1, 1),
+    # of equally near GPUs the first is taken: 01: 2, 02: 2, 03: 2, 12: 9, 13: 9, 23: 1; from 0 by way of 1 it is
+    # 2 + (2 + 9) = 13, by way of 2 it would be 2 + (1 + 2) = 5, but nearest first from 2 is 3 (1), then 0 (2 + 2): 5
+    # as well; without GPU 3 there are 01: 2, 02: 2, 12: 9 only: 13
+    "of equals the first": ("n0:0,1,2", {"gpus": 3, "machines": TIES}, 5, 13),
+    "without the last GPU": ("n0:0,1,2", {"gpus": 3, "machines": [flat(2, 2, 9)]}, 1, 1),
+    # of more than 256 GPUs evenly spaced ones are starts: (16,777,216 // 90,000) = 186, i x 300 // 186: 0, 1, 3, 4, 6,
+    # ...; 2 and 5 are none, so the pair of them is found from neither: the best is 9
+    "a pair that is no start": ("n0:10,11", of_300(2, 5), 9, 9),
+    "a pair with a start": ("n0:10,11", of_300(2, 4), 1, 9),
+    "a pair with the first": ("n0:10,11", of_300(0, 299), 1, 9),
+    # edges are traffic too: with neither weight nor edges a job is as well off anywhere, with an edge all pairs count
+    "no traffic": ("n0:0 n0:3", {"workers": 2, "communication": Communication()}, 1, 1),
+    "an edge": (
+        "n0:0 n0:3", {"workers": 2, "communication": Communication(edges=(Edge(ranks=(0, 1), weight=3),))}, 2, 62),
+    "one GPU has no path": ("n0:3", {}, 1, 1),
+}  # fmt: skip
+"""Node and GPUs of each worker; fields of the job and of the round; the best path, and the one there."""
 
-        Best: two workers on a node (6 x 2) and one on another (2), 4 x 2 pairs across: 14 + 8 x 202 = 1630. On three
-        nodes: 3 x 2 + 12 x 202 = 2430.
-        """
-        spread = [(f"n{i}", [0, 1]) for i in range(3)]
-        assert self.utility(spread, workers=3, gpus=2, machines=[machine()]) == 1_630_000 // 2430
 
-    def test_a_job_too_large_for_a_node_is_compared_with_two(self) -> None:
-        """Four GPUs on machines of two: 2 + 2 + 4 x 202; on four nodes 6 x 202."""
-        two = [machine(gpus=2)]
-        four = [(f"n{i}", [0]) for i in range(4)]
-        assert self.utility(four, nodes=4, workers=4, machines=two) == 812_000 // 1212
-
-    def test_one_per_node(self) -> None:
-        """Anti-affinity: the best is the nearest two nodes, not two GPUs of one."""
-        domains = (Domain(id="r0"), Domain(id="r1"))
-        nodes = [node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1")]
-        apart = {"workers": 2, "workers_per_node_max": 1, "nodes": nodes, "domains": domains, "machines": [machine()]}
-        assert self.utility([("n0", [0]), ("n1", [3])], **apart) == 1000
-        assert self.utility([("n0", [0]), ("n2", [3])], **apart) == 202_000 // 602
-
-    def test_the_nearest_two_nodes_may_be_of_different_kinds(self) -> None:
-        """
-        Uplinks 100, 300 and 300: 101 + 301 where each kind stands in the rack, 2 x 301 where the first is elsewhere.
-
-        The nodes here are one of the first and one of the second kind, in different racks: 101 + 200 + 301 + 200.
-        """
-        kinds = [machine("near", 1), machine("far", 1, uplink_weight=300)]
-        domains = (Domain(id="r0"), Domain(id="r1"))
-        a = {"workers": 2, "domains": domains, "machines": kinds}
-        here = [node("n0", "near", domain="r0"), node("n1", "far", domain="r1"), node("n2", "far", domain="r1")]
-        where = [("n0", [0]), ("n1", [0])]
-        assert self.utility(where, nodes=here, **a) == 602_000 // 802
-        assert self.utility(where, nodes=[*here, node("n3", "far", domain="r0")], **a) == 402_000 // 802
-        assert self.utility(where, nodes=[*here, node("n3", "near", domain="r0")], **a) == 202_000 // 802
-        three = [*here, node("n3", "near", domain="r1"), node("n4", "near", domain="r1")]
-        assert self.utility(where, nodes=three, **a) == 202_000 // 802
-        assert self.utility(where, nodes=here[:2], **a) == 1000
-
-    def test_the_nearest_gpu_of_a_node_counts(self) -> None:
-        """One GPU hangs on the machine (1), one in a socket (1 + 20): the best across is 2 x 101."""
-        uneven = [machine(gpus=[gpu("s0"), gpu()], parts=PARTS[:1])]
-        where = [("n0", [0]), ("n1", [0])]
-        assert self.utility(where, workers=2, workers_per_node_max=1, machines=uneven) == 202_000 // 242
-
-    def test_a_node_without_gpus_is_no_end_of_a_path(self) -> None:
-        """One node has GPUs, so there is no way across, and the best is inside it."""
-        nodes = [node("n0"), node("n1", "cpu"), node("n2", "cpu")]
-        kinds = [tree(), machine("cpu", 0)]
-        for fields in ({"workers": 2}, {"workers": 2, "single_node": True}, {"gpus": 2}):
-            one = [("n0", [0, 3])] if "gpus" in fields else [("n0", [0]), ("n0", [3])]
-            assert self.utility(one, nodes=nodes, machines=kinds, **fields) == 2000 // 62
-
-    def test_the_best_machine_of_the_cluster_counts(self) -> None:
-        """A pair 22 apart on this machine, 2 on another type; one that is only listed does not count."""
-        far, near = machine("far", [gpu("w0"), gpu("w1")], parts=PARTS), machine("near", 2)
-        pair = {"gpus": 2, "machines": [far, near]}
-        assert self.utility([("n0", [0, 1])], nodes=[node("n0", "far"), node("n1", "near")], **pair) == 2000 // 22
-        assert self.utility([("n0", [0, 1])], nodes=[node("n0", "far"), node("n1", "far")], **pair) == 1000
-        together = {"workers": 2, "single_node": True, "machines": [far, near]}
-        where = [("n0", [0]), ("n0", [1])]
-        assert self.utility(where, nodes=[node("n1", "near"), node("n0", "far")], **together) == 2000 // 22
-
-    def test_a_job_grows_from_its_best_gpu(self) -> None:
-        """
-        Distances 01: 1, 12: 1, 02: 5, 03: 2, 13: 2, 23: 9. Grown from 2: 1 + (5 + 1) = 7; from 0: 1 + (2 + 2) = 5.
-
-        Four GPUs have one path, 20.
-        """
-        near = ((0, 1, 5, 2), (1, 0, 1, 2), (5, 1, 0, 9), (2, 2, 9, 0))
-        stated = [machine(gpu_distance_matrix=near)]
-        assert self.utility([("n0", [0, 1, 3])], gpus=3, machines=stated) == 1000
-        assert self.utility([("n0", [0, 1, 2])], gpus=3, machines=stated) == 5000 // 7
-        assert self.utility([("n0", [1, 2, 3])], gpus=3, machines=stated) == 5000 // 12
-        assert self.utility([("n0", [0, 1, 2, 3])], gpus=4, machines=stated) == 1000
-
-    def test_of_equally_near_gpus_the_first_is_taken(self) -> None:
-        """
-        Distances 01: 2, 02: 2, 03: 2, 12: 9, 13: 9, 23: 1. From 0 by way of 1: 2 + (2 + 9) = 13; from 2: 1 + (2 + 9).
-
-        From 0 by way of 2 it would be 2 + (1 + 2) = 5, but nearest first from 2 is 3 (1), then 0 (2 + 2): 5 as well.
-        Without GPU 3 there are 01: 2, 02: 2, 12: 9 only: 13.
-        """
-        near = ((0, 2, 2, 2), (2, 0, 9, 9), (2, 9, 0, 1), (2, 9, 1, 0))
-        stated = [machine(gpu_distance_matrix=near)]
-        assert self.utility([("n0", [0, 1, 2])], gpus=3, machines=stated) == 5000 // 13
-        fewer = [machine(gpus=3, gpu_distance_matrix=tuple(row[:3] for row in near[:3]))]
-        assert self.utility([("n0", [0, 1, 2])], gpus=3, machines=fewer) == 1000
-
-    def test_of_more_than_256_gpus_evenly_spaced_ones_are_starts(self) -> None:
-        """
-        300 GPUs, each pair 9 apart but two that are 1: (16,777,216 // 90,000) = 186 starts, i x 300 // 186.
-
-        Starts are 0, 1, 3, 4, 6, ...; 2 and 5 are none. A pair of 2 and 5 is found from neither: the best is 9.
-        """
-        for pair, best in (((2, 5), 9), ((2, 4), 1), ((0, 299), 1)):
-            rows = [[0 if a == b else 1 if {a, b} == set(pair) else 9 for b in range(300)] for a in range(300)]
-            kind = machine(gpus=300, gpu_distance_matrix=tuple(map(tuple, rows)))
-            assert self.utility([("n0", [10, 11])], nodes=1, gpus=2, machines=[kind]) == 1000 * best // 9
-
-    def test_edges_are_traffic_too(self) -> None:
-        """A job without weight and without edges is as well off anywhere; with an edge its paths count, all pairs."""
-        where = [("n0", [0]), ("n0", [3])]
-        quiet = {"workers": 2, "communication": Communication()}
-        assert self.utility(where, **quiet) == 1000
-        edge = Communication(edges=(Edge(ranks=(0, 1), weight=3),))
-        assert self.utility(where, workers=2, communication=edge) == 2000 // 62
-
-    def test_one_gpu_has_no_path(self) -> None:
-        assert self.utility([("n0", [3])]) == 1000
+@pytest.mark.parametrize("name", BEST)
+def test_the_path_with_which_the_actual_one_is_compared(name: str) -> None:
+    where, fields, best, path = BEST[name]
+    of_round = {"machines": [tree()], "nodes": 3, **{key: fields[key] for key in ROUND if key in fields}}
+    a = job("a", **{"communication": TRAFFIC, **{key: fields[key] for key in fields if key not in ROUND}})
+    workers = [worker.split(":") for worker in where.split()]
+    placed = [(at, [int(one) for one in gpus.split(",")]) for at, gpus in workers]
+    assert utility_of(instance(jobs=[a], policy=POLICY, **of_round), {"a": placed}) == 1000 * best // path

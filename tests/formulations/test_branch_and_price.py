@@ -20,7 +20,7 @@ from placeopt.formulations.branch_and_price import (
 from placeopt.formulations.branch_and_price.realise import bundles_of
 from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
-from placeopt.problem import Allocation, Placement, compile_problem, open_state
+from placeopt.problem import Allocation, IntArray, Placement, compile_problem, open_state
 from placeopt.terms import cost, weighted_costs
 from strategies import branch_and_price_rounds
 
@@ -49,25 +49,27 @@ def alone(master: ColumnMaster, column: Column) -> Allocation:
     return tuple(out)
 
 
+def prices_of(master: ColumnMaster, price: IntArray) -> DualPrices:
+    """Return prices of bundle groups, and none of anything else."""
+    gpu_groups = master.gpu_groups
+    nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
+    node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
+    scarce = np.zeros((len(node_groups), len(price)), dtype=np.int64)
+    return DualPrices(price, nothing, node_groups, nothing, scarce)
+
+
 @pytest.mark.parametrize(("spec", "jobs", "nodes", "seed"), [("cubemesh", 16, 5, 3), ("uniform", 24, 5, 4)])
 def test_every_column_costs_what_the_terms_compute(spec: str, jobs: int, nodes: int, seed: int) -> None:
     """The terms are the one definition; the search adds up the same from tables."""
     master, pricing = prepared(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=seed))
     gpu_groups = master.gpu_groups
-    weighted, single = (
-        weighted_costs(gpu_groups.problem),
-        gpu_groups.bundle_groups.total == gpu_groups.bundle_groups.gpus,
-    )
+    weighted = weighted_costs(gpu_groups.problem)
+    single = gpu_groups.bundle_groups.total == gpu_groups.bundle_groups.gpus
     rng = np.random.default_rng(seed)
     seen = patterns = 0
     for _ in range(6):
         price = np.where(single, rng.integers(0, 60_000_000, len(gpu_groups.bundle_groups)), 0)
-        nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
-        node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
-        prices = DualPrices(
-            price, nothing, node_groups, nothing, np.zeros((len(node_groups), len(price)), dtype=np.int64)
-        )
-        priced = pricing.run(prices, 0, each=8)
+        priced = pricing.run(prices_of(master, price), 0, each=8)
         for column, reduced in zip(priced.columns, priced.reduced.tolist(), strict=True):
             uses = master.uses([column])[0]
             assert reduced == column.cost - int(uses @ price)
@@ -111,12 +113,8 @@ def test_bounds_without_a_search_hold(seed: int) -> None:
     master, pricing = prepared(generate("uniform", jobs=24, nodes=5, gpus=8, seed=seed))
     gpu_groups = master.gpu_groups
     rng = np.random.default_rng(seed)
-    nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
-    node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
     for _ in range(6):
-        price = rng.integers(0, 60_000_000, len(gpu_groups.bundle_groups))
-        scarce = np.zeros((len(node_groups), len(price)), dtype=np.int64)
-        prices = DualPrices(price, nothing, node_groups, nothing, scarce)
+        prices = prices_of(master, rng.integers(0, 60_000_000, len(gpu_groups.bundle_groups)))
         quick, exact = pricing.excess_bound(prices), pricing.run(prices, -1, each=12)
         assert exact.complete
         assert (quick.group_excess >= exact.group_excess).all()
@@ -132,31 +130,24 @@ def test_two_bad_neighbours_are_kept_apart(engine: Engine) -> None:
     """
     sockets = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
     gpus = [Gpu(model="V100", memory_mib=16_384, part=part) for part in ("s0", "s0", "s1", "s1")]
-    of = instance(
-        1,
-        [job("a", profile="x", value=1), job("b", profile="x", value=1), job("c", value=1)],
-        machines=[machine(gpus=gpus, parts=sockets)],
-        policy=Policy(weights=Weights(communication=0, interference=500, fragmentation=500)),
-    ).model_copy(
-        update={
-            "slowdowns": (
-                Slowdown(profile="x", beside="x", gpu_thousandths=300, switch_thousandths=300, socket_thousandths=300),
-            )
-        }
-    )
-    plan = engine.solve(of, method="branch-and-price")
+    slow = Slowdown(profile="x", beside="x", gpu_thousandths=300, switch_thousandths=300, socket_thousandths=300)
+    jobs = [job("a", profile="x", value=1), job("b", profile="x", value=1), job("c", value=1)]
+    policy = Policy(weights=Weights(communication=0, interference=500, fragmentation=500))
+    kinds = [machine(gpus=gpus, parts=sockets)]
+    plan = engine.solve(instance(1, jobs, machines=kinds, policy=policy, slowdowns=(slow,)), method="branch-and-price")
     assert plan.status == "optimal"
     assert (plan.costs["interference"].raw, plan.costs["fragmentation"].raw) == (0, 2)
-    assert [stage.name for stage in plan.stages][-1] == "branch-and-price"
+    assert plan.stages[-1].name == "branch-and-price"
 
 
 def test_a_round_that_does_not_decompose_is_refused(engine: Engine) -> None:
     """It is left to the exact stages, which ``auto`` runs afterwards."""
-    of = instance(
-        1,
-        [job("a", profile="x", value=1), job("b", profile="x", value=1)],
-        policy=Policy(interference=Interference(model="worst")),
-    ).model_copy(update={"slowdowns": (Slowdown(profile="x", beside="x", gpu_thousandths=300),)})
+    jobs = [job(name, profile="x", value=1) for name in "ab"]
+    slow, policy = (
+        Slowdown(profile="x", beside="x", gpu_thousandths=300),
+        Policy(interference=Interference(model="worst")),
+    )
+    of = instance(1, jobs, policy=policy, slowdowns=(slow,))
     with pytest.raises(Unsupported, match="pairwise"):
         prepared(of)
     plan = engine.solve(of)
