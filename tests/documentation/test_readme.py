@@ -11,6 +11,7 @@ block (``sh``, ``json``).
 
 import contextlib
 import io
+import pkgutil
 import re
 import shlex
 from itertools import pairwise
@@ -147,3 +148,21 @@ def test_what_an_example_prints_is_shown(page: Path) -> None:
         block for (kind, block), (after, _) in followed if kind == "python" and "print(" in block and after != "text"
     ]
     assert silent == []
+
+
+def test_terms_of_the_glossary_live_where_it_says() -> None:
+    """The middle column names a module, or a name of one."""
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    for path in re.findall(r"`(placeopt[\w.]*)` \|", glossary):
+        pkgutil.resolve_name(path)
+
+
+@pytest.mark.parametrize("page", ["concepts.md", "glossary.md"])
+def test_every_stage_is_explained(page: str) -> None:
+    """By the name that plans state."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    files = (ROOT / "src" / "placeopt" / "solving" / "stages").glob("*.py")
+    stages = {name for file in files for name in re.findall(r' name: ClassVar\[str\] = "(.*)"', file.read_text())}
+    assert len(stages) > 15
+    unnamed = {"race", "reserve"}  # the plan states the names of what they solve, and of nothing
+    assert {stage for stage in stages if not re.search(f"`{stage}[`-]", text)} <= unnamed

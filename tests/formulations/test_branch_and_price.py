@@ -1,4 +1,4 @@
-"""Arrangements: every column costs what the terms say, and the cost that they prove is that of brute force."""
+"""Branch and price: every column costs what the terms say, and the cost that they prove is that of brute force."""
 
 import numpy as np
 import pytest

@@ -11,7 +11,7 @@ from placeopt.formulations import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import (
     CostRelaxation,
     build_cost_relaxation,
-    make_roster_model,
+    make_job_set_model,
     with_whole_jobs,
 )
 from placeopt.model import Changes, Communication, Domain, Instance, Job, Policy, Split, Weights
@@ -32,8 +32,8 @@ def bound_of(round_: Instance, least: int) -> int:
         whole = with_whole_jobs(relaxation, duals)
         found.append(dual_bound(whole.model, whole.multipliers))
         if problem.shares_bind and relaxation.value_rows:
-            roster = make_roster_model(relaxation, whole, capacity, least - held)
-            relaxation, whole = roster.bound_with(relaxation, solved(roster.model).bound)
+            job_set = make_job_set_model(relaxation, whole, capacity, least - held)
+            relaxation, whole = job_set.bound_with(relaxation, solved(job_set.model).bound)
             found.append(dual_bound(whole.model, whole.multipliers))
         duals = duals_of(relaxed(whole.raised_costs), relaxation)
     whole = with_whole_jobs(relaxation, duals + np.random.default_rng(least).normal(0, 100, len(duals)))
@@ -128,8 +128,8 @@ def test_sets_of_jobs_that_reach_the_value() -> None:
     state = State(problem)
     relaxation = build_cost_relaxation(state, weighted_costs(problem), 4)
     whole = with_whole_jobs(relaxation, relaxed(relaxation.model).duals)
-    roster = make_roster_model(relaxation, whole, build_capacity_relaxation(state), 4)
-    cut = roster.bound_with(relaxation, solved(roster.model).bound)[1]
+    job_set = make_job_set_model(relaxation, whole, build_capacity_relaxation(state), 4)
+    cut = job_set.bound_with(relaxation, solved(job_set.model).bound)[1]
     best, least, _ = Enumeration(problem).best()
     assert best == 4
     assert dual_bound(whole.model, whole.multipliers) < least * 3 // 4

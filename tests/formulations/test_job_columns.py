@@ -10,8 +10,8 @@ from helpers.relaxations import relaxed, solved
 from placeopt import Instance, generate
 from placeopt.formulations import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import (
-    Arrangement,
     CostRelaxation,
+    JobLayout,
     JobMaster,
     Part,
     build_cost_relaxation,
@@ -41,10 +41,10 @@ def generated(problem: Problem, least: int, steps: int = 8, *, meetings: bool = 
     solution = relaxed(relaxation.model)
     duals = np.zeros(relaxation.model.num_rows) if solution.duals is None else solution.duals
     whole = with_whole_jobs(relaxation, duals)
-    master = JobMaster(relaxation, list(whole.arrangements))
+    master = JobMaster(relaxation, list(whole.layouts))
     out = Generated(relaxation, master, solution.bound, [dual_bound(whole.model, whole.multipliers)], [])
     for _ in range(steps):
-        fresh = [master.add(q, found)[1] for q, found in whole.arrangements.items()]
+        fresh = [master.add(q, found)[1] for q, found in whole.layouts.items()]
         model = master.model(short_price=10**9)  # a few columns may not be enough for the value
         solution = relaxed(model)
         if solution.duals is None or solution.relaxed_values is None:
@@ -72,8 +72,8 @@ def test_no_plan_costs_less(round_: Instance) -> None:
 def test_columns_prove_more_than_flows_and_meet_their_program() -> None:
     """On a round of gangs: the program falls, the bound rises, and flows prove less."""
     problem = compile_problem(generate("gangs", jobs=200, nodes=64, gpus=4, seed=3))
-    roster = solved(build_capacity_relaxation(State(problem)).model())
-    made = generated(problem, roster.objective + value(problem, State(problem).allocation()), 40, meetings=False)
+    chosen = solved(build_capacity_relaxation(State(problem)).model())
+    made = generated(problem, chosen.objective + value(problem, State(problem).allocation()), 40, meetings=False)
     assert max(made.bounds) > made.flows
     assert made.programs[-1] < made.programs[0]
     assert 0.99 * made.programs[-1] <= max(made.bounds) <= made.programs[-1] + 1
@@ -85,7 +85,7 @@ def test_a_column_stands_where_its_bundles_do() -> None:
     relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), 0)
     q = next(q for q, of in enumerate(relaxation.bundle_columns) if of.bundle_group.bundles == 2 and len(of.place) > 1)
     own = relaxation.bundle_columns[q]
-    lies = Arrangement((Part(0, ((int(own.place[0]), 1),)), Part(1, ((int(own.place[1]), 1),))), 7)
+    lies = JobLayout((Part(0, ((int(own.place[0]), 1),)), Part(1, ((int(own.place[1]), 1),))), 7)
     master = JobMaster(relaxation, [q])
     assert master.add(q, lies) == (0, True)
     assert master.add(q, lies) == (0, False)

@@ -21,7 +21,7 @@ from placeopt.formulations import (
     decode,
     encode,
 )
-from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_roster_model, with_whole_jobs
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_job_set_model, with_whole_jobs
 from placeopt.formulations.gpu_patterns import gpu_milli_objective
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
@@ -148,7 +148,7 @@ def examine(
     rows, values = everything.rows()
     _examine_fillings(report, everything, rows, int(values.max()))
     _examine_patterns(report, problem, int(values.max()), rng)
-    _examine_roster(report, problem, int(values.max()))
+    _examine_capacity(report, problem, int(values.max()))
     _examine_flows(report, problem, weighted, best, least)
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
@@ -302,7 +302,7 @@ def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generato
         report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
 
 
-def _examine_roster(report: Report, problem: Problem, best: int) -> None:
+def _examine_capacity(report: Report, problem: Problem, best: int) -> None:
     """Counting room bounds the net value."""
     if problem.changeable or not problem.shares_bind:
         return
@@ -311,7 +311,7 @@ def _examine_roster(report: Report, problem: Problem, best: int) -> None:
     report.solves += 1
     held = value(problem, state.allocation())
     if bound is None or held + bound < best:
-        report.mismatches.append(f"roster: bound {held} + {bound} below the best value {best}")
+        report.mismatches.append(f"capacity relaxation: bound {held} + {bound} below the best value {best}")
 
 
 def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, ...], best: int, least: int) -> None:
@@ -330,11 +330,11 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
             whole = with_whole_jobs(flows, solution.duals)
             bounds.append(dual_bound(whole.model, whole.multipliers))
             if problem.shares_bind and flows.value_rows:
-                roster = make_roster_model(flows, whole, build_capacity_relaxation(state), best - held)
-                cheapest = solved(roster.model).bound
+                job_set = make_job_set_model(flows, whole, build_capacity_relaxation(state), best - held)
+                cheapest = solved(job_set.model).bound
                 report.solves += 1
                 if cheapest is not None:
-                    flows, whole = roster.bound_with(flows, cheapest)
+                    flows, whole = job_set.bound_with(flows, cheapest)
                     bounds.append(dual_bound(whole.model, whole.multipliers))
             model = whole.raised_costs
     report.mismatches += [

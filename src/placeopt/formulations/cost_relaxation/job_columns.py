@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.formulations.cost_relaxation.model import CostRelaxation
-from placeopt.formulations.cost_relaxation.whole_jobs import Arrangement
+from placeopt.formulations.cost_relaxation.whole_jobs import JobLayout
 from placeopt.linear import NO_LOWER, IntArray, LinearModel
 
 Way = tuple[int, tuple[tuple[int, int], ...]]
@@ -22,7 +22,7 @@ class JobColumn:
     """Jobs of a bundle group that lie alike: rows and coefficients of the column."""
 
     group: int
-    arrangement: Arrangement
+    layout: JobLayout
     rows: IntArray
     coefficients: IntArray
     most: int  # jobs
@@ -59,9 +59,9 @@ class JobMaster:
         """Number of the first column of whole jobs in the models."""
         return len(self._kept) + len(self._room)
 
-    def add(self, group: int, arrangement: Arrangement) -> tuple[int, bool]:
+    def add(self, group: int, layout: JobLayout) -> tuple[int, bool]:
         """Return the number in ``columns`` of the job that lies so, and whether it is new."""
-        by_class = arrangement.by_class
+        by_class = layout.by_class
         way = (group, tuple(sorted(by_class.items())))
         if way in self._known:
             return self._known[way], False
@@ -75,7 +75,7 @@ class JobMaster:
         most = int(model.upper[bundle_columns.jobs].sum())
         rows, coefficients = (np.array(list(part), dtype=np.int64) for part in (entries.keys(), entries.values()))
         self._known[way] = len(self.columns)
-        self.columns.append(JobColumn(group, arrangement, rows, coefficients, most))
+        self.columns.append(JobColumn(group, layout, rows, coefficients, most))
         return len(self.columns) - 1, True
 
     def model(
@@ -111,7 +111,7 @@ class JobMaster:
         upper = np.concatenate(
             [model.upper[kept], short, np.array([column.most for column in columns], dtype=np.int64)]
         )
-        cost = np.array([column.arrangement.cost for column in columns], dtype=np.int64)
+        cost = np.array([column.layout.cost for column in columns], dtype=np.int64)
         objective = np.concatenate([model.objective[kept], np.full(len(room), short_price or 0), cost])
         row_lower = model.row_lower.copy()
         if chosen is not None:

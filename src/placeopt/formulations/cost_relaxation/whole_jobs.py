@@ -38,7 +38,7 @@ class Part(NamedTuple):
         return sum(bundles for _, bundles in self.nodes)
 
 
-class Arrangement(NamedTuple):
+class JobLayout(NamedTuple):
     """How the bundles of one job lie, and what that costs by itself."""
 
     parts: tuple[Part, ...]
@@ -68,7 +68,7 @@ class WholeJobs:
     """
     The relaxation with the cost of each job raised by what whole jobs cost beyond it: its duals are better prices.
     """
-    arrangements: dict[int, Arrangement]
+    layouts: dict[int, JobLayout]
     """The cheapest one of a job of each bundle group priced, by its number in ``CostRelaxation.bundle_columns``."""
 
 
@@ -96,7 +96,7 @@ def with_whole_jobs(
     np.add.at(paid, model.columns, -model.coefficients * prices[model.row_of_nonzero])
     upper, raised_costs = model.upper.copy(), model.objective.copy()
     lower_bounds, place = CostLowerBounds(relaxation.node_classes), relaxation.node_classes.place
-    arrangements: dict[int, Arrangement] = {}
+    layouts: dict[int, JobLayout] = {}
     for q, bundle_column in enumerate(relaxation.bundle_columns):
         bundle_group = bundle_column.bundle_group
         if not len(bundle_column.columns):
@@ -113,21 +113,21 @@ def with_whole_jobs(
         if found is not None:
             rent[bundle_column.place] -= bundle_column.charge
             paid_rent = sum(int(rent[class_]) * bundles for class_, bundles in found.by_class.items())
-            arrangements[q] = found._replace(cost=least - paid_rent)
+            layouts[q] = found._replace(cost=least - paid_rent)
             raised_costs[bundle_column.jobs] += max(least - relaxed_cost * bundle_group.bundles, 0)
             upper[bundle_column.columns] = 0
             prices[bundle_column.row] = least // bundle_group.bundles
     certificate, raised = replace(model, upper=upper), replace(model, objective=raised_costs)
-    return WholeJobs(certificate, prices.astype(np.float64), raised, arrangements)
+    return WholeJobs(certificate, prices.astype(np.float64), raised, layouts)
 
 
 def _cheapest(
     relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes, rent: IntArray
-) -> tuple[int, Arrangement | None]:
+) -> tuple[int, JobLayout | None]:
     """
     What a job of the bundle group costs at least, rents (N,) of its bundles included, and where it lies then.
 
-    ``FAR`` and None where it finds no room. The cost that the arrangement states has the rents in it.
+    ``FAR`` and None where it finds no room. The cost that the layout states has the rents in it.
     """
     problem = relaxation.node_classes.problem
     scale = bundle_group.weight * relaxation.path_price
@@ -194,12 +194,12 @@ class _Parts:
         self.least: IntArray = np.minimum(crossed.min(axis=0), FAR)
         self._place, self._names, self._first = place, names[unlike], start[unlike]
 
-    def arranged(self, sizes: list[int] | None) -> tuple[int, Arrangement | None]:
+    def arranged(self, sizes: list[int] | None) -> tuple[int, JobLayout | None]:
         """Return the cost of parts of these bundles, and the parts; ``FAR`` and None where there is no room."""
         total = FAR if sizes is None else sum(int(self.least[size]) for size in sizes)
         if sizes is None or total >= FAR:
             return FAR, None
-        return total, Arrangement(tuple(self._part(size) for size in sizes), total)
+        return total, JobLayout(tuple(self._part(size) for size in sizes), total)
 
     def _part(self, size: int) -> Part:
         d, nodes = int(self._at[size]), []

@@ -16,7 +16,7 @@ from placeopt.formulations.cost_relaxation import (
     CostRelaxation,
     WholeJobs,
     build_cost_relaxation,
-    make_roster_model,
+    make_job_set_model,
     with_whole_jobs,
 )
 from placeopt.heuristics.search import Guide
@@ -104,7 +104,7 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
             priced = CostPrices(relaxation, whole, time.monotonic() - pricing)
             bound = dual_bound(whole.model, whole.multipliers)
             context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
-            relaxation, whole = with_roster(context, relaxation, whole)
+            relaxation, whole = with_job_set(context, relaxation, whole)
         except OutOfTime as error:
             budget.note_error(error)
             break
@@ -121,11 +121,11 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
     return priced
 
 
-ROSTER_SHARE, ROSTER_WORK = 0.1, 2.0
+JOB_SET_SHARE, JOB_SET_WORK = 0.1, 2.0
 """Part of the time left that the cheapest set of jobs at given prices may take, and deterministic work."""
 
 
-def with_roster(
+def with_job_set(
     context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs
 ) -> tuple[CostRelaxation, WholeJobs]:
     """Return both with what the cheapest set of jobs costs at the prices; as they are where that is not known."""
@@ -134,12 +134,12 @@ def with_roster(
         return relaxation, whole
     least = context.incumbent.value - value(context.problem, context.open.allocation())
     try:
-        roster = make_roster_model(relaxation, whole, capacity.relaxation, least, budget.deadline)
+        job_set = make_job_set_model(relaxation, whole, capacity.relaxation, least, budget.deadline)
     except Unsupported:  # numbers too large to be exact
         return relaxation, whole
-    options = budget.options(ROSTER_WORK, ROSTER_SHARE * budget.left_s)
-    solution = context.solvers.solve(budget.integer_solver, roster.model, options)
-    return (relaxation, whole) if solution.bound is None else roster.bound_with(relaxation, solution.bound)
+    options = budget.options(JOB_SET_WORK, JOB_SET_SHARE * budget.left_s)
+    solution = context.solvers.solve(budget.integer_solver, job_set.model, options)
+    return (relaxation, whole) if solution.bound is None else job_set.bound_with(relaxation, solution.bound)
 
 
 SIMPLEX_WORK = 20.0

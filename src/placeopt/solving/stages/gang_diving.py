@@ -17,7 +17,7 @@ from placeopt.solvers.result import Basis
 from placeopt.solving.context import JobColumns, SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_numbers, first_waiting
-from placeopt.solving.stages.job_columns import arrangement_of, solve_master
+from placeopt.solving.stages.job_columns import layout_of, solve_master
 
 SHARE = 0.7
 """Part of the time left that the stage may take."""
@@ -50,18 +50,18 @@ class GangDiving:
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where the value is proven, columns are there and a roster chooses jobs."""
+        """Only where the value is proven, columns are there and the capacity relaxation chooses jobs."""
         if reason := context.budget.stop_reason():
             return reason
         handover, budget = context.handover, context.budget
-        columns, roster = handover.job_columns, handover.capacity_plan
+        columns, capacity = handover.job_columns, handover.capacity_plan
         if context.is_closed:
             return "the round is proven, or within the gap"
-        if columns is None or roster is None or columns.value != context.incumbent.value:
+        if columns is None or capacity is None or columns.value != context.incumbent.value:
             return "there are no columns of whole jobs for plans of this value"
         if not context.value_proven:
             return "the value is open"
-        if not np.array_equal(roster.relaxation.option, columns.prices.relaxation.option):
+        if not np.array_equal(capacity.relaxation.option, columns.prices.relaxation.option):
             return "the capacity relaxation is of other jobs"
         if self.name in handover.tried:
             return "it is done"
@@ -72,12 +72,12 @@ class GangDiving:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Round, place, fill up, and offer."""
         handover, budget = context.handover, context.budget
-        columns, guide, roster = handover.job_columns, handover.cost_guide, handover.capacity_plan
-        assert columns is not None and guide is not None and roster is not None  # noqa: PT018, S101 - see `skip_reason`
+        columns, guide, capacity = handover.job_columns, handover.cost_guide, handover.capacity_plan
+        assert columns is not None and guide is not None and capacity is not None  # noqa: PT018, S101 - see `skip_reason`
         handover.tried.add(self.name)
-        numbers = choose_numbers(context, roster, guide.guide.surplus)
+        numbers = choose_numbers(context, capacity, guide.guide.surplus)
         counts = np.zeros(len(context.problem.class_communication), dtype=np.int64)
-        np.add.at(counts, context.problem.options.job_class[roster.relaxation.option], numbers)
+        np.add.at(counts, context.problem.options.job_class[capacity.relaxation.option], numbers)
         chosen = first_waiting(context, counts)
         dive = _Dive(context, columns, numbers, chosen, budget.solver_deadline(SHARE))
         start = dive.run()
@@ -151,11 +151,11 @@ class _Dive:
         if (lying := self._rounded(groups)) is None:
             return False
         wanted = [x for x in np.flatnonzero(lying).tolist() for _ in range(int(lying[x]))]
-        wanted.sort(key=lambda x: -max(part.bundles for part in self._master.columns[x].arrangement.parts))
+        wanted.sort(key=lambda x: -max(part.bundles for part in self._master.columns[x].layout.parts))
         for x in wanted:
             column = self._master.columns[x]
             if self._jobs[column.group]:
-                self._put(column.group, [part.nodes for part in column.arrangement.parts])
+                self._put(column.group, [part.nodes for part in column.layout.parts])
         for q in groups:
             while self._jobs[q]:
                 self._put(q)
@@ -168,7 +168,7 @@ class _Dive:
         if placement is None:
             self._numbers[y] -= 1
             return
-        x, _ = self._master.add(q, arrangement_of(self._context, self._relaxation, job, placement))
+        x, _ = self._master.add(q, layout_of(self._context, self._relaxation, job, placement))
         self._grow()
         self._fixed[x] += 1
         self.placed += 1
@@ -224,7 +224,7 @@ class _Dive:
         if price:
             self.steps += 1
             whole = with_whole_jobs(self._relaxation, solution.duals, budget.deadline)
-            for q, found in whole.arrangements.items():
+            for q, found in whole.layouts.items():
                 master.add(q, found)
         return master.jobs(solution.relaxed_values)
 

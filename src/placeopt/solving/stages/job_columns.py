@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.formulations.cost_relaxation import Arrangement, CostRelaxation, JobMaster, Part, with_whole_jobs
+from placeopt.formulations.cost_relaxation import CostRelaxation, JobLayout, JobMaster, Part, with_whole_jobs
 from placeopt.linear import LinearModel
 from placeopt.problem import Placement
 from placeopt.readable import plural
@@ -17,7 +17,7 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Basis, Solution
 from placeopt.solving.context import CostGuide, CostPrices, JobColumns, SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.cost_relaxation import guide_of, relaxation_options, with_roster
+from placeopt.solving.stages.cost_relaxation import guide_of, relaxation_options, with_job_set
 from placeopt.terms.costs.communication import job_cost
 
 MOST_STEPS = 60
@@ -47,7 +47,7 @@ class JobColumnBound:
         prices, done = handover.cost_prices, handover.job_columns
         if context.is_closed:
             return "the round is proven, or within the gap"
-        if prices is None or not prices.whole.arrangements:
+        if prices is None or not prices.whole.layouts:
             return "no jobs of several bundles are priced"
         if done is not None and done.value == context.incumbent.value:
             return "the bound is at the value of the best plan"
@@ -63,13 +63,13 @@ class JobColumnBound:
         prices = handover.cost_prices
         assert prices is not None  # noqa: S101 - see `skip_reason`
         ends, relaxation, whole = budget.solver_deadline(SHARE), prices.relaxation, prices.whole
-        master = JobMaster(relaxation, list(whole.arrangements))
+        master = JobMaster(relaxation, list(whole.layouts))
         _add_plan(context, relaxation, master)
         best, steps, basis = whole, 0, None
         bound = proven = dual_bound(whole.model, whole.multipliers)
         try:
             while steps < MOST_STEPS and not budget.stopped() and not budget.is_past(ends):
-                fresh = [master.add(q, found)[1] for q, found in whole.arrangements.items()]
+                fresh = [master.add(q, found)[1] for q, found in whole.layouts.items()]
                 if steps and not any(fresh):
                     break
                 model = master.model()
@@ -84,7 +84,7 @@ class JobColumnBound:
                 if bound >= (1 - CLOSE) * (float(model.objective @ solution.relaxed_values) + model.offset):
                     break
             context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
-            priced, certificate = with_roster(context, relaxation, best)
+            priced, certificate = with_job_set(context, relaxation, best)
             context.bounds.prove_cost(max(dual_bound(certificate.model, certificate.multipliers), 0), priced.relaxes)
         except OutOfTime as error:
             budget.note_error(error)
@@ -108,7 +108,7 @@ def solve_master(
     return None, None
 
 
-def arrangement_of(context: SolveContext, relaxation: CostRelaxation, job: int, placement: Placement) -> Arrangement:
+def layout_of(context: SolveContext, relaxation: CostRelaxation, job: int, placement: Placement) -> JobLayout:
     """Return how the bundles of a job lie."""
     problem, node_classes = context.problem, relaxation.node_classes
     each = int(problem.options.bundle_workers[placement.option])
@@ -121,7 +121,7 @@ def arrangement_of(context: SolveContext, relaxation: CostRelaxation, job: int, 
     ):
         parts.setdefault(domain, []).append((place, count))
     cost = relaxation.path_price * job_cost(problem, job, placement)
-    return Arrangement(tuple(Part(domain, tuple(own)) for domain, own in parts.items()), cost)
+    return JobLayout(tuple(Part(domain, tuple(own)) for domain, own in parts.items()), cost)
 
 
 def groups_of_options(relaxation: CostRelaxation) -> dict[int, int]:
@@ -141,4 +141,4 @@ def _add_plan(context: SolveContext, relaxation: CostRelaxation, master: JobMast
             continue
         q = group.get(placement.option)
         if q in master.groups:
-            master.add(q, arrangement_of(context, relaxation, job, placement))
+            master.add(q, layout_of(context, relaxation, job, placement))

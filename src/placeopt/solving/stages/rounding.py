@@ -54,9 +54,9 @@ class RoundRelaxations:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Make a plan by each ranking, as long as there is time and none lags by much."""
         budget, handover, best = context.budget, context.handover, context.incumbent
-        guide, roster = guide_of_best_value(context), handover.capacity_plan
+        guide, capacity = guide_of_best_value(context), handover.capacity_plan
         surplus = cost_alone(context.problem, context.weighted) if guide is None else guide.surplus
-        chosen = None if roster is None else choose_jobs(context, roster, surplus)
+        chosen = None if capacity is None else choose_jobs(context, capacity, surplus)
         if handover.rankings is None:
             scarce = any(placement is None for placement in best.allocation)
             handover.rankings = list(RANKINGS if scarce else RANKINGS[::-1])

@@ -19,7 +19,7 @@ FINE = 10**7
 
 
 @dataclass(frozen=True, eq=False)
-class RosterModel:
+class JobSetModel:
     """
     The integer model of the cheapest set of jobs that is worth enough and fits by capacity, at given prices.
 
@@ -47,19 +47,19 @@ class RosterModel:
             _with_row(self.whole.model, *row),
             np.append(prices, self.unit * divisor),
             _with_row(self.whole.raised_costs, *row),
-            self.whole.arrangements,
+            self.whole.layouts,
         )
         rows = (*relaxation.value_rows, relaxation.model.num_rows)
         return replace(relaxation, model=_with_row(relaxation.model, *row), value_rows=rows), whole
 
 
-def make_roster_model(
+def make_job_set_model(
     relaxation: CostRelaxation,
     whole: WholeJobs,
     capacity: CapacityRelaxation,
     least_value: int,
     deadline: float = float("inf"),
-) -> RosterModel:
+) -> JobSetModel:
     """
     Write the model.
 
@@ -76,8 +76,8 @@ def make_roster_model(
     column = np.full(len(price), -1, dtype=np.int64)
     column[relaxation.option] = np.arange(jobs)
     unit = max(float(np.abs(price[capacity.option]).max(initial=0.0)) / FINE, 1e-9)
-    roster = capacity.model(price, least_value, deadline, fine=FINE)
-    return RosterModel(roster, column[capacity.option], unit, whole)
+    job_set = capacity.model(price, least_value, deadline, fine=FINE)
+    return JobSetModel(job_set, column[capacity.option], unit, whole)
 
 
 def _without(multipliers: NDArray[np.float64], rows: tuple[int, ...]) -> NDArray[np.float64]:
