@@ -9,12 +9,14 @@ from pydantic import ValidationError
 
 from helpers.plan_records import plan_of
 from placeopt import BadInput, violations
-from placeopt.model import Instance, Machine
+from placeopt.model import Instance, Job, Queue, Record
 from placeopt.problem import compile_problem
 from strategies.choice import Choice
 from strategies.rounds import make_round
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Record)
+MOST = {"cpu_millicores": 8000, "memory_mib": 40_000}
+MOST |= {"memory_bandwidth_mbps": 4000, "pcie_bandwidth_mbps": 4000, "network_bandwidth_mbps": 3000}
 
 
 def make_odd_round(choice: Choice) -> Instance:
@@ -43,44 +45,41 @@ def _edited(round_: Instance, **update: Any) -> Instance:
     return round_.model_copy(update={"cluster": round_.cluster.model_copy(update=update)})
 
 
-def _one_of(choice: Choice, records: Sequence[T], change: Callable[[T], T]) -> tuple[T, ...]:
+def _ruled(round_: Instance, **update: Any) -> Instance:
+    return round_.model_copy(update={"policy": round_.policy.model_copy(update=update)})
+
+
+def _one_of(choice: Choice, records: Sequence[T], update: dict[str, Any]) -> tuple[T, ...]:
     """Change one of the records."""
-    chosen = choice.number(0, len(records) - 1)
-    return tuple(change(record) if i == chosen else record for i, record in enumerate(records))
+    chosen = choice.pick(records)
+    return _each(records, lambda record: update if record is chosen else {})
+
+
+def _each(records: Sequence[T], change: Callable[[T], dict[str, Any]]) -> tuple[T, ...]:
+    """Change every record."""
+    return tuple(record.model_copy(update=change(record)) for record in records)
 
 
 def _smaller_machine(choice: Choice, round_: Instance) -> Instance:
     """Every node of a type has little of something."""
-    amount = choice.pick(
-        (
-            ("cpu_millicores", 8000),
-            ("memory_mib", 40_000),
-            ("memory_bandwidth_mbps", 4000),
-            ("pcie_bandwidth_mbps", 4000),
-            ("network_bandwidth_mbps", 3000),
-        )
-    )
-    update = {amount[0]: choice.number(0, amount[1], 500)}
-    machines = _one_of(choice, round_.cluster.machines, lambda one: one.model_copy(update=update))
+    name = choice.pick(tuple(MOST))
+    machines = _one_of(choice, round_.cluster.machines, {name: choice.number(0, MOST[name], 500)})
     return _edited(round_, machines=machines)
 
 
 def _slower_links(choice: Choice, round_: Instance) -> Instance:
     """Uplinks of domains are slow."""
-    slower = [
-        domain.model_copy(update={"uplink_mbps": choice.number(0, 3000, 500)}) for domain in round_.cluster.domains
-    ]
-    return _edited(round_, domains=tuple(slower))
+    return _edited(
+        round_, domains=_each(round_.cluster.domains, lambda _: {"uplink_mbps": choice.number(0, 3000, 500)})
+    )
 
 
 def _other_gpus(choice: Choice, round_: Instance) -> Instance:
     """GPUs have little memory, or are another model."""
     update = {"memory_mib": choice.number(0, 20_000, 2000)} if choice.chance(0.6) else {"model": "other"}
-
-    def changed(machine: Machine) -> Machine:
-        return machine.model_copy(update={"gpus": tuple(gpu.model_copy(update=update) for gpu in machine.gpus)})
-
-    return _edited(round_, machines=tuple(map(changed, round_.cluster.machines)))
+    return _edited(
+        round_, machines=_each(round_.cluster.machines, lambda one: {"gpus": _each(one.gpus, lambda _: update)})
+    )
 
 
 def _lost_gpu(choice: Choice, round_: Instance) -> Instance:
@@ -88,71 +87,60 @@ def _lost_gpu(choice: Choice, round_: Instance) -> Instance:
     node = choice.pick(round_.cluster.nodes)
     machine = next(one for one in round_.cluster.machines if one.id == node.machine)
     left, matrix = max(0, len(machine.gpus) - 1), machine.gpu_distance_matrix
-    smaller = machine.model_copy(
-        update={
-            "id": f"{machine.id}-less",
-            "gpus": machine.gpus[:left],
-            "links": tuple(link for link in machine.links if max(link.gpus) < left),
-            "gpu_distance_matrix": None if matrix is None else tuple(row[:left] for row in matrix[:left]),
-        }
-    )
-    nodes = tuple(
-        one.model_copy(update={"machine": smaller.id}) if one.id == node.id else one for one in round_.cluster.nodes
-    )
-    return _edited(round_, machines=(*round_.cluster.machines, smaller), nodes=nodes)
+    update = {
+        "id": f"{machine.id}-less",
+        "gpus": machine.gpus[:left],
+        "links": tuple(link for link in machine.links if max(link.gpus) < left),
+        "gpu_distance_matrix": None if matrix is None else tuple(row[:left] for row in matrix[:left]),
+    }
+    nodes = _each(round_.cluster.nodes, lambda one: {"machine": update["id"] if one is node else one.machine})
+    return _edited(round_, machines=(*round_.cluster.machines, machine.model_copy(update=update)), nodes=nodes)
 
 
 def _lost_node(choice: Choice, round_: Instance) -> Instance:
     """A node is no longer listed."""
-    gone = choice.pick(round_.cluster.nodes).id
-    jobs = tuple(
-        job.model_copy(update={"nodes_allowed": tuple(name for name in job.nodes_allowed if name != gone)})
-        if job.nodes_allowed is not None
-        else job
-        for job in round_.jobs
-    )
-    left = tuple(node for node in round_.cluster.nodes if node.id != gone)
-    return _edited(round_, nodes=left).model_copy(update={"jobs": jobs})
+    gone = choice.pick(round_.cluster.nodes)
+
+    def allowed(job: Job) -> dict[str, Any]:
+        names = job.nodes_allowed
+        return {"nodes_allowed": None if names is None else tuple(name for name in names if name != gone.id)}
+
+    left = tuple(node for node in round_.cluster.nodes if node is not gone)
+    return _edited(round_, nodes=left).model_copy(update={"jobs": _each(round_.jobs, allowed)})
 
 
 def _lower_quota(choice: Choice, round_: Instance) -> Instance:
     """Queues may hold little."""
-    queues = tuple(
-        queue.model_copy(
-            update={"dominant_share_percent": choice.number(0, 60, 10), "borrow_percent": 0}
-            if choice.chance(0.5)
-            else {"quota": queue.quota.model_copy(update={"gpu_milli": choice.number(0, 3000, 250)})}
-        )
-        for queue in round_.policy.queues
-    )
-    return round_.model_copy(update={"policy": round_.policy.model_copy(update={"queues": queues})})
+
+    def less(queue: Queue) -> dict[str, Any]:
+        if choice.chance(0.5):
+            return {"dominant_share_percent": choice.number(0, 60, 10), "borrow_percent": 0}
+        return {"quota": queue.quota.model_copy(update={"gpu_milli": choice.number(0, 3000, 250)})}
+
+    return _ruled(round_, queues=_each(round_.policy.queues, less))
 
 
 def _fewer_to_share(choice: Choice, round_: Instance) -> Instance:
     """GPUs go to fewer jobs at once."""
-    update: dict[str, Any] = {"jobs_per_gpu_max": choice.number(1, 2)}
     if round_.policy.share_mode == "fraction" and choice.chance(0.4):
-        update = {"share_mode": "exclusive", "jobs_per_gpu_max": None}
-    return round_.model_copy(update={"policy": round_.policy.model_copy(update=update)})
+        return _ruled(round_, share_mode="exclusive", jobs_per_gpu_max=None)
+    return _ruled(round_, jobs_per_gpu_max=choice.number(1, 2))
 
 
 def _other_shape(choice: Choice, round_: Instance) -> Instance:
     """Options of running jobs ask for another shape than the one that runs."""
     runs = {running.job for running in round_.running}
     update = choice.pick(({"single_node": True, "splits": ()}, {"workers_per_node_max": 1}))
-    jobs = tuple(
-        job.model_copy(update={"options": tuple(option.model_copy(update=update) for option in job.options)})
-        if job.id in runs and choice.chance(0.5)
-        else job
-        for job in round_.jobs
-    )
-    return round_.model_copy(update={"jobs": jobs})
+
+    def shaped(job: Job) -> dict[str, Any]:
+        return {"options": _each(job.options, lambda _: update)} if job.id in runs and choice.chance(0.5) else {}
+
+    return round_.model_copy(update={"jobs": _each(round_.jobs, shaped)})
 
 
 def _drained(choice: Choice, round_: Instance) -> Instance:
     """A node takes no new work."""
-    nodes = _one_of(choice, round_.cluster.nodes, lambda node: node.model_copy(update={"drained": True}))
-    return _edited(round_, nodes=nodes)
+    return _edited(round_, nodes=_one_of(choice, round_.cluster.nodes, {"drained": True}))
 
 
 EDITS: tuple[Callable[[Choice, Instance], Instance], ...] = (

@@ -27,6 +27,7 @@ from placeopt.whatif import (
 from strategies import Choice, choices
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
+TWO_TYPES = (machine(), machine("big", gpus=8))
 VALUE_ALONE = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
 
@@ -184,7 +185,7 @@ def _switches(*held: tuple[int, ...]) -> Instance:
     box = machine(gpus=[Gpu(model="V100", part=f"sw{i // 2}") for i in range(4)], parts=parts)
     jobs = [job(f"j{i}", gpus=len(gpus)) for i, gpus in enumerate(held) if gpus]
     where = [running(one, [(f"n{one.id[1:]}", held[int(one.id[1:])])]) for one in jobs]
-    return instance([node(f"n{i}") for i in range(len(held))], jobs, machines=(box,), running=where)
+    return instance(len(held), jobs, machines=(box,), running=where)
 
 
 def test_a_failing_switch_by_hand() -> None:
@@ -204,10 +205,6 @@ def test_a_failing_switch_by_hand() -> None:
     }
     pairs = fail(base, "switch", k=2, domains=["n0/sw0", "n0/sw1"], limits=SHORT)
     assert [(one.displaced, one.lost, one.gpus) for one in pairs.scenarios] == [(1, 1, 4)]
-    with pytest.raises(BadInput, match="no numa"):
-        fail(base, "numa")
-    with pytest.raises(BadInput, match="n9/sw0"):
-        fail(base, "switch", domains=["n9/sw0"])
 
 
 def test_what_stays_beside_a_failed_switch_is_counted_anew() -> None:
@@ -246,41 +243,36 @@ def test_an_interrupted_question_reports_what_is_left() -> None:
         ("node", 0, None, "k: 0"),
         ("node", 3, None, "k: 3"),
         ("rack", 1, ["x"], "no rack 'x'"),
+        ("numa", 1, None, "no numa"),
+        ("switch", 1, ["n9/sw0"], "n9/sw0"),
     ],
 )
 def test_a_wrong_failure_is_named(level: str, k: int, domains: list[str] | None, words: str) -> None:
     """Before anything is solved."""
     with pytest.raises(BadInput, match=words):
-        fail(cluster(1, 1), level, k=k, domains=domains)
+        fail(_switches((0,), (0,)) if level != "rack" else cluster(1, 1), level, k=k, domains=domains)
 
 
-def test_what_to_add_by_hand() -> None:
-    """Two free GPUs, waiting jobs of 4, 4, 2 and 1: the 2 fits, the others need three nodes; without the 1, two."""
-    base = with_jobs(cluster(2), job("a", gpus=4), job("b", gpus=4), job("c", gpus=2), job("d", gpus=1))
-    found = add(base, "m", limits=SHORT)
-    assert (found.at_least, found.found, found.proven) == (3, 3, True)
-    assert {one.nodes: one.fits for one in found.tried}[3] is True
-    without = base.model_copy(update={"jobs": base.jobs[:-1]})
-    assert add(without, "m", limits=SHORT).found == 2
-    assert add(cluster(2), "m", limits=SHORT).found == 0
+WAITING = (job("a", gpus=4), job("b", gpus=4), job("c", gpus=2), job("d", gpus=1))
+IN_RACK_1 = [job(name, gpus=4, node_selector={"rack": "rack-1"}) for name in "ab"]
+NEVER = (job("huge", gpus=8), job("other", gpu_models=("A100",)), job("fine"))
+ADDED: list[tuple[Instance, str, int | None, tuple[str, ...]]] = [
+    (with_jobs(cluster(2), *WAITING), "m", 3, ()),  # two free GPUs: the 2 fits, the others need three nodes
+    (with_jobs(cluster(2), *WAITING[:3]), "m", 2, ()),
+    (cluster(2), "m", 0, ()),
+    (with_jobs(cluster(0), *NEVER), "m", None, ("huge", "other")),  # 8 GPUs on a node of 4; a model the type has not
+    (with_jobs(cluster(0, 0, 0, 4), *IN_RACK_1), "n0", None, ()),  # both ask for a free node of rack 1, which has one
+    (with_jobs(cluster(0, 0, 0, 4), *IN_RACK_1), "n3", 1, ()),
+]
 
 
-def test_what_no_number_helps_is_named() -> None:
-    """Eight GPUs on one node of four, or a model that the type has not."""
-    base = with_jobs(cluster(0), job("huge", gpus=8), job("other", gpu_models=("A100",)), job("fine"))
-    found = add(base, "m", limits=SHORT)
-    assert (found.at_least, found.found, found.never) == (None, None, ("huge", "other"))
-    assert found.impossible
-    with pytest.raises(BadInput, match="machine types: m"):
-        add(base, "x")
-
-
-def test_what_no_number_helps_together_is_proven() -> None:
-    """Two jobs each ask for a free node of rack 1, which has one; nodes are added to rack 0."""
-    base = with_jobs(cluster(0, 0, 0, 4), *(job(name, gpus=4, node_selector={"rack": "rack-1"}) for name in "ab"))
-    found = add(base, "n0", limits=SHORT)
-    assert (found.impossible, found.at_least, found.found, found.never) == (True, None, None, ())
-    assert add(base, "n3", limits=SHORT).found == 1
+@pytest.mark.parametrize(("base", "kind", "nodes", "never"), ADDED)
+def test_what_to_add_by_hand(base: Instance, kind: str, nodes: int | None, never: tuple[str, ...]) -> None:
+    """How many nodes, proven; or that no number helps, and whom."""
+    found = add(base, kind, limits=SHORT)
+    assert (found.at_least, found.found, found.never, found.impossible) == (nodes, nodes, never, nodes is None)
+    assert found.proven == (nodes is not None)
+    assert not nodes or {one.nodes: one.fits for one in found.tried}[nodes] is True
 
 
 @settings(max_examples=6)
@@ -329,32 +321,16 @@ def test_more_copies_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_cheapest_type_by_hand() -> None:
     """Four jobs of four GPUs: four nodes of four at 1 each, or two of eight at 3 each; nodes of two never do."""
-    machines = (machine(), machine("big", gpus=8), machine("tiny", gpus=2))
-    held = job("held", gpus=4)
-    kinds = [
-        node("n0"),
-        node("dear", "big", price_milli_per_hour=3000, drained=True),
-        node("less", "tiny", drained=True),
-    ]
-    base = instance(
-        kinds,
-        [held, *(job(f"w{i}", gpus=4) for i in range(4))],
-        machines=machines,
-        running=[running(held, [("n0", range(4))])],
-    )
+    held, big = job("held", gpus=4), node("dear", "big", price_milli_per_hour=3000, drained=True)
+    jobs = [held, *(job(f"w{i}", gpus=4) for i in range(4))]
+    machines, kinds = [*TWO_TYPES, machine("tiny", gpus=2)], [node("n0"), big, node("less", "tiny", drained=True)]
+    base = instance(kinds, jobs, machines=machines, running=[running(held, [("n0", range(4))])])
     found = cheapest(base, ["dear", "m", "less"], limits=Limits(15.0, threads=1))
-    assert [(one.at_least, one.found, one.impossible) for one in found.choices] == [
-        (2, 2, False),
-        (4, 4, False),
-        (None, None, True),
-    ]
+    told = [(one.at_least, one.found, one.impossible) for one in found.choices]
+    assert told == [(2, 2, False), (4, 4, False), (None, None, True)]
     assert (found.best, found.price_milli_per_hour, found.at_least_milli_per_hour) == ("m", 4000, 4000)
-    assert found.proven
-    assert found.mixture == (0, 4, 0)
+    assert (found.proven, found.mixture) == (True, (0, 4, 0))
     assert cheapest(base, ["less"], limits=SHORT).best is None
-
-
-TWO_TYPES = (machine(), machine("big", gpus=8))
 
 
 def five_jobs(price: int = 1800) -> Instance:
@@ -383,6 +359,8 @@ def test_the_cheapest_mixture_by_hand() -> None:
     free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=TWO_TYPES)
     with pytest.raises(BadInput, match="price"):
         cheapest(free, ["m", "big"], limits=SHORT)
+    with pytest.raises(BadInput, match="machine types: m"):
+        add(free, "x")
 
 
 @pytest.mark.parametrize(("price", "mixture"), [(1800, (1, 2)), (3000, (5, 0))])
