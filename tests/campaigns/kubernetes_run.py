@@ -23,7 +23,7 @@ def cases(seed: int) -> Iterator[Case]:
     for number in count(seed):
         with tempfile.TemporaryDirectory() as folder:
             found = Storm(Path(folder) / "kubeconfig.json", number, PODS, NODES).run()
-        names = ("pods", "ended", "gangs", "actions", "undone", "turns", "seconds")
+        names = ("pods", "ended", "gangs", "actions", "undone", "turns")
         figures = {name: float(getattr(found, name)) for name in names}
         yield Case("storm", [f"seed {number}: {fault}" for fault in found.faults], figures)
 

@@ -27,19 +27,11 @@ from helpers.kubernetes_updates import Refusal, merged, refuse_pod_update
 
 Object = dict[str, Any]
 
-KINDS = {
-    "nodes": "Node",
-    "pods": "Pod",
-    "namespaces": "Namespace",
-    "persistentvolumeclaims": "PersistentVolumeClaim",
-    "persistentvolumes": "PersistentVolume",
-    "leases": "Lease",
-    "podgroups": "PodGroup",
-}
-GROUPS = {
-    "coordination.k8s.io": ("v1", ["leases"]),
-    "scheduling.x-k8s.io": ("v1alpha1", ["podgroups"]),
-}
+NAMESPACED = {
+    "pods": "Pod", "persistentvolumeclaims": "PersistentVolumeClaim", "leases": "Lease", "podgroups": "PodGroup"
+}  # fmt: skip
+KINDS = {"nodes": "Node", "namespaces": "Namespace", "persistentvolumes": "PersistentVolume", **NAMESPACED}
+GROUPS = {"coordination.k8s.io": ("v1", ["leases"]), "scheduling.x-k8s.io": ("v1alpha1", ["podgroups"])}
 
 
 class KubernetesApi:
@@ -93,14 +85,12 @@ class KubernetesApi:
 
     def add(self, plural: str, found: Object) -> Object:
         with self.lock:
+            metadata = {"uid": str(uuid.uuid4()), "creationTimestamp": _after(0)}
+            if plural in NAMESPACED:
+                metadata["namespace"] = "default"
             found = copy.deepcopy(found)
-            found.setdefault("kind", KINDS[plural])
-            found.setdefault("apiVersion", "v1")
-            metadata = found["metadata"]
-            metadata.setdefault("uid", str(uuid.uuid4()))
-            metadata.setdefault("creationTimestamp", _now())
-            if plural in ("pods", "leases", "podgroups", "persistentvolumeclaims"):
-                metadata.setdefault("namespace", "default")
+            metadata |= found["metadata"]
+            found = {"kind": KINDS[plural], "apiVersion": "v1", **found, "metadata": metadata}
             key = (plural, metadata.get("namespace", ""), metadata["name"])
             if key in self.objects:
                 raise Refusal(409, "AlreadyExists", f"{plural} {metadata['name']!r} already exists")
@@ -135,12 +125,13 @@ class KubernetesApi:
         """What ``POST pods/NAME/binding`` does."""
         with self.lock:
             found = self.objects[("pods", self._namespace("pods", namespace), name)]
-            if found["spec"].get("schedulingGates"):
-                raise Refusal(409, "Conflict", "pod has scheduling gates")
-            if found["spec"].get("nodeName"):
-                raise Refusal(409, "Conflict", "pod is already assigned to a node")
-            if "deletionTimestamp" in found["metadata"]:
-                raise Refusal(409, "Conflict", "pod is being deleted")
+            for why, holds in {
+                "has scheduling gates": found["spec"].get("schedulingGates"),
+                "is already assigned to a node": found["spec"].get("nodeName"),
+                "is being deleted": "deletionTimestamp" in found["metadata"],
+            }.items():
+                if holds:
+                    raise Refusal(409, "Conflict", f"pod {why}")
             self.change("pods", name, lambda pod: pod["spec"].update(nodeName=node), namespace)
 
     def compact(self) -> None:
@@ -157,7 +148,7 @@ class KubernetesApi:
             self.changed.notify_all()
 
     def _namespace(self, plural: str, namespace: str | None) -> str:
-        return "" if plural in ("nodes", "namespaces", "persistentvolumes") else namespace or "default"
+        return namespace or "default" if plural in NAMESPACED else ""
 
     def _store(self, key: tuple[str, str, str], found: Object, event: str) -> Object:
         self.version += 1
@@ -177,14 +168,8 @@ class KubernetesApi:
         if self.down:
             raise ConnectionResetError
         if method == "GET" and path == "/apis":
-            groups = [
-                {
-                    "name": name,
-                    "preferredVersion": {"groupVersion": f"{name}/{v}"},
-                    "versions": [{"groupVersion": f"{name}/{v}"}],
-                }
-                for name, (v, _) in GROUPS.items()
-            ]
+            of = {name: {"groupVersion": f"{name}/{version}"} for name, (version, _) in GROUPS.items()}
+            groups = [{"name": name, "preferredVersion": own, "versions": [own]} for name, own in of.items()]
             return {"kind": "APIGroupList", "groups": groups}
         plural, namespace, name, sub = _parsed(path)
         if method == "GET" and plural is None:
@@ -232,19 +217,13 @@ class KubernetesApi:
 
     def _put(self, key: tuple[str, str, str], body: Object) -> Object:
         now = self.objects[key]
-        version = body["metadata"].get("resourceVersion")
-        if version and version != now["metadata"]["resourceVersion"]:
-            raise Refusal(409, "Conflict", "the object has been modified")
+        _expect(now, body["metadata"])
         kept = {name: now["metadata"][name] for name in ("uid", "creationTimestamp")}
         return self._store(key, {**copy.deepcopy(body), "metadata": {**body["metadata"], **kept}}, "MODIFIED")
 
     def _patch(self, key: tuple[str, str, str], body: Object) -> Object:
         now = self.objects[key]
-        wanted = body.get("metadata", {})
-        if wanted.get("resourceVersion", now["metadata"]["resourceVersion"]) != now["metadata"]["resourceVersion"]:
-            raise Refusal(409, "Conflict", "the object has been modified")
-        if wanted.get("uid", now["metadata"]["uid"]) != now["metadata"]["uid"]:
-            raise Refusal(409, "Conflict", "Precondition failed: UID in precondition")
+        _expect(now, body.get("metadata", {}))
         new = merged(now, body)
         if key[0] == "pods":
             refuse_pod_update(now, new)
@@ -254,24 +233,15 @@ class KubernetesApi:
         pod = self.objects.get(key)
         if pod is None:
             raise Refusal(404, "NotFound", f"pods {key[2]!r} not found")
-        wanted = (body.get("deleteOptions") or {}).get("preconditions") or {}
-        for name, value in wanted.items():
-            if pod["metadata"][name] != value:
-                raise Refusal(409, "Conflict", f"Precondition failed: {name}")
+        _expect(pod, (body.get("deleteOptions") or {}).get("preconditions") or {})
         if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") == "Running":
             for labels, least in self.budgets:
                 group = [p for p in self.all("pods") if labels.items() <= (p["metadata"].get("labels") or {}).items()]
-                healthy = [
-                    p
-                    for p in group
-                    if p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"]
-                ]
-                if any(p["metadata"]["uid"] == pod["metadata"]["uid"] for p in healthy) and len(healthy) <= least:
+                healthy = [p for p in group if p["status"].get("phase") == "Running" and not _is_ending(p)]
+                if pod in healthy and len(healthy) <= least:
                     raise Refusal(429, "TooManyRequests", "Cannot evict pod as it would violate its disruption budget")
-            grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
-            until = (datetime.now(UTC) + timedelta(seconds=grace)).isoformat(timespec="seconds")
-            until = until.replace("+00:00", "Z")
-            if "deletionTimestamp" not in pod["metadata"]:
+            until = _after(pod["spec"].get("terminationGracePeriodSeconds", 30))
+            if not _is_ending(pod):
                 self.change("pods", key[2], lambda found: found["metadata"].update(deletionTimestamp=until), key[1])
         else:
             self.remove("pods", key[2], key[1])
@@ -290,8 +260,19 @@ def _parsed(path: str) -> tuple[str | None, str | None, str, str]:
     return parts[0], namespace, parts[1] if len(parts) > 1 else "", parts[2] if len(parts) > 2 else ""
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _expect(found: Object, wanted: Object) -> None:
+    """Refuse a write to another object or version than it names."""
+    for name in ("resourceVersion", "uid"):
+        if wanted.get(name) not in (None, found["metadata"][name]):
+            raise Refusal(409, "Conflict", f"the object has been modified: {name}")
+
+
+def _is_ending(found: Object) -> bool:
+    return "deletionTimestamp" in found["metadata"]
+
+
+def _after(seconds: int) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -307,9 +288,10 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
-        self._note_request(url.path, watch=query.get("watch") == "true")
+        watch = query.get("watch") == "true"
+        self._note_request(url.path, watch=watch)
         try:
-            if query.get("watch") == "true":
+            if watch:
                 self._watch(_parsed(url.path)[0], query)
                 return
             code, answer = 200, self.api.answer(self.command, url.path, query, body)

@@ -12,9 +12,8 @@ import random
 import threading
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod, write_kubeconfig
@@ -31,84 +30,73 @@ RUNS_S = 0.4
 MOST_TURNS = 2000
 
 
-@dataclass
-class Findings:
-    """What happened, and what must not: ``faults`` is empty if all held."""
-
-    pods: int = 0
-    gangs: int = 0
-    ended: int = 0
-    turns: int = 0
-    events: Counter[str] = field(default_factory=Counter)
-    actions: int = 0
-    undone: int = 0
-    seconds: float = 0.0
-    faults: list[str] = field(default_factory=list)
-
-
 class Storm:
-    """One run; ``pods``: at least so many, in jobs of `SIZES`."""
+    """
+    One run; ``pods``: at least so many, in jobs of `SIZES`.
+
+    Attributes
+    ----------
+    faults
+        What must not be; empty if all held.
+    pods, gangs, ended
+        What was submitted, and how many pods ended.
+    turns, events
+        Of the drivers; what went wrong, and how often.
+    actions, undone
+        Starts of jobs, and those that were not completed.
+    """
 
     def __init__(self, config: Path, seed: int, pods: int, nodes: int) -> None:
+        self.faults: list[str] = []
+        self.events = Counter[str]()
+        self.pods = self.gangs = self.ended = self.turns = self.actions = self.undone = 0
         self._config, self._draw = config, random.Random(seed)
-        self._pods, self._num_nodes = pods, nodes
+        self._pods, self._names = pods, [f"n{i}" for i in range(nodes)]
         self.api = KubernetesApi()
         self.cluster = Cluster(self.api)
-        self.found = Findings()
         self._calm = False
         self._removed: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._running_since: dict[str, float] = {}
-        self._lock = threading.RLock()
         self._holders = 0
 
-    def run(self) -> Findings:
+    def run(self) -> Self:
         """Submit the jobs, let it storm until half of them have ended, and then until all have."""
-        began = time.monotonic()
         with self.api, self.cluster:
             write_kubeconfig(self.api, self._config)
-            for i in range(self._num_nodes):
-                self.api.add("nodes", node(f"n{i}"))
+            self._add_nodes()
             jobs = self._jobs()
             self.api.before, self.api.after = self._before, self._after
             drivers = [_Connected(self) for _ in range(2)]
             try:
-                while self.found.turns < MOST_TURNS:
-                    if jobs:
-                        for _ in range(max(1, len(jobs) // 10)):
-                            if jobs:
-                                self._submit(jobs.pop())
-                    if self.found.ended > self._pods // 2:
+                while self.turns < MOST_TURNS and (jobs or self.ended < self.pods):
+                    for _ in range(-(-len(jobs) // 10)):
+                        self.cluster.submit(*jobs.pop())
+                    if self.ended > self._pods // 2:
                         self._calm_down()
                     else:
                         self._event(drivers)
                     for one in drivers:
                         one.turn()
-                    self.found.turns += 1
+                    self.turns += 1
                     self._end_those_that_ran()
-                    if not jobs and self.found.ended >= self.found.pods:
-                        break
                     time.sleep(0.02)
             finally:
                 for one in drivers:
                     one.close()
-        self.found.seconds = time.monotonic() - began
         self._judge()
-        return self.found
+        return self
 
     def _jobs(self) -> list[list[dict[str, Any]]]:
         jobs: list[list[dict[str, Any]]] = []
-        while self.found.pods < self._pods:
+        while self.pods < self._pods:
             count, gpus = self._draw.choice(SIZES)
             name = f"j{len(jobs)}"
             jobs.append([pod(name, gpus)] if count == 1 else gang(name, count, gpus))
-            self.found.pods += count
-            self.found.gangs += count > 1
+            self.pods += count
+            self.gangs += count > 1
             self._sizes[name] = count
         return jobs
-
-    def _submit(self, pods: list[dict[str, Any]]) -> None:
-        self.cluster.submit(*pods)
 
     # What goes wrong.
 
@@ -118,71 +106,77 @@ class Storm:
         chance = self._draw.random()
         name = path.split("/pods/")[-1].split("/")[0]
         if chance < 0.04 and method == "PATCH" and self.api.get("pods", name):
-            self.found.events["409: written by another"] += 1
+            self.events["409: written by another"] += 1
             self.api.change("pods", name, lambda found: found["metadata"].setdefault("labels", {}).update(x=path))
         elif chance < 0.05:
-            self.found.events["request lost"] += 1
+            self.events["request lost"] += 1
             raise ConnectionResetError
         elif chance < 0.06:
-            self.found.events["500"] += 1
+            self.events["500"] += 1
             raise Refusal(500, "InternalError", "etcdserver: request timed out")
         elif chance < 0.07:
-            self.found.events["429"] += 1
+            self.events["429"] += 1
             raise Refusal(429, "TooManyRequests", "too many requests")
         elif chance < 0.075 and method == "PATCH" and self._wait_gated(name):
-            self.found.events["pod deleted while it is patched"] += 1
+            self.events["pod deleted while it is patched"] += 1
             self._remove_pod(name)
 
     def _after(self, method: str, path: str, body: Any) -> None:
         if not self._calm and "/leases" not in path and self._draw.random() < 0.01:
-            self.found.events["answer lost"] += 1
+            self.events["answer lost"] += 1
             raise ConnectionResetError
 
     def _event(self, drivers: list[_Connected]) -> None:
         chance = self._draw.random()
-        names = [found["metadata"]["name"] for found in self.api.all("nodes")]
+        names = self._there()
         if chance < 0.05:
-            self.found.events["410: history forgotten"] += 1
+            self.events["410: history forgotten"] += 1
             self.api.compact()
         elif chance < 0.08:
-            self.found.events["server away"] += 1
+            self.events["server away"] += 1
             self.api.down = True
             self.api.cut_watches()
             for one in drivers:
                 one.turn()
             self.api.down = False
-        elif chance < 0.12 and len(names) > self._num_nodes // 2:
-            self.found.events["node gone"] += 1
+        elif chance < 0.12 and len(names) > len(self._names) // 2:
+            self.events["node gone"] += 1
             self._lose_node(self._draw.choice(names))
-        elif chance < 0.18 and len(names) < self._num_nodes:
-            self.found.events["node back"] += 1
-            self.api.add("nodes", node(next(f"n{i}" for i in range(self._num_nodes) if f"n{i}" not in names)))
+        elif chance < 0.18 and len(names) < len(self._names):
+            self.events["node back"] += 1
+            self._add_nodes(1)
         elif chance < 0.22:
-            self.found.events["a kubelet that admits nothing"] += 1
+            self.events["a kubelet that admits nothing"] += 1
             self.cluster.refusing = {self._draw.choice(names)}
         elif chance < 0.28:
             self.cluster.refusing = set()
         elif chance < 0.30:
-            self.found.events["Lease taken away"] += 1
+            self.events["Lease taken away"] += 1
             self._take_lease()
         elif chance < 0.34:
-            self.found.events["driver killed"] += 1
+            self.events["driver killed"] += 1
             number = self._draw.randrange(2)
             drivers[number].close()
             drivers[number] = _Connected(self)
         elif chance < 0.40:
             gated = [p["metadata"]["name"] for p in self.api.all("pods") if p["spec"].get("schedulingGates")]
             if gated:
-                self.found.events["waiting pod deleted"] += 1
+                self.events["waiting pod deleted"] += 1
                 self._remove_pod(self._draw.choice(gated))
 
     def _calm_down(self) -> None:
         self._calm = True
         self.cluster.refusing = set()
-        names = {found["metadata"]["name"] for found in self.api.all("nodes")}
-        for i in range(self._num_nodes):
-            if f"n{i}" not in names:
-                self.api.add("nodes", node(f"n{i}"))
+        self._add_nodes()
+
+    def _there(self) -> list[str]:
+        return [found["metadata"]["name"] for found in self.api.all("nodes")]
+
+    def _add_nodes(self, most: int | None = None) -> None:
+        """Add nodes that are not there."""
+        there = set(self._there())
+        for name in [name for name in self._names if name not in there][:most]:
+            self.api.add("nodes", node(name))
 
     def _wait_gated(self, name: str) -> bool:
         found = self.api.get("pods", name)
@@ -224,16 +218,15 @@ class Storm:
                         if all(self.api.get("pods", p["metadata"]["name"]) for p in pods):
                             for found in pods:
                                 self.api.change("pods", found["metadata"]["name"], _ends)
-                            self.found.ended += size
+                            self.ended += size
             else:
                 self._running_since.pop(name, None)
 
     # What must hold.
 
     def _judge(self) -> None:
-        found = self.found
-        if found.ended != found.pods:
-            found.faults.append(f"{found.ended} of {found.pods} pods ended")
+        if self.ended != self.pods:
+            self.faults.append(f"{self.ended} of {self.pods} pods ended")
         lifted: dict[Action, list[str]] = defaultdict(list)
         size: dict[Action, int] = {}
         evicted: set[str] = set()
@@ -251,20 +244,20 @@ class Storm:
                 lifted[action].append(body["metadata"]["uid"])
                 size[action] = int(notes["placeopt.io/pods"])
                 if size[action] < self._sizes.get(job, 1) and job not in whole:
-                    found.faults.append(f"{action}: {size[action]} pods of {job}, which does not run as a whole")
+                    self.faults.append(f"{action}: {size[action]} pods of {job}, which does not run as a whole")
                 if len(lifted[action]) == self._sizes.get(job):
                     whole[job] = action
         twice = [uid for uid, count in Counter(u for uids in lifted.values() for u in uids).items() if count > 1]
-        found.faults += [f"gate of {uid} lifted twice" for uid in twice]
-        found.faults += [f"{uid} bound to {nodes}" for uid, nodes in self.cluster.bindings.items() if len(nodes) > 1]
-        found.actions = len(lifted)
+        self.faults += [f"gate of {uid} lifted twice" for uid in twice]
+        self.faults += [f"{uid} bound to {nodes}" for uid, nodes in self.cluster.bindings.items() if len(nodes) > 1]
+        self.actions = len(lifted)
         rejected = {p["metadata"]["uid"] for p in self.api.all("pods") if p["status"]["phase"] == "Failed"}
         for action, uids in lifted.items():
             if len(uids) < size[action]:
-                found.undone += 1
+                self.undone += 1
                 left = set(uids) - evicted - self._removed - rejected
                 if left:
-                    found.faults.append(f"{action}: gates of {len(uids)} of {size[action]} pods lifted, {left} stay")
+                    self.faults.append(f"{action}: gates of {len(uids)} of {size[action]} pods lifted, {left} stay")
 
 
 class _Connected:
@@ -291,7 +284,7 @@ class _Connected:
             self._lease.start()
             self._driver.lease = self._lease
         report = self._driver.turn()
-        self._storm.found.events["turns that began without the Lease"] += any("driver is" in n for n in report.notes)
+        self._storm.events["turns that began without the Lease"] += any("driver is" in n for n in report.notes)
 
     def close(self) -> None:
         self._stop.set()

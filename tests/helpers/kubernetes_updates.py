@@ -13,14 +13,8 @@ class Refusal(Exception):
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
-        self.answer = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "status": "Failure",
-            "code": status,
-            "reason": reason,
-            "message": message,
-        }
+        self.answer = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+        self.answer |= {"code": status, "reason": reason, "message": message}
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -38,37 +32,35 @@ def merged(target: Any, patch: Any) -> Any:
 
 def refuse_pod_update(old: Object, new: Object) -> None:
     """The rules of pod updates about gates and node affinity; everything else in a spec stays as it is."""
-    before = [gate["name"] for gate in old["spec"].get("schedulingGates") or []]
-    after = [gate["name"] for gate in new["spec"].get("schedulingGates") or []]
-    if not set(after) <= set(before):
-        raise Refusal(422, "Invalid", "spec.schedulingGates: Forbidden: only deletion is allowed")
-    rest = [
-        {k: v for k, v in spec.items() if k not in ("schedulingGates", "affinity")}
-        for spec in (old["spec"], new["spec"])
-    ]
-    if rest[0] != rest[1]:
-        raise Refusal(422, "Invalid", "spec: Forbidden: pod updates may not change other fields")
-    affinity, wanted = old["spec"].get("affinity") or {}, new["spec"].get("affinity") or {}
+    had, has = old["spec"], new["spec"]
+    gates = [{gate["name"] for gate in spec.get("schedulingGates") or []} for spec in (had, has)]
+    _allow(gates[1] <= gates[0], "spec.schedulingGates: only deletion is allowed")
+    same = _without(had, "schedulingGates", "affinity") == _without(has, "schedulingGates", "affinity")
+    _allow(same, "spec: pod updates may not change other fields")
+    affinity, wanted = had.get("affinity") or {}, has.get("affinity") or {}
     if affinity == wanted:
         return
-    if not before:
-        raise Refusal(422, "Invalid", "spec.affinity: Forbidden: only pods with scheduling gates may change it")
-    others = [{k: v for k, v in one.items() if k != "nodeAffinity"} for one in (affinity, wanted)]
-    if others[0] != others[1]:
-        raise Refusal(422, "Invalid", "spec.affinity: Forbidden: only node affinity may change")
-    old_terms, new_terms = (
-        ((one.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get(
-            "nodeSelectorTerms"
-        )
-        or []
-        for one in (affinity, wanted)
-    )
-    if old_terms and len(old_terms) != len(new_terms):
-        raise Refusal(422, "Invalid", "nodeSelectorTerms: no additions or deletions are allowed")
-    for one, other in zip(old_terms, new_terms, strict=False):
-        if not one and other:
-            raise Refusal(422, "Invalid", "nodeSelectorTerms: an empty term stays empty")
+    _allow(bool(gates[0]), "spec.affinity: only pods with scheduling gates may change it")
+    same = _without(affinity, "nodeAffinity") == _without(wanted, "nodeAffinity")
+    _allow(same, "spec.affinity: only node affinity may change")
+    before, after = _terms(affinity), _terms(wanted)
+    _allow(not before or len(before) == len(after), "nodeSelectorTerms: no additions or deletions are allowed")
+    for one, other in zip(before, after, strict=False):
+        _allow(bool(one) or not other, "nodeSelectorTerms: an empty term stays empty")
         for key in ("matchExpressions", "matchFields"):
-            had, has = one.get(key) or [], other.get(key) or []
-            if has[: len(had)] != had:
-                raise Refusal(422, "Invalid", "nodeSelectorTerms: only additions are allowed")
+            first = one.get(key) or []
+            _allow((other.get(key) or [])[: len(first)] == first, "nodeSelectorTerms: only additions are allowed")
+
+
+def _allow(holds: bool, words: str) -> None:
+    if not holds:
+        raise Refusal(422, "Invalid", f"Forbidden: {words}")
+
+
+def _without(found: Object, *names: str) -> Object:
+    return {name: value for name, value in found.items() if name not in names}
+
+
+def _terms(affinity: Object) -> list[Object]:
+    required = (affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return required.get("nodeSelectorTerms") or []

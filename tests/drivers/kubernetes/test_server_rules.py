@@ -28,7 +28,7 @@ NAME = {"key": "metadata.name", "operator": "In", "values": ["n0"]}
         ({}, {"spec": {"schedulingGates": [{"name": "placeopt.io/gate"}, {"name": "more"}]}}, "only deletion"),
         ({}, {"spec": {"priority": 3}}, "may not change"),
         ({}, {"metadata": {"resourceVersion": "1"}}, "modified"),
-        ({}, {"metadata": {"uid": "other"}}, "UID"),
+        ({}, {"metadata": {"uid": "other"}}, "modified: uid"),
         ({"gated": False}, terms({"matchFields": [NAME]}), "only pods with scheduling gates"),
         (terms({"matchExpressions": [ZONE]})["spec"], terms({"matchFields": [NAME]}), "only additions"),
         (terms({"matchExpressions": [ZONE]})["spec"], terms({"matchExpressions": [ZONE]}, {}), "no additions"),
