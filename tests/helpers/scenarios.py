@@ -44,7 +44,7 @@ def timed(name: str, arrival_ms: int, run_ms: int, *, gpus: int = 1, spread: int
     return job(name, gpus=gpus, arrival_ms=arrival_ms, run_time_ms=run_ms, **fields)
 
 
-def scenario(jobs: Iterable[Job], *, nodes: int = 1, **fields: Any) -> Scenario:
+def scenario(jobs: Iterable[Job | Arrival], *, nodes: int = 1, **fields: Any) -> Scenario:
     """Build a scenario on machines of two sockets; predictions are true unless ``actual`` says otherwise."""
     actual = fields.pop("actual", {})
     physics = fields.pop("physics", {})
@@ -52,7 +52,9 @@ def scenario(jobs: Iterable[Job], *, nodes: int = 1, **fields: Any) -> Scenario:
         name="made",
         cluster=Cluster(machines=(two_sockets(),), nodes=tuple(node(f"n{i}") for i in range(nodes))),
         physics=physics if isinstance(physics, Physics) else Physics(**physics),
-        arrivals=tuple(Arrival(job=record, actual_run_time_ms=actual.get(record.id)) for record in jobs),
+        arrivals=tuple(
+            one if isinstance(one, Arrival) else Arrival(job=one, actual_run_time_ms=actual.get(one.id)) for one in jobs
+        ),
         **fields,
     )
 
@@ -62,7 +64,7 @@ def policy(method: str = "fcfs", **fields: Any) -> Scheduling:
     return Scheduling(**{"name": method, "rounds": "each", "method": method, "policy": PLAIN, **fields})
 
 
-def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, **physics: Any) -> Scenario:
+def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, spread: bool = True, **physics: Any) -> Scenario:
     """Draw jobs of 1 to 4 GPUs, gangs, shares of a GPU and CPU jobs, with profiles that slow each other down."""
     dice = random.Random(seed)
     drawn = []
@@ -79,7 +81,7 @@ def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, **physics: Any
                 gpu_milli=share,
                 gpu_utilisation_percent=dice.choice([0, 30, 70]) if gpus else 0,
                 cpu_millicores=dice.choice([0, 4000, 16_000]),
-                spread=dice.choice([None, 0, 300]) if gpus * workers > 1 else None,
+                spread=dice.choice([None, 0, 300]) if spread and gpus * workers > 1 else None,
                 profile=dice.choice(["a", "a", "b", None]),
                 utility_min_thousandths=dice.choice([None, 200]),
                 user=dice.choice(["u", "v"]),

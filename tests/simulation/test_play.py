@@ -295,31 +295,6 @@ def test_overcommitted_gpus_take_jobs_beyond_their_number() -> None:
     assert sum(job.start_ms == 0 for job in history.jobs) == 8
 
 
-@pytest.mark.parametrize(
-    ("percents", "ends"),
-    [
-        ((100, 100), [2000, 2000]),  # each gets half of the GPU
-        ((60, 80), [1400, 1400]),  # 140 % of what there is
-        ((100, 50), [1500, 1500]),
-        ((50, 50), [1000, 1000]),  # there is enough for both
-    ],
-)
-def test_a_gpu_does_no_more_than_all_of_its_work(percents: tuple[int, int], ends: list[int]) -> None:
-    """Two jobs that use all of a GPU alone take twice as long on one, also where no slowdown of theirs is stated."""
-    shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2})
-    jobs = [timed(f"j{i}", 0, 1000, gpus=4, gpu_utilisation_percent=percent) for i, percent in enumerate(percents)]
-    history = simulate(scenario(jobs), policy("best-fit", policy=shared))
-    assert [job.end_ms for job in history.jobs] == ends
-
-
-def test_a_job_gets_the_rest_of_a_gpu_when_its_neighbour_ends() -> None:
-    """Both use all of it: the short one ends after twice its second, the other has done one of its three by then."""
-    shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2})
-    jobs = [timed(f"j{i}", 0, run_ms, gpus=4, gpu_utilisation_percent=100) for i, run_ms in enumerate((1000, 3000))]
-    history = simulate(scenario(jobs), policy("best-fit", policy=shared))
-    assert [job.end_ms for job in history.jobs] == [2000, 4000]
-
-
 @pytest.mark.parametrize(("most", "start"), [(None, 1), (10_000, 1), (100, 2000)])
 def test_a_job_waits_rather_than_run_too_far_apart(most: int | None, start: int) -> None:
     """One GPU of either node is left: the pair starts across them, or when another of its first node has ended."""

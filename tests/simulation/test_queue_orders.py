@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -19,10 +19,8 @@ from placeopt.model import Arrays, Job, Placement, Scenario, Scheduling
 from placeopt.simulation import QUEUE_ORDERS, JobHistory, simulate, without_utilisation
 from strategies import scenarios
 
-Amounts = tuple[int, int, int]
+Amounts = np.ndarray[Any, Any]
 """GPU-milli, CPU millicores, MiB of memory."""
-Key = Callable[[Job, "State"], tuple[Any, ...]]
-"""What jobs are sorted by at a moment."""
 
 
 class State:
@@ -33,6 +31,8 @@ class State:
         self.machine = {node.id: machines[node.machine] for node in world.cluster.nodes}
         self.rules, self.jobs = rules, {arrival.job.id: arrival.job for arrival in world.arrivals}
         self.placed: dict[str, Placement] = {}
+        used = self.machine.values()
+        self.whole = np.array([(1000 * len(m.gpus), m.cpu_millicores, m.memory_mib) for m in used]).sum(axis=0)
 
     def workers_on(self, node: str, job: Job, placed: dict[str, Placement]) -> int:
         """Return how many workers of a job find room on a node beside some placements."""
@@ -59,11 +59,11 @@ class State:
     def held(self, of: Callable[[Job], bool]) -> Amounts:
         """Return what some jobs hold."""
         mine = [a for name, placement in self.placed.items() if of(self.jobs[name]) for a in placement.assignments]
-        gpu_milli = sum(sum(a.gpus.values()) for a in mine)
-        return gpu_milli, sum(a.cpu_millicores for a in mine), sum(a.memory_mib for a in mine)
+        amounts = [(sum(a.gpus.values()), a.cpu_millicores, a.memory_mib) for a in mine]
+        return np.array([(0, 0, 0), *amounts]).sum(axis=0)
 
 
-def check_rounds(world: Scenario, rules: Scheduling, key: Key, allowed: Callable[[Job, State], bool]) -> None:
+def check_rounds(world: Scenario, rules: Scheduling, key: Callable[..., Any], allowed: Callable[..., bool]) -> None:
     """
     Repeat a simulation by its outcome: at every arrival and end a round takes the jobs by ``key``, one after the other.
 
@@ -89,26 +89,40 @@ def check_rounds(world: Scenario, rules: Scheduling, key: Key, allowed: Callable
 
 def asked(job: Job) -> Amounts:
     """Return what a job requests."""
-    workers, demand = job.options[0].workers, job.options[0].demand
-    return workers * demand.gpus * demand.gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib
+    demand = job.options[0].demand
+    return job.options[0].workers * np.array((demand.gpus * demand.gpu_milli, demand.cpu_millicores, demand.memory_mib))
 
 
-def whole(state: State) -> Amounts:
-    """Return what the cluster has."""
-    used = state.machine.values()
-    return 1000 * sum(len(m.gpus) for m in used), sum(m.cpu_millicores for m in used), sum(m.memory_mib for m in used)
+@dataclass
+class Owners:
+    """Users or arrays, and their parts of the cluster: all of it (None), ``equal`` ones, or by ``demand``."""
 
+    of: Callable[[Job], Hashable]
+    parts: str | None = None
+    borrow_percent: int = 0
+    kinds: int = 3
 
-def by_share(owner: Callable[[Job], Hashable], part: Callable[[Job, State], Amounts], kinds: int = 3) -> Key:
-    """Return the key by the largest share of ``part`` that an owner holds; ties by the owners' first arrivals."""
+    def part(self, job: Job, state: State) -> Amounts:
+        """Return the part of a job's owner, rounded up; demand is amounts times run times."""
+        if self.parts is None:
+            return state.whole
+        jobs = list(state.jobs.values())
+        if self.parts == "equal":
+            return -(-state.whole // len({self.of(one) for one in jobs}))
+        weights = np.array([asked(one) * one.options[0].run_time_ms for one in jobs])
+        own, every = weights[[self.of(one) == self.of(job) for one in jobs]].sum(axis=0), weights.sum(axis=0)
+        return np.where(every, -(-state.whole * own // np.maximum(every, 1)), state.whole)
 
-    def key(job: Job, state: State) -> tuple[Any, ...]:
-        held = state.held(lambda other: owner(other) == owner(job))
-        shares = [have / of if of else float(have) for have, of in zip(held, part(job, state), strict=True)]
-        first = min(other.arrival_ms for other in state.jobs.values() if owner(other) == owner(job))
-        return max(shares[:kinds]), first, job.arrival_ms
+    def key(self, job: Job, state: State) -> tuple[Any, ...]:
+        """Return the largest share that the owner holds of its part; ties by the owners' first arrivals."""
+        held, part = state.held(lambda other: self.of(other) == self.of(job)), self.part(job, state)
+        share = max((held / np.where(part, part, 1))[: self.kinds])
+        return share, min(one.arrival_ms for one in state.jobs.values() if self.of(one) == self.of(job))
 
-    return key
+    def stays_within(self, job: Job, state: State) -> bool:
+        """Return whether a job keeps its owner within its part and what it may borrow."""
+        held, part = state.held(lambda other: self.of(other) == self.of(job)), self.part(job, state)
+        return bool((held + asked(job) <= part + part * self.borrow_percent // 100).all())
 
 
 def size(job: Job) -> int:
@@ -117,47 +131,8 @@ def size(job: Job) -> int:
     return (gpus > 0) + (gpus >= 4)
 
 
-def part_of(owner: Callable[[Job], Hashable], *, by_demand: bool) -> Callable[[Job, State], Amounts]:
-    """Return the function of an array's part: all alike, or as amounts times run times; rounded up."""
-
-    def part(job: Job, state: State) -> Amounts:
-        every = defaultdict(lambda: [0, 0, 0])
-        for other in state.jobs.values():
-            weights = [amount * (other.options[0].run_time_ms or 1) for amount in asked(other)]
-            mine = every[owner(other)]
-            mine[:] = [a + b for a, b in zip(mine, weights, strict=True)] if by_demand else [1, 1, 1]
-        sums = [sum(amounts) for amounts in zip(*every.values(), strict=True)]
-        parts = [
-            math.ceil(Fraction(all_ * mine, of)) if of else all_
-            for all_, mine, of in zip(whole(state), every[owner(job)], sums, strict=True)
-        ]
-        return parts[0], parts[1], parts[2]
-
-    return part
-
-
-def stays_within(owner: Callable[[Job], Hashable], part: Callable[[Job, State], Amounts], percent: int) -> Any:
-    """Return the function of whether a job keeps its array within its part and what it may borrow."""
-
-    def allowed(job: Job, state: State) -> bool:
-        held = state.held(lambda other: owner(other) == owner(job))
-        return all(
-            have + more <= of + of * percent // 100
-            for have, more, of in zip(held, asked(job), part(job, state), strict=True)
-        )
-
-    return allowed
-
-
-def by_user(job: Job) -> Hashable:
-    return job.user
-
-
-def first_come(job: Job, state: State) -> tuple[Any, ...]:
-    return (job.arrival_ms,)
-
-
 def run_ms(job: Job) -> int:
+    """Return the predicted run time."""
     return job.options[0].run_time_ms or 0
 
 
@@ -168,61 +143,53 @@ def due_ms(job: Job) -> int:
     return job.arrival_ms + (2, 1, 0)[job.priority] * run_ms(job)
 
 
-USERS, SIZES = part_of(by_user, by_demand=True), part_of(size, by_demand=False)
-ORDERS: dict[str, tuple[dict[str, Any], Key, Any]] = {
-    "fcfs": ({"order": "fcfs"}, first_come, None),
-    "priority": ({"order": "priority"}, lambda job, _: (-job.priority, job.arrival_ms), None),
-    "aging": (
-        {"order": "priority", "aging_ms": 9000},
-        lambda job, _: (job.arrival_ms - 9000 * job.priority, job.arrival_ms),
-        None,
-    ),
-    "srtf": ({"order": "srtf"}, lambda job, _: (run_ms(job), job.arrival_ms), None),
-    "srsf": ({"order": "srsf"}, lambda job, _: (run_ms(job) * max(1, asked(job)[0]), job.arrival_ms), None),
-    "min_min": ({"order": "min_min"}, lambda job, _: (due_ms(job), job.arrival_ms), None),
-    "arrival_ect": ({"order": "arrival_ect"}, lambda job, _: (job.arrival_ms + due_ms(job), job.arrival_ms), None),
-    "swaf": ({"order": "swaf"}, lambda job, _: (due_ms(job) - run_ms(job), job.arrival_ms), None),
-    "inference_first": ({"order": "inference_first"}, lambda job, _: (job.kind != "inference", job.arrival_ms), None),
-    "drf": ({"order": "drf"}, by_share(by_user, lambda _, state: whole(state)), None),
-    "drf of GPUs": (
-        {"order": "drf", "dominant": "gpu"},
-        by_share(by_user, lambda _, state: whole(state), kinds=1),
-        None,
-    ),
-    "arrays by user": (
-        {"order": "capacity", "arrays": Arrays(by="user", parts="demand", borrow_percent=50)},
-        by_share(by_user, USERS),
-        stays_within(by_user, USERS, 50),
-    ),
-    "arrays by size": (
-        {"order": "capacity", "arrays": Arrays(by="size", borrow_percent=150)},
-        by_share(size, SIZES),
-        stays_within(size, SIZES, 150),
-    ),
+SORTED: dict[str, tuple[dict[str, Any], Callable[[Job], int]]] = {
+    "fcfs": ({}, lambda job: 0),
+    "priority": ({}, lambda job: -job.priority),
+    "priority with aging": ({"order": "priority", "aging_ms": 9000}, lambda job: job.arrival_ms - 9000 * job.priority),
+    "srtf": ({}, run_ms),
+    "srsf": ({}, lambda job: run_ms(job) * max(1, asked(job)[0])),
+    "min_min": ({}, due_ms),
+    "arrival_ect": ({}, lambda job: job.arrival_ms + due_ms(job)),
+    "swaf": ({}, lambda job: due_ms(job) - run_ms(job)),
+    "inference_first": ({}, lambda job: job.kind != "inference"),
+}
+"""Order -> fields of the policy, and the key; ties by arrival."""
+USERS, GPUS = Owners(lambda job: job.user), Owners(lambda job: job.user, kinds=1)
+USER_ARRAYS, SIZE_ARRAYS = Owners(lambda job: job.user, "demand", 50), Owners(size, "equal", 150)
+BY_USER = Arrays(by="user", parts="demand", borrow_percent=50)
+BY_SIZE = Arrays(by="size", borrow_percent=150)
+OWNERS: dict[str, tuple[dict[str, Any], Owners, Owners | None]] = {
+    "drf": ({"order": "drf"}, USERS, None),
+    "drf of GPUs": ({"order": "drf", "dominant": "gpu"}, GPUS, None),
+    "arrays by user": ({"order": "capacity", "arrays": BY_USER}, USER_ARRAYS, None),
+    "arrays by size": ({"order": "capacity", "arrays": BY_SIZE}, SIZE_ARRAYS, None),
     "arrays by size, fair": (
-        {"order": "drf", "arrays": Arrays(by="size", borrow_percent=150)},
-        lambda job, state: (
-            *by_share(size, SIZES)(job, state)[:2],
-            *by_share(lambda one: (size(one), one.user), lambda _, now: whole(now))(job, state),
-        ),
-        stays_within(size, SIZES, 150),
+        {"order": "drf", "arrays": BY_SIZE},
+        SIZE_ARRAYS,
+        Owners(lambda job: (size(job), job.user)),
     ),
 }
-
-
+"""The same, the owners that are compared, and those within an owner."""
 MODES = {"exclusive": None, "fraction": None, "overcommit": 2}
 """Share modes, and how many jobs may run on a GPU."""
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", [*SORTED, *OWNERS])
 @given(world=scenarios(most_jobs=30, within_ms=20_000), mode=st.sampled_from(sorted(MODES)))
 def test_each_round_starts_what_finds_room_in_the_order_of_the_queue(world: Scenario, order: str, mode: str) -> None:
     """Rounds leave out what cannot change anything: which kinds are tried again, and the counts of free resources."""
-    fields, key, allowed = ORDERS[order]
+    if order in SORTED:
+        fields, sorted_by = SORTED[order]
+        key, allowed = lambda job, _: (sorted_by(job), job.arrival_ms), lambda *_: True
+    else:
+        fields, owners, within = OWNERS[order]
+        key = lambda job, now: (*owners.key(job, now), *(within.key(job, now) if within else ()), job.arrival_ms)  # noqa: E731
+        allowed = owners.stays_within if owners.parts else lambda *_: True
     shared = PLAIN.model_copy(update={"share_mode": mode, "jobs_per_gpu_max": MODES[mode]})
-    rules = policy("best-fit", policy=shared, **fields)
+    rules = policy("best-fit", policy=shared, **{"order": order, **fields})
     assume(not without_utilisation(world, rules))
-    check_rounds(world, rules, key, allowed or (lambda *_: True))
+    check_rounds(world, rules, key, allowed)
 
 
 def attained_level(history: JobHistory, now: int) -> int:
@@ -267,23 +234,17 @@ def test_nobody_waits_who_finds_room_where_others_may_be_stopped(world: Scenario
                 assert not state.fits(one, victims), (now, name)
 
 
-@pytest.mark.parametrize(
-    ("clusters", "batch", "scale", "end_ms", "order"),
-    [
-        (2, 4, 1, 100_000, "l0 h0 l1 h1 l2 l3"),  # weights 4 x 10 (median) and 2 x 20: at 1/40 each in turns
-        (2, 2, 1, 100_000, "l0 h0 l1 h1 l2 l3"),
-        (1, 4, 1, 100_000, "l0 h0 h1 l1 l2 l3"),  # one cluster goes by arrival
-        (
-            9,
-            4,
-            1,
-            100_000,
-            "l0 l2 h0 h1 l1 l3",
-        ),  # a cluster a kind: l0 and l2 weigh 2 x 55, heavy ones 40, l1 and l3 11
-        (2, 4, 1, 99_001, "h0 l0 h1 l1 l2 l3"),  # weights 36 and 38
-        (2, 4, 0, 500, "l0 l1 h0 l2 l3 h1"),  # new ones count by their number: 4 and 2, then 1 and 1
-    ],
-)
+WEIGHTED = [
+    (2, 4, 1, 100_000, "l0 h0 l1 h1 l2 l3"),  # weights 4 x 10 (median) and 2 x 20: at 1/40 each in turns
+    (2, 2, 1, 100_000, "l0 h0 l1 h1 l2 l3"),
+    (1, 4, 1, 100_000, "l0 h0 h1 l1 l2 l3"),  # one cluster goes by arrival
+    (9, 4, 1, 100_000, "l0 l2 h0 h1 l1 l3"),  # a cluster a kind: l0, l2 weigh 2 x 55, heavy ones 40, l1, l3 2 x 5.5
+    (2, 4, 1, 99_001, "h0 l0 h1 l1 l2 l3"),  # weights 36 and 38
+    (2, 4, 0, 500, "l0 l1 h0 l2 l3 h1"),  # new ones count by their number: 4 and 2, then 1 and 1
+]
+
+
+@pytest.mark.parametrize(("clusters", "batch", "scale", "end_ms", "order"), WEIGHTED)
 def test_clusters_of_similar_jobs_by_weight(
     clusters: int, batch: int, scale: int, end_ms: int, order: str, tmp_path: Path
 ) -> None:
