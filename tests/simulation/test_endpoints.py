@@ -19,7 +19,6 @@ GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, late
 CPU = Replica(demand=Demand(gpus=0, cpu_millicores=8000), rate_milli=2_000, latency_ms=100)
 STEPS = {0: 3_000, 1000: 16_000, 2000: 16_001, 3000: 3_000}
 """Moment in ms -> requests per 1,000 s: a replica takes 8,000 of its 10,000, so 1, 2, 3 and 1 replicas are wanted."""
-LATE = {"lag_ms": 300, "period_ms": 400}
 
 
 def endpoint(load: dict[int, int] = STEPS, until_ms: int = 4000, *, gpu: Replica = GPU, **fields: Any) -> Endpoint:
@@ -72,53 +71,39 @@ def test_replicas_stay_at_their_peak_or_their_first_number() -> None:
     assert stays(play(endpoint(), how={"replicas": "first"})) == {"e.gpu0.0": (0, 4000)}
 
 
-RISES = {0: 1000, 60_000: 9000, 359_999: 9000}
-NUMBERS: list[tuple[dict[str, Any], dict[str, Any], list[tuple[int, int]]]] = [
-    ({"load": {0: 0}}, {}, [(0, 1)]),
-    ({"load": {0: 10**6}, "replicas_max": 2}, {}, [(0, 2)]),
+LATE = {"lag_ms": 300, "period_ms": 400}
+FAR = {"load": {0: 8_000, 1000: 13_000}, "latency_target_ms": 1100, "lag_ms": 300}
+RISE = {"load": {0: 1000, 60_000: 9000, 359_999: 9000}, "until_ms": 600_000, "lag_ms": 300}
+FORGOTTEN = RISE | {"load": {0: 1000, 60_000: 9000, 360_000: 9000}}
+NUMBERS: list[tuple[dict[str, Any], str, list[tuple[int, int]]]] = [
+    ({"load": {0: 0}}, "follow", [(0, 1)]),
+    ({"load": {0: 10**6}, "replicas_max": 2}, "follow", [(0, 2)]),
     # seen after the lag, decided at the next multiple of the period; of two in one period the later counts
-    ({"autoscaler": LATE}, {}, [(0, 1), (1600, 2), (2400, 3), (3600, 1)]),
-    ({"autoscaler": {"lag_ms": 300}}, {}, [(0, 1), (1300, 2), (2300, 3), (3300, 1)]),
-    ({"autoscaler": {"period_ms": 1500}}, {}, [(0, 1), (1500, 2), (3000, 1)]),
+    (LATE, "follow", [(0, 1), (1600, 2), (2400, 3), (3600, 1)]),
+    ({"lag_ms": 300}, "follow", [(0, 1), (1300, 2), (2300, 3), (3300, 1)]),
+    ({"period_ms": 1500}, "follow", [(0, 1), (1500, 2), (3000, 1)]),
     # ahead: 3 + 3 x 2, 16 + 13 x 3/2, 16.001 + 13 x 4/3, 3 + 13 x 5/4: rises within 950 ms, until a decision answers
-    ({"autoscaler": LATE, "start_ms": 250}, {"replicas": "ahead"}, [(0, 2), (1600, 5), (3600, 3)]),
+    (LATE | {"start_ms": 250}, "ahead", [(0, 2), (1600, 5), (3600, 3)]),
     # within 1,250 ms the second rise is from nothing: 16 + 16 x 3/2, 16.001 + 16 x 4/3, 3 + 16 x 5/4
-    (
-        {"autoscaler": {"lag_ms": 600, "period_ms": 400}, "start_ms": 250},
-        {"replicas": "ahead"},
-        [(0, 2), (1600, 5), (3600, 3)],
-    ),
+    (LATE | {"lag_ms": 600, "start_ms": 250}, "ahead", [(0, 2), (1600, 5), (3600, 3)]),
     # what is expected may use all that answers in time: 20/21 within 1,100 ms, so 3 for 8 + 8 x 2 and 13 + 8 x 3/2
-    (
-        {"load": {0: 8_000, 1000: 13_000}, "latency_target_ms": 1100, "autoscaler": {"lag_ms": 300}},
-        {"replicas": "ahead"},
-        [(0, 3)],
-    ),
+    (FAR, "ahead", [(0, 3)]),
     # a rise is forgotten after five minutes: 9 + 8 x 3/2 = 21, then 9 + 8 x 4/3, then the load alone
-    (
-        {"load": RISES, "until_ms": 600_000, "autoscaler": {"lag_ms": 300}},
-        {"replicas": "ahead"},
-        [(0, 1), (60_300, 3)],
-    ),
-    (
-        {"load": {0: 1000, 60_000: 9000, 360_000: 9000}, "until_ms": 600_000, "autoscaler": {"lag_ms": 300}},
-        {"replicas": "ahead"},
-        [(0, 1), (60_300, 3), (360_300, 2)],
-    ),
+    (RISE, "ahead", [(0, 1), (60_300, 3)]),
+    (FORGOTTEN, "ahead", [(0, 1), (60_300, 3), (360_300, 2)]),
     # believed to serve 20 a second
-    ({"profiled_rate_milli": 20_000}, {}, [(0, 1), (2000, 2), (3000, 1)]),
+    ({"profiled_rate_milli": 20_000}, "follow", [(0, 1), (2000, 2), (3000, 1)]),
 ]
 
 
 @pytest.mark.parametrize(("fields", "how", "expected"), NUMBERS, ids=range(len(NUMBERS)))
-def test_numbers_of_replicas(fields: dict[str, Any], how: dict[str, Any], expected: list[tuple[int, int]]) -> None:
+def test_numbers_of_replicas(fields: dict[str, Any], how: str, expected: list[tuple[int, int]]) -> None:
     """One at least, no more than may be; decided late, by an old load, or by the load that is expected."""
-    fields = dict(fields)
-    gpu = {name: fields.pop(name) for name in ("start_ms", "profiled_rate_milli") if name in fields}
-    if "autoscaler" in fields:
-        fields["autoscaler"] = Autoscaler(**fields["autoscaler"])
-    one = endpoint(gpu=GPU.model_copy(update=gpu), **fields)
-    assert numbers(play(one, nodes=20, how=how)) == expected
+    known = dict(fields)
+    gpu = {name: known.pop(name) for name in ("start_ms", "profiled_rate_milli") if name in known}
+    scaler = Autoscaler(**{name: known.pop(name) for name in ("lag_ms", "period_ms") if name in known})
+    one = endpoint(gpu=GPU.model_copy(update=gpu), autoscaler=scaler, **known)
+    assert numbers(play(one, nodes=20, how={"replicas": how})) == expected
 
 
 SERVED: list[tuple[dict[str, Any], dict[str, Any], tuple[float, float, float, float | None]]] = [
@@ -145,9 +130,8 @@ def test_where_nothing_runs_all_are_late() -> None:
     found = summarise(play(one, timed("full", 0, 500, gpus=4), nodes=1)).serving
     assert (found.requests, found.late, found.late_s, found.latency_p95_ms) == (4, 2, 0.5, None)
     cancel, world = threading.Event(), scenario([timed("later", 500, 1000)], endpoints=(one,))
-    stopped = simulate(
-        world, policy("best-fit"), cancel=cancel, on_progress=lambda tick: cancel.set() if tick.now_ms == 500 else None
-    )
+    stops = lambda tick: cancel.set() if tick.now_ms == 500 else None  # noqa: E731
+    stopped = simulate(world, policy("best-fit"), cancel=cancel, on_progress=stops)
     assert (summarise(stopped).serving.requests, summarise(stopped).serving.late) == (2, 0)
 
 
@@ -163,12 +147,12 @@ def test_a_full_cluster_makes_answers_late() -> None:
 
     Meanwhile one serves 6.7 of 16 a second in time; two serve 13.3 of them, three 20.
     """
-    world = scenario([timed(f"j{i}", 0, 1500) for i in range(3)], endpoints=(endpoint(),))
-    found = summarise(simulate(world, policy("best-fit")))
+    history = play(endpoint(), *(timed(f"j{i}", 0, 1500) for i in range(3)), nodes=1)
+    found = summarise(history)
     assert found.serving.late == pytest.approx(0.5 * (16 - 20 / 3) + 0.5 * (16 - 40 / 3))
     assert found.serving.late_s == pytest.approx(1.0)
     assert (found.services, found.jobs, found.ended) == (3, 3, 3)
-    assert loads(Scenario, dumps(world)) == world
+    assert loads(Scenario, dumps(history.scenario)) == history.scenario
 
 
 def test_a_replica_answers_once_it_has_started() -> None:
@@ -198,46 +182,30 @@ def cpu_job(name: str, at_ms: int, cores: int, **fields: Any) -> Job:
     return timed(name, at_ms, 10_000, gpus=0, cpu_millicores=1000 * cores, **{"kind": "cpu", **fields})
 
 
-FEW = {0: 20_000, 1000: 3_000, 3000: 20_000}
-"""Three GPUs are wanted, from 1000 ms on two replicas of 8 cores, and three GPUs again."""
 FULL = cpu_job("full", 0, 30)
 """It leaves 2 of a machine's 32 cores, and its GPUs."""
-CHOICES = [
-    pytest.param([FULL, cpu_job("waits", 10, 16)], True, id="as many cores as they would take are waited for"),
-    pytest.param([FULL, cpu_job("small", 10, 15)], False, id="fewer cores"),
-    pytest.param([FULL], False, id="nobody waits"),
-    pytest.param([FULL, cpu_job("waits", 10, 16), timed("gpus", 0, 9000, gpus=4)], False, id="no GPU is idle"),
-    pytest.param(
-        [
-            FULL,
-            cpu_job("waits", 10, 16),
-            timed("two", 0, 9000, gpus=2),
-            timed("wants", 10, 1, gpus=2, cpu_millicores=3000),
-        ],
-        False,
-        id="GPU jobs want those that are idle",
-    ),
-    pytest.param(
-        [FULL, cpu_job("waits", 10, 16), timed("one", 0, 9000), timed("wants", 10, 1, gpus=2, cpu_millicores=3000)],
-        True,
-        id="one more is idle",
-    ),
-    pytest.param([FULL, cpu_job("other", 10, 16, kind="inference")], False, id="inference waits for the cores"),
-]
+WAITS, WANTS = cpu_job("waits", 10, 16), timed("wants", 10, 1, gpus=2, cpu_millicores=3000)
+CHOICES: dict[str, tuple[list[Job], bool]] = {
+    "as many cores as they would take are waited for": ([FULL, WAITS], True),
+    "fewer cores": ([FULL, cpu_job("small", 10, 15)], False),
+    "nobody waits": ([FULL], False),
+    "no GPU is idle": ([FULL, WAITS, timed("gpus", 0, 9000, gpus=4)], False),
+    "GPU jobs want those that are idle": ([FULL, WAITS, timed("two", 0, 9000, gpus=2), WANTS], False),
+    "one more is idle": ([FULL, WAITS, timed("one", 0, 9000), WANTS], True),
+    "inference waits for the cores": ([FULL, cpu_job("other", 10, 16, kind="inference")], False),
+}
 
 
-@pytest.mark.parametrize(("jobs", "expected"), CHOICES)
+@pytest.mark.parametrize(("jobs", "expected"), CHOICES.values(), ids=CHOICES)
 def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(jobs: list[Job], expected: bool, tmp_path: Path) -> None:
     """Two replicas would take 16 cores; the choice for one is the choice for all, and for as long as few are wanted."""
-    load = {0: 3_000, 3000: 20_000}
-    late = endpoint({at + 1000: rate for at, rate in load.items()}, 5000, cpu=CPU)
-    world = scenario(jobs, endpoints=(late,))
-    rules = policy("best-fit", cpu_replicas=True)
-    history = simulate(world, rules, log=tmp_path / "log")
-    came = {line["job"] for line in log_lines(tmp_path / "log") if line["e"] == "arrival" and line["job"][:2] == "e."}
+    world = scenario(jobs, endpoints=(endpoint({1000: 3_000, 4000: 20_000}, 5000, cpu=CPU),))
+    rules, log = policy("best-fit", cpu_replicas=True), tmp_path / "log"
+    history = simulate(world, rules, log=log)
+    came = {line["job"] for line in log_lines(log) if line["e"] == "arrival" and line["job"].startswith("e.")}
     few = {"e.gpu-instead.0"} if expected else {"e.cpu0.0", "e.cpu1.0"}
     assert came == {"e.gpu0.0", "e.gpu1.0", "e.gpu2.0"} | few
-    assert simulate(world, rules, log=tmp_path / "log", resume=True).jobs == history.jobs
+    assert simulate(world, rules, log=log, resume=True).jobs == history.jobs
 
 
 def test_under_a_low_load_replicas_are_on_cores() -> None:
@@ -250,8 +218,9 @@ def test_under_a_low_load_replicas_are_on_cores() -> None:
 
 def test_a_service_moves_to_a_gpu_where_cores_are_short() -> None:
     """With 32 cores held and 16 waited for a GPU serves the two seconds of low load, and no answer is late."""
+    load = {0: 20_000, 1000: 3_000, 3000: 20_000}
     history = play(
-        endpoint(FEW, cpu=CPU), cpu_job("a", 0, 29), cpu_job("b", 10, 16), nodes=1, how={"cpu_replicas": True}
+        endpoint(load, cpu=CPU), cpu_job("a", 0, 29), cpu_job("b", 10, 16), nodes=1, how={"cpu_replicas": True}
     )
     assert {name for name, span in stays(history).items() if span == (1000, 3000)} == {"e.gpu-instead.0"}
     assert summarise(history).serving.late == 0
@@ -282,15 +251,11 @@ def service(name: str, arrival_ms: int, leaves_ms: int | None = None, **fields: 
     return Arrival(job=timed(name, arrival_ms, 1, kind="inference", **fields), service=True, leaves_ms=leaves_ms)
 
 
-def play_all(*arrivals: Arrival, log: Path | None = None) -> History:
-    """Play arrivals on a machine of four GPUs."""
-    return simulate(scenario([]).model_copy(update={"arrivals": arrivals}), policy(), log=log)
-
-
 def test_services_leave_at_their_end_whether_they_run_or_wait(tmp_path: Path) -> None:
     """Two want the machine; the second leaves before it is free, and a job starts when the first is gone."""
     services = service("a", 0, 500, gpus=4), service("b", 10, 400, gpus=4)
-    history = play_all(*services, Arrival(job=timed("job", 20, 100, gpus=4)), log=tmp_path / "log")
+    world = scenario([*services, timed("job", 20, 100, gpus=4)])
+    history = simulate(world, policy(), log=tmp_path / "log")
     assert [(job.start_ms, job.end_ms) for job in history.jobs] == [(0, 500), (None, 400), (500, 600)]
     events = " ".join(line["e"] for line in log_lines(tmp_path / "log")[1:])
     assert events == "arrival round arrival arrival leave leave round end over"
@@ -298,14 +263,15 @@ def test_services_leave_at_their_end_whether_they_run_or_wait(tmp_path: Path) ->
 
 def test_services_without_a_time_leave_with_the_last_job() -> None:
     """Also where that never ends: it waits for a fifth GPU, and when nothing happens any more services leave."""
-    history = play_all(service("notebook", 0), Arrival(job=timed("job", 20, 100)))
+    notebook = service("notebook", 0)
+    history = simulate(scenario([notebook, timed("job", 20, 100)]), policy())
     assert [(job.start_ms, job.end_ms) for job in history.jobs] == [(0, 120), (20, 120)]
     figures = summarise(history)
     assert (figures.jobs, figures.services, figures.last_end_s) == (1, 1, 0.12)
     assert figures.occupancy.granted == 1000 * (120 + 100)
-    wide = play_all(service("notebook", 0), Arrival(job=timed("job", 20, 100, gpus=4)))
+    wide, never = (simulate(scenario([notebook, timed("job", 20, 100, gpus=n)]), policy()) for n in (4, 5))
     assert wide.jobs[1].start_ms == 20, "once the service has left"
-    assert play_all(service("notebook", 0), Arrival(job=timed("job", 20, 100, gpus=5))).stranded == ("job",)
+    assert never.stranded == ("job",)
 
 
 def test_contradictions_of_services_are_refused() -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from helpers.scenarios import policy, timed, two_sockets
-from placeopt.build import job, node, option
+from helpers.scenarios import policy, scenario, timed
+from placeopt.build import job, option
 from placeopt.errors import BadInput
-from placeopt.model import Arrays, Arrival, Cluster, Policy, Postpone, Scenario
+from placeopt.model import Arrays, Arrival, Policy, Postpone
 from placeopt.simulation import (
     missing_estimates,
     named_policy,
@@ -28,12 +28,6 @@ READ = {
 def bare(name: str, actual_ms: int, **fields: Any) -> Arrival:
     """Return a job of four GPUs that states no run time."""
     return Arrival(job=job(name, **{"gpus": 4, **fields}), actual_run_time_ms=actual_ms)
-
-
-def scenario(arrivals: list[Arrival]) -> Scenario:
-    """Return a scenario on one node of four GPUs."""
-    cluster = Cluster(machines=(two_sockets(),), nodes=(node("n0"),))
-    return Scenario(name="made", cluster=cluster, arrivals=tuple(arrivals))
 
 
 @pytest.mark.parametrize("name", policy_names())

@@ -2,12 +2,11 @@
 
 import pytest
 
-from helpers.scenarios import PLAIN, policy, scenario, timed
+from helpers.scenarios import policy, scenario, timed
 from placeopt.model import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
 
-SHARED = policy("fcfs", policy=PLAIN.model_copy(update={"share_mode": "fraction"}))
-"""GPUs of 16,384 MiB."""
+FAILS = {"memory_failure_ms": 300}
 
 
 def needing(name: str, arrival_ms: int, run_ms: int, says: int, needs: int | None, **fields: object) -> Arrival:
@@ -16,19 +15,14 @@ def needing(name: str, arrival_ms: int, run_ms: int, says: int, needs: int | Non
     return Arrival(job=job, actual_gpu_memory_mib=needs)
 
 
-def world_of(*arrivals: Arrival, **physics: object) -> Scenario:
-    """Build a scenario on a machine of four GPUs."""
-    return scenario([], physics=physics).model_copy(update={"arrivals": arrivals})
-
-
 def test_the_last_job_fails_after_the_delay_and_requests_more() -> None:
     """
     8,000 are needed by the first; the second says 2,000 and needs 9,000: 8,384 are left to it.
 
     It fails after 300 ms, asks for 8,385, more than the 2,400 of 120 %, and starts on the next GPU, its work lost.
     """
-    world = world_of(needing("a", 0, 5000, 8000, None), needing("b", 100, 1000, 2000, 9000), memory_failure_ms=300)
-    history = simulate(world, SHARED)
+    world = scenario([needing("a", 0, 5000, 8000, None), needing("b", 100, 1000, 2000, 9000)], physics=FAILS)
+    history = simulate(world, policy())
     spans = {
         job.job: [(s.start_ms, s.end_ms, s.placement.assignments[0].gpus) for s in job.spans] for job in history.jobs
     }
@@ -44,21 +38,21 @@ def test_the_one_that_came_first_is_safe_though_it_understates_too() -> None:
     4,384 are left: 4,385 are asked for, then 1.2 times as much each time, rounded up: 15,716 at the eighth failure, and
     15,708 are left beside what the first says.
     """
-    world = world_of(needing("a", 0, 5000, 676, 12_000), needing("b", 1, 1000, 2000, 5000), memory_failure_ms=300)
-    assert [job.failures for job in simulate(world, SHARED).jobs] == [0, 8]
+    world = scenario([needing("a", 0, 5000, 676, 12_000), needing("b", 1, 1000, 2000, 5000)], physics=FAILS)
+    assert [job.failures for job in simulate(world, policy()).jobs] == [0, 8]
 
 
 def test_no_job_fails_that_has_room_by_then() -> None:
     """The other ends before the delay is over; all work counts."""
-    world = world_of(needing("a", 0, 200, 8000, None), needing("b", 100, 1000, 2000, 9000), memory_failure_ms=300)
-    history = simulate(world, SHARED)
+    world = scenario([needing("a", 0, 200, 8000, None), needing("b", 100, 1000, 2000, 9000)], physics=FAILS)
+    history = simulate(world, policy())
     assert [(job.end_ms, job.failures) for job in history.jobs] == [(200, 0), (1100, 0)]
 
 
 def test_a_demand_rises_to_the_largest_gpu_at_most() -> None:
     """120 % of 15,000 are more than any GPU has: it has the next one for itself."""
-    world = world_of(needing("a", 0, 5000, 1300, 8000), needing("b", 1, 1000, 15_000, 16_384), memory_failure_ms=300)
-    assert [(job.end_ms, job.failures) for job in simulate(world, SHARED).jobs] == [(5000, 0), (1301, 1)]
+    world = scenario([needing("a", 0, 5000, 1300, 8000), needing("b", 1, 1000, 15_000, 16_384)], physics=FAILS)
+    assert [(job.end_ms, job.failures) for job in simulate(world, policy()).jobs] == [(5000, 0), (1301, 1)]
 
 
 def test_a_job_that_would_fail_for_ever_is_refused() -> None:
