@@ -1,6 +1,9 @@
 """Processes that tests watch: whether one is alive, whether something happens in time, which child is CBC."""
 
 import contextlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,3 +51,29 @@ def running_cbc(pid: int) -> int:
 
     assert eventually(started, 10.0)
     return pids[0]
+
+
+def solving(solver: str, runner: str = "Worker", **environment: str) -> subprocess.Popen[str]:
+    """
+    Start a program whose runner solves a model that takes minutes.
+
+    It prints the process id of its worker, 0 if there is none, and a line for whatever the solver reports.
+    """
+    code = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from helpers.solver_models import hard
+from placeopt.solvers import InProcess, SolveOptions, Worker
+runner = {runner}()
+runner.start()
+print(getattr(runner, "pid", 0), flush=True)
+runner.solve({solver!r}, hard(), SolveOptions(60.0), deadline=time.monotonic() + 60,
+             on_progress=lambda _: print("solving", flush=True))
+"""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **environment},
+    )

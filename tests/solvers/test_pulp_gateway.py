@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,14 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.processes import alive, children, eventually, running_cbc, within
+from helpers.processes import alive, children, eventually, running_cbc, solving, within
 from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, model
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import SOLVERS, InProcess, Progress, Solution, Solve, SolveOptions, Worker, load
-
-TESTS = str(Path(__file__).parents[1])
-"""For processes of their own, which import the helpers."""
 
 LONG = SolveOptions(60.0)
 NOTHING = np.zeros(hard().num_variables, dtype=np.int64)
@@ -122,18 +117,6 @@ def test_bounds_stream_while_cbc_runs() -> None:
 
 
 @pytest.mark.parametrize("make", [Worker, InProcess])
-def test_in_worker_and_in_process(make: type[Worker] | type[InProcess]) -> None:
-    """The worker ignores SIGINT, and what it starts inherits that; CBC is stopped by it all the same."""
-    with make() as runner:
-        assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
-        assert runner.solve("pulp-cbc", infeasible(), LONG, deadline=within(20)).status == "infeasible"
-        solution = runner.solve("pulp-cbc", hard(), replace(LONG, hint=NOTHING), deadline=within(3.0))
-        assert (solution.status, solution.limit) == ("feasible", "time")
-        assert solution.objective < solution.bound
-        assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
-
-
-@pytest.mark.parametrize("make", [Worker, InProcess])
 def test_sigint_to_cbc_is_a_failed_solve(make: type[Worker] | type[InProcess]) -> None:
     """CBC says "user ctrl-c"; nobody of ours asked for it, so another solver may try."""
     found: list[Solution] = []
@@ -178,21 +161,7 @@ def test_cbc_dies_with_the_worker(how: str, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: Path) -> None:
     """Without the host having a chance to tidy up, and whether a worker stands in between or not."""
-    code = f"""
-import sys, time
-sys.path.insert(0, {TESTS!r})
-from helpers.solver_models import hard
-from placeopt.solvers import InProcess, SolveOptions, Worker
-runner = {isolation}()
-runner.start()
-print(getattr(runner, "pid", 0), flush=True)
-runner.solve("pulp-cbc", hard(), SolveOptions(60.0), deadline=time.monotonic() + 60)
-"""
-    host = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )  # fmt: skip
-    with host:
+    with solving("pulp-cbc", isolation, TMPDIR=str(tmp_path)) as host:
         worker = int(host.stdout.readline())
         program = running_cbc(worker or host.pid)
         host.send_signal(how)

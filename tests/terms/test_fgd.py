@@ -39,43 +39,35 @@ def at(problem: Problem, *gpus: int | None) -> tuple[Placement | None, ...]:
     return (*found, *[None] * (problem.num_jobs - len(found)))
 
 
-def test_an_empty_cluster_is_lost_only_to_workers_without_gpu() -> None:
-    """8000 GPU-milli left; 1 of 10 workers wants none of it, the others find a host on both nodes: 1 x 8000."""
+@pytest.mark.parametrize(
+    ("gpus", "busy", "lost"),
+    [
+        # 8000 left; 1 of 10 workers wants no GPU, the others find a host on both nodes
+        ((), False, 8000),
+        # 600 of GPU 0 held: 400 + 3 x 1000 = 3400 left on its node. Without GPU: 3400. Half: 400 is too little, so 400.
+        # Pair: needs whole GPUs, so 400. 4000 on the other node, all for the one without GPU
+        ((0,), False, 3400 + 3 * 400 + 6 * 400 + 4000),
+        # GPUs 0, 1, 2 started on node 0 (600, 400, 1000 held): 400 + 600 + 0 + 1000 = 2000 left. Half: GPU 0 is lost:
+        # 400. Pair: one whole GPU is not two: 2000. With 30 of 32 cores gone the pair has its 2, the half not its 4
+        ((0, 1, 2), False, 2000 + 3 * 400 + 6 * 2000 + 4000),
+        ((0, 1, 2), True, 2000 + 3 * 2000 + 6 * 2000 + 4000),
+        ((), True, 8000 + 3 * 4000),
+    ],
+)
+def test_what_is_lost_by_hand(gpus: tuple[int, ...], busy: bool, lost: int) -> None:
+    """Jobs of 600, 400 and 1000 on these GPUs, and one that takes 30 cores of node 0, beside ten target workers."""
     problem = four_gpus(CPU_ONLY, HALF, PAIR)
     assert problem.target.total == 10
-    assert TERM.score(problem, at(problem)) == 8000
+    allocation = at(problem, *gpus)
+    assert TERM.score(problem, (*allocation[:3], Placement(3, (0,), ())) if busy else allocation) == lost
 
 
-def test_a_started_gpu_by_hand() -> None:
-    """
-    600 of GPU 0 held: 400 + 3 x 1000 = 3400 left on its node. Without GPU: 3400. Half: 400 is too little, so 400. Pair:
-    needs whole GPUs, so 400. (1 x 3400 + 3 x 400 + 6 x 400) + 4000 on the other node, all for the one without GPU.
-    """
-    problem = four_gpus(CPU_ONLY, HALF, PAIR)
-    assert TERM.score(problem, at(problem, 0)) == 3400 + 1200 + 2400 + 4000
-
-
-def test_too_few_gpus_and_too_few_cores_lose_all_that_is_left() -> None:
-    """
-    GPUs 0, 1, 2 started on node 0 (600, 400, 1000 held): 400 + 600 + 0 + 1000 = 2000 left. Half: GPU 0 is lost: 400.
-    Pair: one whole GPU is not two: 2000. With 30 of 32 cores gone the pair still has its 2 cores, the half not its 4.
-    """
-    problem = four_gpus(CPU_ONLY, HALF, PAIR)
-    started = at(problem, 0, 1, 2)
-    assert TERM.score(problem, started) == 2000 + 3 * 400 + 6 * 2000 + 4000
-    busy = (*started[:3], Placement(3, (0,), ()))
-    assert TERM.score(problem, busy) == 2000 + 3 * 2000 + 6 * 2000 + 4000
-    assert TERM.score(problem, (*at(problem)[:3], Placement(3, (0,), ()))) == 8000 + 3 * 4000
-
-
-def test_a_gpu_of_a_model_that_no_target_takes_is_lost() -> None:
+@pytest.mark.parametrize(("number", "lost"), [(1, 2000), (2, 2000), (3, 4000)])
+def test_a_gpu_of_a_model_that_no_target_takes_is_lost(number: int, lost: int) -> None:
     """On a node of two A and two B, a worker that takes B only loses the two A; one that wants three B loses all."""
-    gpus = [Gpu(model=model, memory_mib=1) for model in "AABB"]
-    for number, lost in ((1, 2000), (2, 2000), (3, 4000)):
-        target = (TargetWorker(gpus=number, gpu_models=("B",)),)
-        policy = Policy(fragmentation=Fragmentation(form="fgd", target=target))
-        problem = compile_problem(instance(1, [], machines=[machine(gpus=gpus)], policy=policy))
-        assert TERM.score(problem, ()) == lost
+    gpus, target = [Gpu(model=model, memory_mib=1) for model in "AABB"], TargetWorker(gpus=number, gpu_models=("B",))
+    policy = Policy(fragmentation=Fragmentation(form="fgd", target=(target,)))
+    assert TERM.score(compile_problem(instance(1, [], machines=[machine(gpus=gpus)], policy=policy)), ()) == lost
 
 
 @pytest.mark.parametrize(

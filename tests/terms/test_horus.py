@@ -1,58 +1,45 @@
 """Memory and utilisation of the GPUs in use, with the published quadratics of Horus fig. 4."""
 
+from typing import Any
+
 import pytest
 
 from placeopt import BadInput
 from placeopt.build import instance, job, machine
 from placeopt.formats import loads
 from placeopt.model import Gpu, Horus, Interference, Policy
-from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.problem import Placement, compile_problem
 from placeopt.terms.costs import HorusCost
 
 TERM = HorusCost()
 
 
-def overcommitted(curve: str = "gtx-1080", memory: int = 500, utilisation: int = 500) -> Problem:
-    """Jobs of 2000 MiB at 40 % and of 3000 MiB at 60 % on a node of two GPUs of 8000 MiB, two jobs a GPU."""
+@pytest.mark.parametrize(
+    ("curve", "memory", "utilisation", "second", "score"),
+    [
+        # w1 x memory: 500 x 2000/8000 = 125 and 500 x 3000/8000 = 187.5, to even 188. w2 x f(1.0): f(1) = 1.32198
+        # - 0.00728 + 0.00006 = 1.31476, so 657.38 -> 657
+        ("gtx-1080", 500, 500, 0, 125 + 188 + 657),
+        # f(0.4) = 1.32198 x 0.16 - 0.00728 x 0.4 + 0.00006 = 0.2086648 -> 104; f(0.6) = 0.4759128 - 0.004368
+        # + 0.00006 = 0.4716048 -> 236
+        ("gtx-1080", 500, 500, 1, 125 + 188 + 104 + 236),
+        # f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366
+        ("rtx-2080", 0, 1000, 0, 1164),
+    ],
+)
+def test_two_jobs_by_hand(curve: Any, memory: int, utilisation: int, second: int, score: int) -> None:
+    """2000 MiB at 40 % on GPU 0 and 3000 MiB at 60 % there or on GPU 1, of 8000 MiB each, two jobs a GPU."""
     policy = Policy(
         share_mode="overcommit",
         jobs_per_gpu_max=2,
         interference=Interference(curve=curve),
         horus=Horus(memory_thousandths=memory, utilisation_thousandths=utilisation),
     )
-    jobs = [
-        job("a", gpu_memory_mib=2000, gpu_utilisation_percent=40),
-        job("b", gpu_memory_mib=3000, gpu_utilisation_percent=60),
-    ]
-    return compile_problem(
-        instance(1, jobs, machines=[machine(gpus=[Gpu(model="G", memory_mib=8000)] * 2)], policy=policy)
-    )
-
-
-def test_two_jobs_on_one_gpu_by_hand() -> None:
-    """
-    w1 x memory: 500 x 2000/8000 = 125 and 500 x 3000/8000 = 187.5, to even 188. w2 x f(1.0): f(1) = 1.32198 - 0.00728
-    + 0.00006 = 1.31476, so 657.38 -> 657.
-    """
-    problem = overcommitted()
-    both = (Placement(0, (0,), (0,)), Placement(1, (0,), (0,)))
-    assert TERM.score(problem, both) == 125 + 188 + 657
-
-
-def test_two_jobs_apart_by_hand() -> None:
-    """
-    f(0.4) = 1.32198 x 0.16 - 0.00728 x 0.4 + 0.00006 = 0.2086648 -> 104; f(0.6) = 0.4759128 - 0.004368 + 0.00006 =
-    0.4716048 -> 236.
-    """
-    problem = overcommitted()
-    apart = (Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))
-    assert TERM.score(problem, apart) == 125 + 188 + 104 + 236
-
-
-def test_the_other_curve() -> None:
-    """RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366."""
-    problem = overcommitted("rtx-2080", memory=0, utilisation=1000)
-    assert TERM.score(problem, (Placement(0, (0,), (0,)), Placement(1, (0,), (0,)))) == 1164
+    needs = ((2000, 40), (3000, 60))
+    jobs = [job(f"{mib}", gpu_memory_mib=mib, gpu_utilisation_percent=percent) for mib, percent in needs]
+    kinds = [machine(gpus=[Gpu(model="G", memory_mib=8000)] * 2)]
+    problem = compile_problem(instance(1, jobs, machines=kinds, policy=policy))
+    assert TERM.score(problem, (Placement(0, (0,), (0,)), Placement(1, (0,), (second,)))) == score
 
 
 def test_unknown_curves_are_refused_at_the_door() -> None:

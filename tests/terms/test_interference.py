@@ -55,45 +55,42 @@ def test_a_pair_counts_at_the_closest_domain_that_it_shares(gpu: int, excess: in
     assert TERM.score(problem, at(problem, 0, gpu)) == excess
 
 
-def test_pairwise_adds_and_worst_takes_the_largest() -> None:
-    """Beside a loud job in its socket (200) and one in the other (100): 300 in all, 200 at worst."""
-    for model, excess in (("pairwise", 300), ("worst", 200)):
-        problem = round_of(model, "calm", "loud", "loud")
-        allocation = at(problem, 0, 2, 3)
-        assert TERM.score(problem, allocation) == excess
-
-
-def test_worst_cases_by_hand() -> None:
-    """Two calm and two loud jobs: each calm one beside both loud ones on its GPU, or beside the worse of them."""
-    assert TERM.worst(round_of("pairwise", "calm", "calm", "loud", "loud")) == 2 * 2 * 400
-    assert TERM.worst(round_of("worst", "calm", "calm", "loud", "loud")) == 2 * 400
-
-
-def test_the_curve_is_a_line_up_to_full_use_and_the_published_quadratic_above() -> None:
+@pytest.mark.parametrize(("model", "excess", "worst"), [("pairwise", 300, 2 * 2 * 400), ("worst", 200, 2 * 400)])
+def test_pairwise_adds_and_worst_takes_the_largest(model: Any, excess: int, worst: int) -> None:
     """
-    Horus fig. 4, RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366.
+    Beside a loud job in its socket (200) and one in the other (100): 300 in all, 200 at worst.
 
-    Two jobs of 40 % on a GPU: 0.8 x 163.66 = 130.9 -> 131 thousandths each. Two of 75 %: f(1.5) = 1.16664 x 2.25
-    - 0.00302 x 1.5 + 0.00004 = 2.62045 -> 1620 each. Alone: 0, however busy.
+    Worst case: two calm and two loud jobs, each calm one beside both loud ones on its GPU, or beside the worse of them.
     """
-    problem = round_of("curve", "calm", "calm", percent=40)
-    assert TERM.score(problem, at(problem, 0, 0)) == 2 * 131
-    problem = round_of("curve", "calm", "calm", percent=75)
-    assert TERM.score(problem, at(problem, 0, 0)) == 2 * 1620
-    assert TERM.score(problem, at(problem, 0, 1)) == 0
-    assert TERM.worst(problem) == 2 * 4899  # three jobs of 75 % on a GPU: f(2.25) - 1 = 4.89936
+    problem = round_of(model, "calm", "loud", "loud")
+    assert TERM.score(problem, at(problem, 0, 2, 3)) == excess
+    assert TERM.worst(round_of(model, "calm", "calm", "loud", "loud")) == worst
 
 
-def test_a_fitted_curve_counts_in_the_place_of_a_published_one() -> None:
-    """
-    f = x^2 + 0.5 x + 0.1, so f(1) = 1.6.
+# f = x^2 + 0.5 x + 0.1, so f(1) = 1.6
+FITTED = SlowdownCurve(square_millionths=1_000_000, linear_millionths=500_000, constant_millionths=100_000)
 
-    Two jobs of 40 % on a GPU: 0.6 x 0.8 = 480 thousandths each. Two of 75 %: 2.25 + 0.75 + 0.1 = 3.1, so 2100 each.
-    """
-    curve = SlowdownCurve(square_millionths=1_000_000, linear_millionths=500_000, constant_millionths=100_000)
-    for percent, excess in ((40, 480), (75, 2100)):
-        problem = round_of("curve", "calm", "calm", percent=percent, curve=curve)
-        assert TERM.score(problem, at(problem, 0, 0)) == 2 * excess
+
+@pytest.mark.parametrize(
+    ("curve", "percent", "gpu", "excess"),
+    [
+        # Horus fig. 4, RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366; 0.8 x 163.66 = 130.9 -> 131 each
+        ("rtx-2080", 40, 0, 131),
+        # f(1.5) = 1.16664 x 2.25 - 0.00302 x 1.5 + 0.00004 = 2.62045; alone: 0, however busy
+        ("rtx-2080", 75, 0, 1620),
+        ("rtx-2080", 75, 1, 0),
+        (FITTED, 40, 0, 480),  # 0.6 x 0.8
+        (FITTED, 75, 0, 2100),  # 2.25 + 0.75 + 0.1 = 3.1
+    ],
+)
+def test_the_curve_is_a_line_up_to_full_use_and_the_quadratic_above(
+    curve: Any, percent: int, gpu: int, excess: int
+) -> None:
+    """Two jobs of so many percent, one on GPU 0: thousandths of each. A fitted curve takes a published one's place."""
+    problem = round_of("curve", "calm", "calm", percent=percent, curve=curve)
+    assert TERM.score(problem, at(problem, 0, gpu)) == 2 * excess
+    if (curve, percent) == ("rtx-2080", 75):
+        assert TERM.worst(problem) == 2 * 4899  # three jobs of 75 % on a GPU: f(2.25) - 1 = 4.89936
 
 
 def test_the_curve_costs_nothing_where_no_jobs_meet() -> None:
