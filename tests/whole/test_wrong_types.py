@@ -3,26 +3,14 @@
 import inspect
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import placeopt
-from placeopt import (
-    BadInput,
-    PlaceoptError,
-    audit,
-    cluster_from_columns,
-    formats,
-    generate,
-    instance_from_columns,
-    read_instance,
-    solve,
-    violations,
-    whatif,
-    write_instance,
-)
+from placeopt import BadInput, PlaceoptError, audit, formats, generate, read_instance, solve, violations, whatif
 from placeopt.arguments import checked
 from placeopt.explain import explain
 from placeopt.formats import dumps, loads, topo
@@ -36,38 +24,14 @@ ROUND = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0)
 PLAN = solve(ROUND, time_limit_s=1, isolation="thread", method="random")
 RIGHT = {"instance": ROUND, "plan": PLAN, "job": ROUND.jobs[0], "machines": 1, "parts": 2}
 WRONG: list[Any] = [None, 5, "x", 3.5, {}, [1], object(), b"x", True]
-PUBLIC = [getattr(placeopt, name) for name in placeopt.__all__ if inspect.isfunction(getattr(placeopt, name))]
-QUESTIONS = [getattr(whatif, name) for name in whatif.__all__ if inspect.isfunction(getattr(whatif, name))]
-READERS = [
-    formats.read_openb,
-    formats.read_openb_run_times,
-    formats.read_philly,
-    formats.read_sia,
-    formats.read_sc17,
-    formats.read_solu,
-    formats.read_slurm,
-    formats.read_kubernetes,
-    topo.read_topo,
-    topo.read_machine,
-]
 CALLS = [
-    *PUBLIC,
-    *QUESTIONS,
-    *READERS,
-    explain,
-    split,
-    loads,
-    dumps,
-    named_policy,
-    round_at,
-    summarise,
-    running_as_plan,
-    changes_between,
-    formats.KubernetesObjects,
-    formats.SlurmObjects,
-    instance_from_columns,
-    cluster_from_columns,
-]
+    *(one for room in (placeopt, whatif) for one in (getattr(room, name) for name in room.__all__)
+      if inspect.isfunction(one)),
+    *(getattr(formats, name) for name in ("KubernetesObjects", "SlurmObjects", "read_openb_run_times", "read_philly")),
+    *(getattr(formats, f"read_{name}") for name in ("openb", "sia", "sc17", "solu", "slurm", "kubernetes")),
+    *(topo.read_topo, topo.read_machine, explain, split, loads, dumps, named_policy, round_at, summarise),
+    *(running_as_plan, changes_between, placeopt.instance_from_columns, placeopt.cluster_from_columns),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
@@ -88,23 +52,28 @@ def test_values_of_wrong_types_are_refused(
                 continue
 
 
-def test_a_wrong_argument_is_named_with_its_type() -> None:
+TOLD: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
+    (violations, ({}, PLAN), "instance: dict, expected an Instance"),
+    (violations, (ROUND, None), "plan: NoneType, expected a Plan"),
+    (audit, (ROUND, "plan.json"), "plan: str, expected a Plan"),
+    (whatif.slots, ({},), "instance: dict, expected an Instance, as read_instance gives it"),
+    (partial(whatif.slots, sizes=[1, "2"]), (ROUND,), "sizes: list of int, str, expected a Sequence of int"),
+    (whatif.fit, (ROUND, "8xH100"), "job: str, expected a Job"),
+    (whatif.apply_patch, (ROUND, {}), "patches: dict, expected a Patch"),
+    (read_instance, (None,), "path: NoneType, expected the name of a file"),
+    (placeopt.write_instance, ("x", PLAN), "instance: Plan, expected an Instance"),
+    (loads, (Instance, 5), "data: int, expected a bytes, or text"),
+    (whatif.fit, (ROUND,), "fit: missing a required argument: 'job'"),
+]
+
+
+@pytest.mark.parametrize(("call", "arguments", "words"), TOLD)
+def test_a_wrong_argument_is_named_with_its_type(
+    call: Callable[..., object], arguments: tuple[Any, ...], words: str
+) -> None:
     """What a few calls say of a wrong value."""
-    for call, words in (
-        (lambda: violations({}, PLAN), "instance: dict, expected an Instance"),  # type: ignore[arg-type]
-        (lambda: violations(ROUND, None), "plan: NoneType, expected a Plan"),  # type: ignore[arg-type]
-        (lambda: audit(ROUND, "plan.json"), "plan: str, expected a Plan"),  # type: ignore[arg-type]
-        (lambda: whatif.slots({}), "instance: dict, expected an Instance, as read_instance gives it"),  # type: ignore[arg-type]
-        (lambda: whatif.slots(ROUND, sizes=[1, "2"]), "sizes: list of int, str, expected a Sequence of int"),  # type: ignore[list-item]
-        (lambda: whatif.fit(ROUND, "8xH100"), "job: str, expected a Job"),  # type: ignore[arg-type]
-        (lambda: whatif.apply_patch(ROUND, {}), "patches: dict, expected a Patch"),  # type: ignore[arg-type]
-        (lambda: read_instance(None), "path: NoneType, expected the name of a file"),  # type: ignore[arg-type]
-        (lambda: write_instance("x", PLAN), "instance: Plan, expected an Instance"),  # type: ignore[arg-type]
-        (lambda: loads(Instance, 5), "data: int, expected a bytes, or text"),  # type: ignore[arg-type]
-        (lambda: whatif.fit(ROUND), "fit: missing a required argument: 'job'"),  # type: ignore[call-arg]
-    ):
-        with pytest.raises(BadInput, match=words):
-            call()
+    with pytest.raises(BadInput, match=words):
+        call(*arguments)
 
 
 def test_names_of_nothing_in_a_plan() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,13 +62,24 @@ def points(figure: Figure) -> list[tuple[float, float]]:
     return found
 
 
+def written(path: Path, *lines: dict[str, Any]) -> Path:
+    """Write a log with these lines."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def on(name: str, **gpus: int) -> dict[str, Any]:
+    """Return the start of a job on GPUs of n0, ``g0=500`` a half of the first."""
+    return {"job": name, "assignments": [{"node": "n0", "gpus": {gpu[1:]: milli for gpu, milli in gpus.items()}}]}
+
+
 LINES = (
     {"e": "scenario", "scenario": "s"},
     {"t": 1000, "e": "arrival", "job": "a"},
-    {"t": 1000, "e": "round", "n": 1, "start": [{"job": "a", "assignments": [{"node": "n0", "gpus": {"0": 1000}}]}]},
+    {"t": 1000, "e": "round", "n": 1, "start": [on("a", g0=1000)]},
     {"t": 2000, "e": "arrival", "job": "b"},
     {"t": 5000, "e": "end", "job": "a"},
-    {"t": 5000, "e": "round", "n": 2, "start": [{"job": "b", "assignments": [{"node": "n0", "gpus": {"1": 500}}]}]},
+    {"t": 5000, "e": "round", "n": 2, "start": [on("b", g1=500)]},
     {"t": 9000, "e": "end", "job": "b"},
 )
 
@@ -75,9 +87,7 @@ LINES = (
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """Two jobs, one after the other; the second waits three seconds."""
-    path = tmp_path / "s.fcfs.s0.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8")
-    return path
+    return written(tmp_path / "s.fcfs.s0.jsonl", *LINES)
 
 
 class TestMap:
@@ -134,9 +144,10 @@ class TestSimulations:
 
     def test_bars_of_jobs_that_were_changed(self, tmp_path: Path) -> None:
         """Moved at 3 s, stopped at 5 s, again from 7 s on; another one fails, and leaves while it waits."""
-        there, moved = ({"job": "a", "assignments": [{"node": "n0", "gpus": {gpu: 1000}}]} for gpu in "01")
+        there, moved = on("a", g0=1000), on("a", g1=1000)
         other = {"job": "b", "assignments": [{"node": "n1", "gpus": {"0": 500}}]}
-        lines = (
+        path = written(
+            tmp_path / "changed.jsonl",
             {"t": 1000, "e": "round", "start": [there, other]},
             {"t": 2000, "e": "failure", "job": "b"},
             {"t": 3000, "e": "round", "start": [], "move": [moved]},
@@ -145,8 +156,6 @@ class TestSimulations:
             {"t": 7000, "e": "round", "start": [there]},
             {"t": 9000, "e": "end", "job": "a"},
         )
-        path = tmp_path / "changed.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         told = read_log(path)
         assert told.held == {
             ("n0", 0): [(1000, 3000, "a", 1000), (7000, 9000, "a", 1000)],
@@ -158,14 +167,12 @@ class TestSimulations:
     def test_what_has_run_from_the_beginning(self, tmp_path: Path) -> None:
         """No line tells its start: it was no log then, once it was stopped. The scenario tells; else it comes later."""
         there = running(job("a"), [("n0", [0])])
-        again = {"job": "a", "option": "default", "assignments": [{"node": "n0", "gpus": {"1": 1000}}]}
-        lines = (
+        path = written(
+            tmp_path / "running.jsonl",
             {"t": 2000, "e": "round", "start": [], "stop": ["a"]},
-            {"t": 5000, "e": "round", "start": [again]},
+            {"t": 5000, "e": "round", "start": [{**on("a", g1=1000), "option": "default"}]},
             {"t": 9000, "e": "end", "job": "a"},
         )
-        path = tmp_path / "running.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         alone, told = read_log(path), read_log(path, [there])
         assert alone.held == {("n0", 1): [(5000, 9000, "a", 1000)]}
         assert told.held == {("n0", 0): [(0, 2000, "a", 1000)], **alone.held}
@@ -178,10 +185,7 @@ class TestSimulations:
 
         Slots of four: both nodes, one meanwhile. Of two: 4, and 2 + 3 // 2 = 3 meanwhile.
         """
-        from placeopt.model import Scenario
-
-        scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
-        figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
+        figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario(2, []))}
         for name, first, meanwhile in (("fragments", 0, 3), ("idle-slots-2", 4, 3), ("idle-slots-4", 2, 1)):
             assert points(figures[name]) == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
 
@@ -194,38 +198,29 @@ class TestSimulations:
         short, long = option("a", run_time_ms=1000), option("b", run_time_ms=3500)
         jobs = [job("a", arrival_ms=1000, options=(short,)), job("b", arrival_ms=2000, options=(short, long))]
         world = scenario(1, jobs, run_time_ms={"a": 2000})
-        path = tmp_path / "log.jsonl"
-        start = {"assignments": [{"node": "n0", "gpus": {"0": 1000}}]}
-        lines = [
-            {"t": 1000, "e": "round", "start": [{"job": "a", **start}, {"job": "replica", **start}]},
-            {"t": 2000, "e": "round", "start": [{"job": "b", "option": "b", **start}]},
+        path = written(
+            tmp_path / "log.jsonl",
+            {"t": 1000, "e": "round", "start": [on("a", g0=1000), on("replica", g0=1000)]},
+            {"t": 2000, "e": "round", "start": [{**on("b", g0=1000), "option": "b"}]},
             {"t": 5000, "e": "end", "job": "a"},
             {"t": 6000, "e": "end", "job": "replica"},
             {"t": 9000, "e": "end", "job": "b"},
-        ]
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        )
         drawn = {figure.name: figure for figure in simulation_figures([read_log(path)], world)}
         assert points(drawn["slowdowns"]) == [(0.0, 2.0), (1.0, 2.0)]
 
-    def test_a_name_with_a_separator_of_lines(self, log: Path) -> None:
-        """Unicode has more ends of lines than a log."""
+    def test_a_log_that_was_cut_is_read_to_its_last_line(self, log: Path) -> None:
+        """Who runs at its end is shown so far. Unicode has more ends of lines than a log: a name may hold one."""
         text = log.read_text(encoding="utf-8").replace('"scenario": "s"', '"scenario": "s\u2028t"')
         assert "\u2028" in text
-        log.write_text(text, encoding="utf-8")
-        assert read_log(log).ends == {"a": 5000, "b": 9000}
+        for shown, ends in ((text, {"a": 5000, "b": 9000}), (text[:-10], {"a": 5000})):
+            log.write_text(shown, encoding="utf-8")
+            assert read_log(log).ends == ends
 
     def test_the_scenario_of_other_logs_is_refused(self, log: Path) -> None:
         """Its nodes are not those of the log."""
-        from placeopt.model import Scenario
-
-        other = Scenario(cluster=instance([node("else")], [], machines=[machine()]).cluster)
         with pytest.raises(BadInput, match="node 'n0' is not in the scenario"):
-            simulation_figures([read_log(log)], other)
-
-    def test_a_log_that_was_cut_is_read_to_its_last_line(self, log: Path) -> None:
-        """Who runs at its end is shown so far."""
-        log.write_text(log.read_text(encoding="utf-8")[:-10], encoding="utf-8")
-        assert read_log(log).ends == {"a": 5000}
+            simulation_figures([read_log(log)], scenario([node("else")], []))
 
     @pytest.mark.parametrize("text", ["", "no json\n", '{"t": 1}\n', "[]\n"])
     def test_other_files_are_refused(self, tmp_path: Path, text: str) -> None:
@@ -245,79 +240,6 @@ def outcome(placed: int, bound: int) -> RoundOutcome:
     )  # fmt: skip
 
 
-class TestAnswers:
-    """What-if answers."""
-
-    def test_sweep(self) -> None:
-        """Ordered by setting."""
-        points = (
-            SweepPoint(setting=2, outcome=outcome(2000, 2500)),
-            SweepPoint(setting=1, outcome=outcome(1000, 1000)),
-        )
-        (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
-        assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
-        assert render(figure, "svg")
-
-    def test_replay(self) -> None:
-        """A band where arrivals were drawn; a setting without end has a row and no mark."""
-        spots = (
-            ReplayPoint(
-                setting="0", nodes=1, values=(None, 9.0), mean=None, low=None, high=None, stranded=1, met=False, cut=0
-            ),
-            ReplayPoint(
-                setting="2", nodes=3, values=(4.0, 6.0), mean=5.0, low=1.0, high=9.0, stranded=0, met=True, cut=0
-            ),
-        )
-        words = {"question": "add", "replayed": "nodes:box", "scenario": "s", "policy": "fcfs", "measure": "p95_wait"}
-        answer = ReplaySeries.model_validate({**words, "unit": "s", "draws": (0, 1), "spots": spots, "seconds": 0.0})
-        (figure,) = answer_figures(answer, 0)
-        assert [row[2:5] for row in figure.rows] == [(None, None, None), (5.0, 1.0, 9.0)]
-        drawn = render(figure, "svg").decode()
-        assert "95 % of the mean" in drawn
-        assert drawn.count("<title>") == 1
-
-    def test_front(self) -> None:
-        """Points say which domains they empty."""
-        freed = EmptiedDomains(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True)
-        answer = Defrag(level="node", domains=3, free_before=1, front=(freed,), most=2, stuck=0, seconds=0.0)
-        (figure,) = answer_figures(answer, 1)
-        assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
-
-    @pytest.mark.parametrize("k", [1, 2])
-    def test_failures(self, k: int) -> None:
-        """One square a scenario with who fails and what is lost, pairs as a matrix; the title is the answer."""
-        names = ["a", "b", "c"]
-        pairs = [("a",), ("b",), ("c",)] if k == 1 else [("a", "b"), ("a", "c"), ("b", "c")]
-        scenarios = tuple(
-            Failure(
-                domains=d, nodes=1, displaced=2, displaced_gpu_milli=1, lost=i, lost_at_least=i // 2, lost_gpu_milli=0
-            )
-            for i, d in enumerate(pairs)
-        )
-        answer = Failures(level="rack", k=k, answer="no", scenarios=scenarios, left=0, worst=None, seconds=0.0)
-        (figure,) = answer_figures(answer, 0)
-        assert [row[5] for row in figure.rows] == ["survives", "open", "loses jobs"]
-        assert figure.title.endswith("some failure costs jobs their place")
-        drawn = render(figure, "svg").decode()
-        assert drawn.count(" displaced, ") == len(names)
-        assert "2 lost" in drawn
-        assert all(f">{name}<" in drawn for name in names)
-
-    def test_many_failures_are_squares_without_words(self) -> None:
-        """Who fails is said where the pointer rests."""
-        scenarios = tuple(
-            Failure(
-                domains=(f"node-{i}",), nodes=1, displaced=1, displaced_gpu_milli=1, lost=0, lost_at_least=0,
-                lost_gpu_milli=0,
-            )
-            for i in range(200)
-        )  # fmt: skip
-        answer = Failures(level="node", k=1, answer="yes", scenarios=scenarios, left=0, worst=None, seconds=0.0)
-        drawn = render(answer_figures(answer, 0)[0], "svg").decode()
-        assert ">node-7<" not in drawn
-        assert "<title>node-7: 1 job displaced" in drawn
-
-
 def choice(kind: str, price: int, found: int) -> NodesNeeded:
     """So many nodes of a kind will do, fewer not."""
     tried = (
@@ -330,53 +252,34 @@ def choice(kind: str, price: int, found: int) -> NodesNeeded:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("least", "found", "impossible", "words"),
-    [
-        (3, 3, False, "3 nodes, proven"),
-        (1, 1, False, "1 node, proven"),
-        (2, 5, False, "2 to 5 nodes"),
-        (4, None, False, "4 nodes or more"),
-        (None, None, True, "no number of nodes is enough"),
-    ],
-)
-def test_number_of_nodes_in_a_title(least: int | None, found: int | None, impossible: bool, words: str) -> None:
-    """It once said "4 to None nodes"."""
-    answer = choice("box", 1, 3).model_copy(update={"at_least": least, "found": found, "impossible": impossible})
-    (figure,) = answer_figures(answer, 0)
-    assert figure.title == f"Add box: {words}"
+def failures(k: int, domains: list[tuple[str, ...]]) -> Failures:
+    """Failures of which the second loses one job or none, the third two, and so on."""
+    lost = [
+        Failure(domains=d, nodes=1, displaced=2, displaced_gpu_milli=1, lost=i, lost_at_least=i // 2, lost_gpu_milli=0)
+        for i, d in enumerate(domains)
+    ]
+    return Failures(level="rack", k=k, answer="no", scenarios=tuple(lost), left=0, worst=None, seconds=0.0)
 
 
 FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(LargestGang(level="node", workers=2, gpus_each=2),),
           binds=(Binding(name="memory", asks="9 MiB"),), seconds=0.1)  # fmt: skip
-SLOTS = Slots(
-    free_gpus=9,
-    gpus=16,
-    model=None,
-    counts=(SlotCount(level="node", size=4, slots=2, largest=5), SlotCount(level="node", size=8, slots=0, largest=5)),
-)
+SLOTS = Slots(free_gpus=9, gpus=16, model=None, counts=(
+    SlotCount(level="node", size=4, slots=2, largest=5), SlotCount(level="node", size=8, slots=0, largest=5)
+))  # fmt: skip
 SWAP = Swap(before=outcome(1000, 2000), after=outcome(2000, 2000), exchanged=4, gain_low=-1, gain_high=None,
             answer="unknown", seconds=0.1)  # fmt: skip
-PRICES = Prices(
-    value=7,
-    value_bound=7,
-    left=0,
-    seconds=0.1,
-    prices=(
-        Price(of="node", name="box", low=2, high=4, by_duals=3),
-        Price(of="quota", name="q", low=None, high=9, by_duals=None),
-    ),
-)
-REVIEW = Review(
-    valid=True,
-    value=5,
-    best_value=6,
-    value_bound=10,
-    seconds=0.1,
-    terms=(CostComparison(name="communication", unit="paths", weight=3, raw=10, best_raw=4),),
-)
+PRICES = Prices(value=7, value_bound=7, left=0, seconds=0.1, prices=(
+    Price(of="node", name="box", low=2, high=4, by_duals=3),
+    Price(of="quota", name="q", low=None, high=9, by_duals=None),
+))  # fmt: skip
+TERM = CostComparison(name="communication", unit="paths", weight=3, raw=10, best_raw=4)
+REVIEW = Review(valid=True, value=5, best_value=6, value_bound=10, seconds=0.1, terms=(TERM,))
 MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mixture=(1, 1), price_milli_per_hour=1500,
                at_least_milli_per_hour=1500, seconds=0.1)  # fmt: skip
+FRONT = (EmptiedDomains(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True),)
+SWEPT = tuple(SweepPoint(setting=i, outcome=outcome(1000 * i, bound)) for i, bound in ((2, 2500), (1, 1000)))
+OPEN = {"setting": "0", "nodes": 1, "values": (None, 9.0), "mean": None, "low": None, "high": None, "stranded": 1}
+MET = {"setting": "2", "nodes": 3, "values": (4.0, 6.0), "mean": 5.0, "low": 1.0, "high": 9.0, "stranded": 0}
 
 
 @pytest.mark.parametrize(
@@ -398,6 +301,68 @@ def test_every_other_answer(answer: WhatIfAnswer, title: str, row: tuple[object,
     (figure,) = answer_figures(answer, 0)
     assert (figure.title, figure.rows[0]) == (title, row)
     assert words in render(figure, "svg").decode()
+
+
+@pytest.mark.parametrize(
+    ("least", "found", "impossible", "words"),
+    [
+        (3, 3, False, "3 nodes, proven"),
+        (1, 1, False, "1 node, proven"),
+        (2, 5, False, "2 to 5 nodes"),
+        (4, None, False, "4 nodes or more"),
+        (None, None, True, "no number of nodes is enough"),
+    ],
+)
+def test_number_of_nodes_in_a_title(least: int | None, found: int | None, impossible: bool, words: str) -> None:
+    """It once said "4 to None nodes"."""
+    answer = choice("box", 1, 3).model_copy(update={"at_least": least, "found": found, "impossible": impossible})
+    (figure,) = answer_figures(answer, 0)
+    assert figure.title == f"Add box: {words}"
+
+
+def test_sweep() -> None:
+    """Ordered by setting."""
+    (figure,) = answer_figures(Sweep(varied="nodes", points=SWEPT, left=0, seconds=0.0), 0)
+    assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
+    assert render(figure, "svg")
+
+
+def test_replay() -> None:
+    """A band where arrivals were drawn; a setting without end has a row and no mark."""
+    spots = [ReplayPoint.model_validate({**OPEN, "met": False, "cut": 0}), ReplayPoint(**MET, met=True, cut=0)]
+    words = {"question": "add", "replayed": "nodes:box", "scenario": "s", "policy": "fcfs", "measure": "p95_wait"}
+    answer = ReplaySeries.model_validate({**words, "unit": "s", "draws": (0, 1), "spots": spots, "seconds": 0.0})
+    (figure,) = answer_figures(answer, 0)
+    assert [row[2:5] for row in figure.rows] == [(None, None, None), (5.0, 1.0, 9.0)]
+    drawn = render(figure, "svg").decode()
+    assert "95 % of the mean" in drawn
+    assert drawn.count("<title>") == 1
+
+
+def test_front() -> None:
+    """Points say which domains they empty."""
+    answer = Defrag(level="node", domains=3, free_before=1, front=FRONT, most=2, stuck=0, seconds=0.0)
+    (figure,) = answer_figures(answer, 1)
+    assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
+
+
+@pytest.mark.parametrize("domains", [[("a",), ("b",), ("c",)], [("a", "b"), ("a", "c"), ("b", "c")]])
+def test_failures(domains: list[tuple[str, ...]]) -> None:
+    """One square a scenario with who fails and what is lost, pairs as a matrix; the title is the answer."""
+    (figure,) = answer_figures(failures(len(domains[0]), domains), 0)
+    assert [row[5] for row in figure.rows] == ["survives", "open", "loses jobs"]
+    assert figure.title.endswith("some failure costs jobs their place")
+    drawn = render(figure, "svg").decode()
+    assert drawn.count(" displaced, ") == 3
+    assert "2 lost" in drawn
+    assert all(f">{name}<" in drawn for name in "abc")
+
+
+def test_many_failures_are_squares_without_words() -> None:
+    """Who fails is said where the pointer rests."""
+    drawn = render(answer_figures(failures(1, [(f"node-{i}",) for i in range(200)]), 0)[0], "svg").decode()
+    assert ">node-7<" not in drawn
+    assert "<title>node-7: 2 jobs displaced" in drawn
 
 
 def test_racks_stand_side_by_side() -> None:
