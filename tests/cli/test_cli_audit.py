@@ -17,7 +17,7 @@ def test_a_plan_is_measured(cli: Cli, minsky_plan: Path) -> None:
     assert outcome.code == 0, outcome
     assert outcome.out.startswith("keeps every rule")
     assert "none" in outcome.out
-    found = json.loads(cli("audit", MINSKY, minsky_plan, "--time-limit", 5, "--json", "--quiet").out)
+    found = cli("audit", MINSKY, minsky_plan, "--time-limit", 5, "--json", "--quiet").data
     assert found["value"] == found["value_bound"]
 
 
@@ -42,7 +42,7 @@ def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> 
     rule.write_text('{"percent_per_doubling": 0}')  # every GPU is worth 1000
     given = ("import", "slurm", "--nodes", nodes, "--jobs", jobs, "--out", now)
     assert cli(*given, "--priority-rule", rule, "--preemption", SNAPSHOTS / "slurm-22.05" / "slurm.conf").code == 0
-    found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
+    found = cli("audit", now, "--time-limit", 5, "--json", "--quiet").data
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 10_000, 15_001)
     assert {one["job"] for one in found["moves"]} >= {"507_0", "507_1", "509"}
 
@@ -53,7 +53,7 @@ def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     told = cli("import", "kubernetes", EXAMPLES / "kubernetes.json", "--out", now)
     assert told.code == 0
     assert "Left out, behind a scheduling gate: 1" in told.err
-    found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
+    found = cli("audit", now, "--time-limit", 5, "--json", "--quiet").data
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 39_253, 58_253)
 
 

@@ -1,6 +1,5 @@
 """``placeopt bench`` as people call it: output, exit codes, and what is wrong named in one line."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -17,10 +16,9 @@ def test_run_prints_verdicts_and_goes_on(cli: Cli, tmp_path: Path) -> None:
     arguments = (*arguments, "--instances", INSTANCES, "--out", out, "--time-limit", 20)
     first = cli(*arguments)
     assert first.code == 0, first
-    assert f"2 of 2 cases in {out}" in " ".join(first.out.split())
+    assert f"2 of 2 cases in {out}" in first.words
     assert "fcfs" in first.out.splitlines()[-1]
-    again = cli(*arguments, "--json")
-    found = json.loads(again.out)
+    found = cli(*arguments, "--json").data
     assert found["verdicts"]["highs"]["ok"] == found["verdicts"]["cpsat"]["ok"] == 1
     assert len((out / "results.jsonl").read_text().splitlines()) == 3
 
@@ -49,7 +47,7 @@ def test_no_answer_is_no(cli: Cli, tmp_path: Path) -> None:
 def test_list_names_the_sets(cli: Cli) -> None:
     """As text and as JSON."""
     assert "gap" in cli("bench", "list", "--instances", INSTANCES).out
-    sets = json.loads(cli("bench", "list", "--instances", INSTANCES, "--json").out)
+    sets = cli("bench", "list", "--instances", INSTANCES, "--json").data
     assert len(sets["gap"]) == 30
     assert sets["hand"][0].keys() == {"name", "path", "kind", "value", "bound"}
 
@@ -80,7 +78,7 @@ def test_report_and_check(cli: Cli, results: Path, tmp_path: Path) -> None:
     assert "(placement)" in report.out
     assert "(linear)" in report.out
     assert (tmp_path / "r" / "report.md").is_file()
-    tables = json.loads(cli("bench", "report", results, "--instances", INSTANCES, "--no-plots", "--json").out)["tables"]
+    tables = cli("bench", "report", results, "--instances", INSTANCES, "--no-plots", "--json").data["tables"]
     assert {line["solver"] for line in tables["verdicts"]} == {"highs", "fcfs"}
     check = cli("bench", "check", results, "--instances", INSTANCES)
     assert (check.code, check.out) == (0, "ok: 2 rows checked\n")
@@ -107,7 +105,7 @@ def test_check_of_a_contradicted_row_fails(cli: Cli, results: Path, tmp_path: Pa
     outcome = cli("bench", "check", results, "--solu", tmp_path / "x.solu")
     assert outcome.code == 1
     assert "contradicted" in outcome.out
-    found = json.loads(cli("bench", "check", results, "--solu", tmp_path / "x.solu", "--json").out)
+    found = cli("bench", "check", results, "--solu", tmp_path / "x.solu", "--json").data
     assert (found["ok"], len(found["wrong"])) == (False, 1)
 
 

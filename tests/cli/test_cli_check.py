@@ -18,7 +18,7 @@ def test_ok(cli: Cli, minsky_plan: Path) -> None:
     """A true plan: one line, exit code 0; as JSON the same."""
     assert cli("check", MINSKY, minsky_plan) == (0, "ok: 3 jobs placed, 1 waiting\n", "")
     done = cli("check", MINSKY, minsky_plan, "--json")
-    assert (done.code, json.loads(done.out)) == (0, {"ok": True, "violations": [], "audit": [], "standing": []})
+    assert (done.code, done.data) == (0, {"ok": True, "violations": [], "audit": [], "standing": []})
 
 
 def test_violations_are_listed(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_violations_are_listed(cli: Cli, minsky_plan: Path, tmp_path: Path) -> N
     assert done.code == 1
     assert done.out.startswith("not ok: ")
     assert "[account]" in done.out
-    found = json.loads(cli("check", MINSKY, lie, "--json").out)
+    found = cli("check", MINSKY, lie, "--json").data
     assert found["ok"] is False
     assert {violation["rule"] for violation in found["violations"]} >= {"account"}
 
@@ -41,7 +41,7 @@ def test_false_statements_are_listed(cli: Cli, minsky_plan: Path, tmp_path: Path
     done = cli("check", MINSKY, lie)
     assert done.code == 1
     assert "wrong side" in done.out
-    assert json.loads(cli("check", MINSKY, lie, "--json").out)["audit"]
+    assert cli("check", MINSKY, lie, "--json").data["audit"]
 
 
 def test_only_twenty_are_shown(cli: Cli, tmp_path: Path, minsky_plan: Path) -> None:

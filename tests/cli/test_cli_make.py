@@ -91,7 +91,7 @@ def test_import_topo(cli: Cli, tmp_path: Path) -> None:
 def test_doctor(cli: Cli) -> None:
     """This installation is able to work; an extra that is missing is no problem, and what needs it is told."""
     done = cli("doctor", "--json")
-    facts = json.loads(done.out)
+    facts = done.data
     assert (done.code, facts["ok"], facts["problems"]) == (0, True, [])
     assert {"python", "ortools", "highspy", "cores", "memory limits", "solver highs"} <= facts["facts"].keys()
     assert "solved in" in facts["facts"]["solver cpsat"]

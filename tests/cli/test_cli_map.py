@@ -10,17 +10,13 @@ import time
 import numpy as np
 import pytest
 
+from helpers.command_line import saved
 from placeopt import build
-from placeopt.formats import dumps
-from placeopt.model import Cluster, Communication, Domain, Edge, Instance, Node
+from placeopt.model import Communication, Edge, Instance
 from placeopt.topology import ClusterTopology, minsky, pcie_box
 
 MINSKY = minsky()
-CLUSTER = Cluster(
-    machines=(MINSKY,),
-    domains=(Domain(id="r0", level="rack"),),
-    nodes=tuple(Node(id=f"n{i}", machine=MINSKY.id, domain="r0") for i in range(2)),
-)
+CLUSTER = build.cluster(2, racks=1, machines=[MINSKY])
 
 
 def distances_of(cluster):
@@ -36,27 +32,21 @@ def least(flows, distances, ranks):
 
 @pytest.fixture
 def box(tmp_path):
-    path = tmp_path / "box.json"
-    path.write_bytes(dumps(MINSKY))
-    return path
+    return saved(tmp_path / "box.json", MINSKY)
 
 
 @pytest.fixture
 def two(tmp_path):
-    path = tmp_path / "two.json"
-    path.write_bytes(dumps(Instance(name="two", cluster=CLUSTER)))
-    return path
+    return saved(tmp_path / "two.json", Instance(name="two", cluster=CLUSTER))
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_the_optimum_of_a_matrix_on_an_instance_with_spare_gpus_is_proven(cli, tmp_path, two, form):
     sent = np.random.default_rng(4).integers(0, 9, (5, 5))  # asymmetric, five ranks on eight GPUs
     file = tmp_path / f"traffic.{form}"
-    text = "\n".join(",".join(map(str, row)) for row in sent) if form == "csv" else json.dumps(sent.tolist())
-    file.write_text(text)
-    done = cli("map", file, two, "--json")
-    assert done.code == 0, done
-    answer = json.loads(done.out)
+    csv = "\n".join(",".join(map(str, row)) for row in sent)
+    file.write_text(csv if form == "csv" else json.dumps(sent.tolist()))
+    answer = cli("map", file, two, "--json").data
     np.fill_diagonal(sent, 0)
     distances = distances_of(CLUSTER)
     assert answer["cost"] == answer["bound"] == least(sent, distances, 5)
@@ -70,15 +60,12 @@ def test_the_optimum_of_a_matrix_on_an_instance_with_spare_gpus_is_proven(cli, t
 def test_a_job_is_mapped_onto_a_machine_at_its_communication_cost(cli, tmp_path, box, edges):
     communication = Communication(weight=2, edges=tuple(Edge(ranks=(a, b), weight=w) for a, b, w in edges))
     job = build.job("j", workers=4, communication=communication)
-    file = tmp_path / "job.json"
-    file.write_bytes(dumps(job))
+    file = saved(tmp_path / "job.json", job)
     weights = np.zeros((4, 4), dtype=np.int64)
     for a, b, w in edges or [(a, b, 2) for a, b in itertools.combinations(range(4), 2)]:
         weights[a, b] = w
-    machine = Cluster(machines=(MINSKY,), nodes=(Node(id="n", machine=MINSKY.id),))
-    done = cli("map", file, box, "--json")
-    answer = json.loads(done.out)
-    assert answer["cost"] == answer["bound"] == least(weights, distances_of(machine), 4)
+    answer = cli("map", file, box, "--json").data
+    assert answer["cost"] == answer["bound"] == least(weights, distances_of(build.cluster(1, machines=[MINSKY])), 4)
     text = cli("map", file, box).out
     assert "optimal: no order costs less" in text
     assert text.count("rank ") == 4
@@ -87,9 +74,8 @@ def test_a_job_is_mapped_onto_a_machine_at_its_communication_cost(cli, tmp_path,
 def test_workers_of_two_gpus_stay_on_one_node(cli, tmp_path, two):
     edges = (Edge(ranks=(0, 2), weight=3), Edge(ranks=(1, 3), weight=3))
     job = build.job("j", workers=4, gpus=2, communication=Communication(weight=1, edges=edges))
-    file = tmp_path / "job.json"
-    file.write_bytes(dumps(job))
-    rows = json.loads(cli("map", file, two, "--json").out)["ranks"]
+    file = saved(tmp_path / "job.json", job)
+    rows = cli("map", file, two, "--json").data["ranks"]
     assert rows[0]["node"] == rows[2]["node"] != rows[1]["node"] == rows[3]["node"]
     assert sorted((row["node"], gpu) for row in rows for gpu in row["gpus"]) == [
         (f"n{node}", gpu) for node in range(2) for gpu in range(4)
@@ -100,17 +86,10 @@ def test_a_problem_with_both_diagonals_ends_at_its_optimum(cli, tmp_path):
     flows, distances = np.random.default_rng(2).integers(0, 9, (2, 6, 6))
     file = tmp_path / "linear.dat"
     file.write_text("6\n" + " ".join(map(str, [*flows.flat, *distances.flat])))
-    answer = json.loads(cli("map", file, "--time-limit", 1, "--json").out)
+    answer = cli("map", file, "--time-limit", 1, "--json").data
     order = answer["order"]
     assert answer["cost"] == int((flows * distances[np.ix_(order, order)]).sum()) == least(flows, distances, 6)
     assert answer["bound"] <= answer["cost"]
-
-
-COMMAND = """
-import sys
-from placeopt.cli.run import run
-sys.exit(run(sys.argv[1:]))
-"""
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -120,7 +99,7 @@ def test_a_signal_returns_the_best_so_far(tmp_path, number, code):
     file = tmp_path / "hard.dat"
     file.write_text("30\n" + " ".join(map(str, (half + half.transpose(0, 2, 1)).flat)))
     process = subprocess.Popen(
-        [sys.executable, "-u", "-X", "importtime", "-c", COMMAND, "map", file, "--time-limit", "500", "--json"],
+        [sys.executable, "-u", "-X", "importtime", "-m", "placeopt.cli", "map", file, "--time-limit", "500", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -140,10 +119,9 @@ def test_a_signal_returns_the_best_so_far(tmp_path, number, code):
 
 def test_the_time_limit_ends_a_mapping_with_a_bound(cli, tmp_path):
     odd = pcie_box(16)
-    file, machine = tmp_path / "traffic.csv", tmp_path / "machine.json"
-    machine.write_bytes(dumps(odd))
+    file, machine = tmp_path / "traffic.csv", saved(tmp_path / "machine.json", odd)
     sent = np.random.default_rng(1).integers(0, 5, (len(odd.gpus), len(odd.gpus)))
     file.write_text("\n".join(" ".join(map(str, row)) for row in sent))
-    answer = json.loads(cli("map", file, machine, "--time-limit", 0.001, "--json").out)
+    answer = cli("map", file, machine, "--time-limit", 0.001, "--json").data
     assert 0 <= answer["bound"] <= answer["cost"]
     assert len(answer["ranks"]) == len(odd.gpus)

@@ -1,6 +1,5 @@
 """Prices by machine type: at imports and at questions; answers in money and in GPU hours."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,8 @@ def test_prices_at_an_import_hold_for_all_nodes_of_the_type(cli: Cli, tmp_path: 
     assert {cluster.price_of(node) for node in cluster.nodes if node.machine == kind} == {7500}
 
 
-def test_a_price_of_a_node_goes_before_that_of_its_type(cli: Cli, tmp_path: Path) -> None:
+def test_a_price_of_a_node_goes_before_that_of_its_type() -> None:
     """And a price that is given goes before both."""
-    out = tmp_path / "p.json"
     cluster = read_instance(UNIFORM).cluster
     stated = cluster.with_prices({"uniform-4gpu": 3000})
     dear = stated.nodes[0].model_copy(update={"price_milli_per_hour": 9000})
@@ -37,8 +35,6 @@ def test_a_price_of_a_node_goes_before_that_of_its_type(cli: Cli, tmp_path: Path
     assert [stated.price_of(node) for node in stated.nodes] == [9000, 3000, 3000, 3000]
     again = stated.with_prices({"uniform-4gpu": 500})
     assert [again.price_of(node) for node in again.nodes] == [500] * 4
-    assert cli("import", "openb", "--help").code == 0
-    assert not out.exists()
 
 
 @pytest.mark.parametrize(
@@ -64,15 +60,14 @@ def test_answers_in_money_and_gpu_hours(
     done = cli("whatif", *command, "--price", "uniform-4gpu=3.2", "--time-limit", 20, "--quiet")
     assert done.code == 0, done
     for text in expected:
-        assert text in " ".join(done.out.split())
+        assert text in done.words
 
 
 def test_prices_of_a_trace(cli: Cli) -> None:
     """By simulation: money and GPUs of every number of nodes, and of what is added."""
     command = ("whatif", "add", TRACE, "--node-type", "minsky", "--until", "max_wait<=1m", "--policy", "fcfs")
-    done = cli(*command, "--price", "minsky=4.5", "--json", "--quiet")
-    answer = json.loads(done.out)
+    answer = cli(*command, "--price", "minsky=4.5", "--json", "--quiet").data
     assert (answer["price_milli_per_hour"], answer["gpus"]) == (4500, 4)
     assert all((p["price_milli_per_hour"], p["gpus"]) == (4500 * p["nodes"], 4 * p["nodes"]) for p in answer["spots"])
-    text = " ".join(cli(*command, "--price", "minsky=4.5", "--quiet").out.split())
+    text = cli(*command, "--price", "minsky=4.5", "--quiet").words
     assert f"price {4.5 * answer['found']:g} an hour, {4 * answer['found']} GPU hours" in text

@@ -56,26 +56,27 @@ def test_all_verbs_are_walked(cli: Cli) -> None:
 def test_every_verb_of_whatif(cli: Cli, tmp_path: Path, patch: Path, verb: str) -> None:
     """As JSON, in text, and in the report made of the JSON."""
     options = (*VERBS[verb], *(("--patch", patch) if verb == "swap" else ()))
-    told = json.loads((done := cli("whatif", verb, *options, "--json")).out)["provenance"]
+    done = cli("whatif", verb, *options, "--json")
+    told = done.data["provenance"]
     whole(told)
     if verb != "swap":  # which asks about the patched instance
         assert told["instance"]["digest"] == read_instance(str(options[0])).digest
     assert told["command"].split()[1:3] == ["whatif", verb]
     assert told["seed"] == (None if verb == "slots" else 0)
-    text = " ".join(cli("whatif", verb, *options).out.split())
-    assert f"{told['instance']['name']}, digest {told['instance']['digest'][:12]}; " in text
+    short = told["instance"]["digest"][:12]
+    assert f"{told['instance']['name']}, digest {short}; " in cli("whatif", verb, *options).words
     (tmp_path / "answer.json").write_text(done.out)
     assert cli("report", tmp_path / "answer.json", "--out", tmp_path / "r.html", "--quiet").code == 0
-    assert told["instance"]["digest"][:12] in (tmp_path / "r.html").read_text()
+    assert short in (tmp_path / "r.html").read_text()
 
 
 def test_audit_and_simulate(cli: Cli, tmp_path: Path) -> None:
     """The same there; of simulate in every summary, printed and written."""
-    told = json.loads(cli("audit", GANGS, "--json", *QUICK).out)["provenance"]
+    told = cli("audit", GANGS, "--json", *QUICK).data["provenance"]
     whole(told)
     assert told["settings"]["time_limit"] == 2
     command = ("simulate", TRACE, "--policy", "fcfs,best-fit", "--seed", 3, "--out", tmp_path)
-    summaries = json.loads(cli(*command, "--json").out)
+    summaries = cli(*command, "--json").data
     assert json.loads((tmp_path / "summaries.json").read_text()) == summaries
     for summary in summaries:
         whole(summary["provenance"])
@@ -87,7 +88,7 @@ def test_audit_and_simulate(cli: Cli, tmp_path: Path) -> None:
 def test_the_digest_of_an_answer_repeats(cli: Cli) -> None:
     """Time and duration are not in it; the answer is."""
     first, again, other = (
-        json.loads(cli("whatif", "slots", GANGS, "--sizes", size, "--json").out)["provenance"]["answer_digest"]
+        cli("whatif", "slots", GANGS, "--sizes", size, "--json").data["provenance"]["answer_digest"]
         for size in ("4", "4", "8")
     )
     assert first == again != other

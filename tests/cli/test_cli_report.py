@@ -1,14 +1,12 @@
 """``placeopt report``: what goes in, what comes out, what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from helpers.command_line import Cli, said
+from helpers.command_line import Cli, said, saved
 from helpers.scenarios import scenario, timed
-from placeopt import solve, write_instance, write_plan, write_scenario
+from placeopt import solve
 from placeopt.build import instance, job
 
 pytest.importorskip("matplotlib")
@@ -17,10 +15,9 @@ pytest.importorskip("matplotlib")
 def test_a_round_and_its_plan(cli: Cli, tmp_path: Path) -> None:
     """One page, and every figure in every format."""
     round_ = instance(2, [job("a"), job("b", gpus=2)])
-    write_instance(tmp_path / "round.json", round_)
-    write_plan(tmp_path / "plan.json", solve(round_))
+    files = saved(tmp_path / "round.json", round_), saved(tmp_path / "plan.json", solve(round_))
     out, figures = tmp_path / "r.html", tmp_path / "figures"
-    done = cli("report", tmp_path / "round.json", tmp_path / "plan.json", "--out", out, "--figures", figures)
+    done = cli("report", *files, "--out", out, "--figures", figures)
     assert done.code == 0, done
     assert "2 nodes, 2 jobs" in out.read_text(encoding="utf-8")
     assert sorted(path.name for path in figures.iterdir()) == [
@@ -30,11 +27,11 @@ def test_a_round_and_its_plan(cli: Cli, tmp_path: Path) -> None:
 
 def test_jobs_of_a_log_that_never_end_are_reported_first(cli: Cli, tmp_path: Path) -> None:
     """Curves of waits and slowdowns leave room for those that never start, and the page names them."""
-    write_scenario(tmp_path / "w.json", scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]))
+    world = saved(tmp_path / "w.json", scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]))
     runs, out, figures = tmp_path / "runs", tmp_path / "r.html", tmp_path / "figures"
-    assert cli("simulate", tmp_path / "w.json", "--policy", "best-fit", "--out", runs, "--quiet").code == 0
+    assert cli("simulate", world, "--policy", "best-fit", "--out", runs, "--quiet").code == 0
     (log,) = runs.glob("*.jsonl")
-    assert cli("report", tmp_path / "w.json", log, "--out", out, "--figures", figures).code == 0
+    assert cli("report", world, log, "--out", out, "--figures", figures).code == 0
     page = out.read_text(encoding="utf-8")
     assert "1 of 2 jobs ended, 1 never end (huge), 1 started" in page
     label = "best-fit (1 never end)"
@@ -47,8 +44,8 @@ def test_two_reports_compare_as_their_results_do(cli: Cli, tmp_path: Path) -> No
     runs, other = tmp_path / "runs", tmp_path / "other"
     jobs = [timed(name, at, 60_000, gpus=gpus) for name, at, gpus in (("a", 0, 3), ("b", 1000, 4), ("c", 2000, 1))]
     for folder, arrivals in ((runs, jobs), (other, jobs[:2])):
-        write_scenario(tmp_path / "w.json", scenario(arrivals))
-        done = cli("simulate", tmp_path / "w.json", "--policy", "fcfs,best-fit", "--out", folder, "--quiet")
+        world = saved(tmp_path / "w.json", scenario(arrivals))
+        done = cli("simulate", world, "--policy", "fcfs,best-fit", "--out", folder, "--quiet")
         assert done.code == 0, done
     for folder, name in ((runs, "old.html"), (other, "new.html")):
         assert cli("report", folder, "--out", tmp_path / name, "--quiet").code == 0

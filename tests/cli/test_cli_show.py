@@ -1,25 +1,13 @@
 """``placeopt show``: maps worked out by hand, their folded forms, and the same facts as JSON."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from helpers.command_line import DGX1, GANGS, INSTANCES, MINSKY, Cli, said
+from helpers.command_line import DGX1, GANGS, INSTANCES, MINSKY, Cli, said, saved
 from helpers.plans import plan_for
-from placeopt import write_instance, write_plan, write_scenario
-from placeopt.build import instance, job, machine, node, running
-from placeopt.model import Arrival, Domain, Gpu, Instance, Part, Plan, Scenario
-
-
-def saved(tmp_path: Path, document: Instance | Plan) -> Path:
-    """Write a document and return its file."""
-    path = tmp_path / f"{type(document).__name__.lower()}.json"
-    if isinstance(document, Instance):
-        write_instance(path, document)
-    else:
-        write_plan(path, document)
-    return path
+from placeopt.build import instance, job, machine, node, running, scenario
+from placeopt.model import Arrival, Domain, Gpu, Part
 
 
 def test_instance_map(cli: Cli, tmp_path: Path) -> None:
@@ -38,7 +26,8 @@ def test_instance_map(cli: Cli, tmp_path: Path) -> None:
         domains=[Domain(id="r0")],
         running=[running(two, [("n0", [0, 1])]), running(quarter, [("n0", [3])])],
     )
-    done = cli("show", saved(tmp_path, round_))
+    path = saved(tmp_path / "i.json", round_)
+    done = cli("show", path)
     assert done.code == 0
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert "GPUs now 2.25 of 8 held, 1 node empty" in lines
@@ -47,7 +36,7 @@ def test_instance_map(cli: Cli, tmp_path: Path) -> None:
     assert "n1! ·· ·· 0 of 4 CPU 0 % memory 0 %" in lines
     assert "training 2 workers of 4 GPUs 1 0 8" in lines
     assert "m 2 (1 drained) 4 V100 32 256 GiB" in lines
-    facts = json.loads(cli("show", tmp_path / "instance.json", "--json").out)
+    facts = cli("show", path, "--json").data
     assert facts["document"] == "instance"
     assert [use["gpu_milli"] for use in facts["use"]] == [[1000, 1000, 0, 250], [0, 0, 0, 0]]
     assert (facts["jobs_waiting"], facts["jobs_running"], facts["gpus"]) == (1, 2, 8)
@@ -57,21 +46,15 @@ def test_plan_map_and_links(cli: Cli, tmp_path: Path) -> None:
     """Letters by first GPU: capital on whole GPUs, small on a part, a star where two share; two links told."""
     jobs = [job("half", gpu_milli=500), job("pair", gpus=2), job("left", gpu_milli=300), job("right", gpu_milli=300)]
     round_ = instance(1, [*jobs, job("late", gpus=4)])
-    where = {
-        "half": [("n0", [0])],
-        "pair": [("n0", [1, 2])],
-        "left": [("n0", [3])],
-        "right": [("n0", [3])],
-    }
-    plan = plan_for(round_, where)
-    path, answer = saved(tmp_path, round_), saved(tmp_path, plan)
+    where = {name: [("n0", gpus)] for name, gpus in (("half", [0]), ("pair", [1, 2]), ("left", [3]), ("right", [3]))}
+    path, answer = saved(tmp_path / "i.json", round_), saved(tmp_path / "p.json", plan_for(round_, where))
     done = cli("show", answer, "--instance", path)
     assert done.code == 0
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert "n0 aBB* 3.1 of 4 CPU 0 % memory 0 %" in lines
     assert "B pair new n0 1 2 1 x HOST; distance 2" in lines
     assert "A half new n0 0 (0.5)" in lines
-    facts = json.loads(cli("show", answer, "--instance", path, "--json").out)
+    facts = cli("show", answer, "--instance", path, "--json").data
     assert facts["document"] == "plan"
     assert facts["use"][0]["gpu_milli"] == [500, 1000, 1000, 600]
     assert facts["waiting"][0]["details"] == [{"detail": "no room", "jobs": 1, "for_example": "late"}]
@@ -100,7 +83,8 @@ def test_many_jobs_are_drawn_by_size(cli: Cli, tmp_path: Path) -> None:
     where = {}
     for i in range(30):
         where |= {f"two{i}": [(f"n{i}", [0, 1])], f"one{i}": [(f"n{i}", [2])], f"half{i}": [(f"n{i}", [3])]}
-    done = cli("show", saved(tmp_path, plan_for(round_, where)), "--instance", saved(tmp_path, round_))
+    plan = saved(tmp_path / "p.json", plan_for(round_, where))
+    done = cli("show", plan, "--instance", saved(tmp_path / "i.json", round_))
     assert done.out.count("221▄") == 30
     assert "n0  221▄  n1  221▄" in done.out
 
@@ -119,7 +103,7 @@ def test_folded_density(cli: Cli, tmp_path: Path) -> None:
     """A thousand nodes of 4 GPUs, the first half full: half the cells full, half free, 2,000 GPUs free."""
     jobs = [job(f"j{i}", gpus=4) for i in range(500)]
     held = [running(made, [(f"n{i}", [0, 1, 2, 3])]) for i, made in enumerate(jobs)]
-    done = cli("show", saved(tmp_path, instance(1000, jobs, running=held)), "--width", 100)
+    done = cli("show", saved(tmp_path / "i.json", instance(1000, jobs, running=held)), "--width", 100)
     line = next(line for line in done.out.splitlines() if "█·" in line)
     assert line.split() == ["m", "1,000", "█" * 14 + "·" * 14, "2,000", "4,000", "50.0", "%", "2,000", "500"]
 
@@ -129,7 +113,7 @@ def test_machine(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     assert cli("import", "topo", INSTANCES / "topo" / "dgx1-topo-m.txt", "--out", path).code == 0
     assert "NVLink, # lanes" in cli("show", path).out
-    facts = json.loads(cli("show", path, "--json").out)
+    facts = cli("show", path, "--json").data
     assert facts["document"] == "machine"
     assert len(facts["links"]) == 28
 
@@ -141,21 +125,15 @@ def test_scenario(cli: Cli, tmp_path: Path) -> None:
     All at once there is no time to have a part of.
     """
     jobs = [job(name, gpus=2, run_time_ms=5_000, arrival_ms=at) for name, at in (("a", 0), ("b", 10_000))]
-    service = Arrival(job=job("s", gpus=1, run_time_ms=9_000), service=True)
-    world = Scenario(
-        name="w",
-        cluster=instance(2, [], machines=[machine(gpus=4)]).cluster,
-        arrivals=(*(Arrival(job=one) for one in jobs), service),
-    )
-    path = tmp_path / "w.json"
-    write_scenario(path, world)
-    text = " ".join(cli("show", path).out.split())  # however wide the terminal is
+    world = scenario(2, [*jobs, Arrival(job=job("s", gpus=1, run_time_ms=9_000), service=True)], name="w")
+    path = saved(tmp_path / "w.json", world)
+    text = cli("show", path).words
     assert "3 jobs, 1 of them without an end over 10.0 s; 2 nodes, 8 GPUs" in text
     assert "25.0 % of the GPUs' time from the first arrival to the last" in text
-    facts = json.loads(cli("show", path, "--json").out)
+    facts = cli("show", path, "--json").data
     assert (facts["document"], facts["load"], facts["gpu_hours"]) == ("scenario", 0.25, 20 / 3600)
     assert [(row["jobs"], row["gpu_milli_each"]) for row in facts["job_classes"]] == [(2, 2000), (1, 1000)]
-    write_scenario(path, world.model_copy(update={"arrivals": world.arrivals[:1]}))
+    saved(path, world.model_copy(update={"arrivals": world.arrivals[:1]}))
     assert "1 job all at once; " in cli("show", path).out
 
 
@@ -169,13 +147,6 @@ def test_colour_and_its_absence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
     assert cli("show", GANGS, "--no-color").out == plain
     monkeypatch.setenv("NO_COLOR", "1")
     assert "38;" not in cli("show", GANGS).out
-
-
-def test_terminals_without_unicode(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where blocks cannot be written, digits and dots stand for them."""
-    monkeypatch.setattr("placeopt.cli.commands.show.can_unicode", lambda: False)
-    done = cli("show", MINSKY)
-    assert "#. .." in done.out
 
 
 def test_plans_that_hold_what_is_not_there(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:

@@ -8,26 +8,12 @@ import pytest
 
 from cli.conftest import Cli
 from helpers.command_line import said
-from helpers.slurm_files import idle_nodes
+from helpers.slurm_files import WAITS, idle_nodes
 from placeopt.drivers import HEADER
 
 NODES = idle_nodes(2)
-JOB = {
-    "job_id": 7,
-    "job_state": "PENDING",
-    "state_reason": "JobHeldUser",
-    "comment": "placeopt",
-    "partition": "gpu",
-    "priority": 0,
-    "tasks": 1,
-    "node_count": 1,
-    "max_nodes": 1,
-    "tres_req_str": "cpu=1,mem=1G,node=1",
-    "tres_per_node": "gres:gpu:4",
-    "memory_per_node": 1024,
-    "time_limit": 60,
-    "submit_time": 100,
-}
+JOB = WAITS | {"job_id": 7, "state_reason": "JobHeldUser", "comment": "placeopt", "priority": 0}
+JOB |= {"node_count": 1, "max_nodes": 1, "tres_per_node": "gres:gpu:4", "time_limit": 60, "submit_time": 100}
 SINFO = """#!/bin/sh
 case "$*" in *version*) echo "slurm-wlm 22.05.8" ;; *) cat "$SLURM_FILES/nodes.json" ;; esac
 """
