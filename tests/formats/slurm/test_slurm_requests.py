@@ -84,6 +84,7 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node"
         (TWO | {"features": "[a100*1&l40s*1]", "tasks": 2, "tres_req_str": "cpu=2,node=2"}, "about several nodes"),
         ({"resv_name": "course"}, "waits in a reservation whose nodes are not listed"),
         ({"tres_req_str": "cpu=x"}, "cannot be read: tres_req_str"),
+        ({"tres_req_str": "cpu"}, "cannot be read: tres_req_str"),
         ({"tres_per_node": "gres:gpu:a:b:c"}, "cannot be read: tres_per_node"),
         ({"tasks": "some"}, "cannot be read: tasks"),
         ({"submit_time": {"set": True, "number": "soon"}}, "cannot be read: submit_time.number"),
@@ -106,6 +107,7 @@ TASKS = {"tasks": 4, "tres_per_task": "gres:gpu:1", "tres_req_str": "cpu=8,node=
 EXCLUSIVE = {"shared": "none", "tres_per_node": "gres:gpu:1", "features": "ib"}
 BY_CPU = {"memory_per_node": None, "memory_per_cpu": 10}
 BY_GPU = {"memory_per_node": None, "memory_per_tres": "gres:gpu:10"}
+FIVE = {"tres_per_job": "gres/gpu:5", "memory_per_node": None}
 THREE = {"tasks": {"set": True, "infinite": False, "number": 3}}
 A100 = ("a100",)
 
@@ -130,6 +132,8 @@ A100 = ("a100",)
         (TWO | {"tasks": 4} | BY_CPU, [(4, 0, 1, 10, None, 2, ())]),
         ({"minimum_cpus_per_node": 10, "max_nodes": 1}, [(1, 0, 10, 1024, None, None, ())]),
         ({"tres_req_str": "cpu=5,mem=3G", "memory_per_node": None}, [(1, 0, 5, 3072, None, None, ())]),
+        (FIVE | {"cpus_per_tres": "gres:gpu:1", "tres_req_str": "cpu=5"}, [(5, 1, 1, 0, None, None, ())]),
+        (FIVE | {"max_nodes": 1, "tres_req_str": "cpu=5,gres/gpu=5"}, [(1, 5, 5, 0, None, None, ())]),
         (EXCLUSIVE, [(1, 4, 64, 1024, None, None, ())]),
         (TWO | EXCLUSIVE | {"shared": ["none"], "tasks": 2}, [(2, 4, 64, 1024, 1, None, ())]),
         (TWO | {"exclusive": ["true"], "tasks": 4, "features": "ib"} | BY_CPU, [(2, 4, 64, 20, 1, None, ())]),
@@ -138,11 +142,13 @@ A100 = ("a100",)
 def test_waiting_jobs_that_are_read(fields: dict[str, Any], shapes: list[tuple[object, ...]]) -> None:
     """--gpus with --cpus-per-gpu, fixed numbers and ranges of nodes, tasks a node, --exclusive."""
     read_as = []
-    for one in read(WAITS | fields).jobs[0].options:
+    found = read(WAITS | fields)
+    for one in found.jobs[0].options:
         of_each = (one.demand.gpus, one.demand.cpu_millicores // 1000, one.demand.memory_mib)
         nodes = one.splits[0].domains if one.splits else None
         read_as.append((one.workers, *of_each, one.workers_per_node_max, nodes, one.demand.gpu_models))
     assert read_as == shapes
+    assert ("for which no memory is stated" in found.note) == any(memory == 0 for _, _, _, memory, *_ in shapes)
 
 
 @pytest.mark.parametrize(
