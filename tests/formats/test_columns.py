@@ -1,6 +1,5 @@
 """Columns and JSON are two ways to one instance: equal where both accept, and both refuse the same."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -17,39 +16,20 @@ RACK = (Split(level="rack", domains=1),)
 
 
 def test_equals_what_json_gives() -> None:
-    """Every kind of column at once, beside the same jobs spelt as JSON."""
-    small = {"gpu_milli": 500, "gpu_models": ["T4"], "cpu_millicores": 2000}
-    alike = {"priority": 3, "profile": "bert", "options": [{"demand": small, "value": 500, "single_node": True}]}
-    gang = {
-        "workers": 4,
-        "demand": {"cpu_millicores": 2000},
-        "value": 4000,
-        "splits": [{"level": "rack", "domains": 1}],
-    }
-    wide = {
-        "arrival_ms": 5,
-        "deadline_ms": 9000,
-        "priority": 3,
-        "profile": "bert",
-        "options": [gang],
-        "communication": {"weight": 4},
-        "node_selector": {"rack": "r0"},
-        "nodes_allowed": ["a", "b"],
-    }
-    jobs = [{"id": "j0", "user": "ann", **alike}, {"id": "j1", **wide}]
-    jobs.append({"id": "j2", "user": "bob", "arrival_ms": 7, **alike})
-    held = {"node": "a", "gpus": {"0": 500}, "cpu_millicores": 2000, "workers": [{"rank": 0, "gpus": [0]}]}
-    document = {
-        "name": "both",
-        "note": "by hand",
-        "now_ms": 10,
-        "cluster": json.loads(CLUSTER.model_dump_json()),
-        "jobs": jobs,
-        "running": [{"job": "j0", "option": "default", "assignments": [held]}],
-        "slowdowns": [{"profile": "bert", "beside": "bert", "gpu_thousandths": 300}],
-        "policy": {"name": "p"},
-    }
-    expected = Instance.model_validate_json(json.dumps(document))
+    """Every kind of column at once, beside the same jobs one by one, and as they come back from JSON."""
+    alike: dict[str, Any] = {"priority": 3, "profile": "bert", "cpu_millicores": 2000}
+    small = {**alike, "gpu_milli": 500, "gpu_models": ("T4",), "value": 500, "single_node": True}
+    wide = {**alike, "workers": 4, "value": 4000, "splits": RACK, "communication": Communication(weight=4)}
+    at_a = {"deadline_ms": 9000, "node_selector": {"rack": "r0"}, "nodes_allowed": ("a", "b")}
+    jobs = [
+        build.job("j0", user="ann", arrival_ms=0, **small),
+        build.job("j1", arrival_ms=5, **wide, **at_a),
+        build.job("j2", user="bob", arrival_ms=7, **small),
+    ]
+    more: dict[str, Any] = {"name": "both", "note": "by hand", "now_ms": 10, "policy": Policy(name="p")}
+    more["running"] = [build.running(jobs[0], [("a", [0])])]
+    more["slowdowns"] = [Slowdown(profile="bert", beside="bert", gpu_thousandths=300)]
+    expected = Instance.model_validate_json(build.instance(CLUSTER, jobs, **more).model_dump_json())
     instance = instance_from_columns(
         CLUSTER,
         {
@@ -71,15 +51,9 @@ def test_equals_what_json_gives() -> None:
             "node_selector": [{}, {"rack": "r0"}, {}],
             "nodes_allowed": [None, ("a", "b"), None],
         },
-        name="both",
-        note="by hand",
-        policy=Policy(name="p"),
-        running=[build.running(expected.jobs[0], [("a", [0])])],
-        now_ms=10,
-        slowdowns=[Slowdown(profile="bert", beside="bert", gpu_thousandths=300)],
+        **more,
     )
-    assert instance == expected
-    assert instance.digest == expected.digest
+    assert (instance, instance.digest) == (expected, expected.digest)
     assert Instance.model_validate_json(instance.model_dump_json()) == instance
 
 
@@ -157,13 +131,11 @@ def test_cluster_equals_what_json_gives() -> None:
         "drained": [False, True],
         "price_milli_per_hour": np.array([5, 6]),
     }
-    nodes = [
-        {"id": "a", "machine": "box", "domain": "r0", "labels": {"pool": "x"}, "price_milli_per_hour": 5},
-        {"id": "b", "machine": "box", "taints": ["gpu"], "drained": True, "price_milli_per_hour": 6},
-    ]
-    document = {"machines": [json.loads(MACHINE.model_dump_json())], "domains": [{"id": "r0"}], "nodes": nodes}
-    cluster = cluster_from_columns([MACHINE], columns, domains=[Domain(id="r0")])
-    assert cluster == Cluster.model_validate_json(json.dumps(document))
+    first = build.node("a", "box", domain="r0", labels={"pool": "x"}, price_milli_per_hour=5)
+    second = build.node("b", "box", taints=("gpu",), drained=True, price_milli_per_hour=6)
+    expected = build.cluster([first, second], machines=[MACHINE], domains=[Domain(id="r0")])
+    found = cluster_from_columns([MACHINE], columns, domains=[Domain(id="r0")])
+    assert found == Cluster.model_validate_json(expected.model_dump_json())
 
 
 @pytest.mark.parametrize(
