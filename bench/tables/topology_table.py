@@ -16,7 +16,7 @@ from placeopt.model import Machine
 from placeopt.topology import gpu_distances
 
 BEGIN, END = "<!-- begin: bench/tables/topology_table.py -->", "<!-- end -->"
-HEADER = "| file | outcome | GPUs | parts | links | distances | told beside |\n|---|---|---|---|---|---|---|\n"
+HEADER = "| file | outcome | GPUs | parts | links | distances | also stated |\n|---|---|---|---|---|---|---|\n"
 
 
 def row(folder: Path, path: Path) -> str:
