@@ -28,6 +28,13 @@ def shared() -> Iterator[Worker]:
         yield worker
 
 
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """One for a test that harms it."""
+    with Worker() as worker:
+        yield worker
+
+
 @pytest.fixture(params=["worker", "inprocess"])
 def runner(request: pytest.FixtureRequest, shared: Worker) -> Iterator[Runner]:
     """Both places where solves run."""
@@ -143,23 +150,21 @@ def solve_and_hit(worker: Worker, how: signal.Signals) -> tuple[Solution, int]:
     return worker.solve("highs", hard(), LONG, deadline=within(4.0), on_progress=on_progress), hit[0]
 
 
-def test_killed_child_loses_nothing() -> None:
+def test_killed_child_loses_nothing(worker: Worker) -> None:
     """The kernel kills without warning: the last verified solution is the answer, the cause is named."""
-    with Worker() as worker:
-        solution, _ = solve_and_hit(worker, signal.SIGKILL)
-        assert ended(solution) == ("feasible", "none")
-        assert "SIGKILL" in solution.message
-        assert hard().is_feasible(solution.values)
-        assert solution.bound >= solution.objective
-        assert solves(worker), "a new child"
+    solution, _ = solve_and_hit(worker, signal.SIGKILL)
+    assert ended(solution) == ("feasible", "none")
+    assert "SIGKILL" in solution.message
+    assert hard().is_feasible(solution.values)
+    assert solution.bound >= solution.objective
+    assert solves(worker), "a new child"
 
 
-def test_child_that_hangs_is_killed_at_the_deadline() -> None:
+def test_child_that_hangs_is_killed_at_the_deadline(worker: Worker) -> None:
     """It does not even listen; nor is it left behind, stopped."""
-    with Worker() as worker:
-        solution, child = solve_and_hit(worker, signal.SIGSTOP)
-        assert ended(solution) == ("feasible", "time")
-        assert eventually(lambda: not alive(child))
+    solution, child = solve_and_hit(worker, signal.SIGSTOP)
+    assert ended(solution) == ("feasible", "time")
+    assert eventually(lambda: not alive(child))
 
 
 def test_worker_that_stays_warm_replaces_a_killed_child_at_once() -> None:
@@ -188,29 +193,27 @@ def test_closing_a_worker_that_stays_warm_during_a_solve_leaves_nothing() -> Non
     assert worker.pid is None
 
 
-def test_child_that_dies_while_idle_is_replaced() -> None:
+def test_child_that_dies_while_idle_is_replaced(worker: Worker) -> None:
     """Between two rounds the memory killer may come by."""
-    with Worker() as worker:
-        assert solves(worker)
-        first = worker.pid
-        os.kill(first, signal.SIGKILL)
-        assert eventually(lambda: not os.path.exists(f"/proc/{first}")), "reaped, without anybody asking"
-        assert solves(worker)
-        assert worker.pid != first
+    assert solves(worker)
+    first = worker.pid
+    os.kill(first, signal.SIGKILL)
+    assert eventually(lambda: not os.path.exists(f"/proc/{first}")), "reaped, without anybody asking"
+    assert solves(worker)
+    assert worker.pid != first
 
 
-def test_memory_limit() -> None:
+def test_memory_limit(worker: Worker) -> None:
     """A cap on what the solve may add; the failure is an answer, and says memory."""
     n = 200_000
     builder = ModelBuilder()
     x = builder.add_variables(0, 1, count=n)
     builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
     builder.set_objective(x, np.arange(n) % 17, "max")
-    with Worker() as worker:
-        solution = worker.solve("cpsat", builder.build(), replace(LONG, memory_limit_mib=1), deadline=within(10))
-        assert solution.limit == "memory", solution
-        assert solution.status in ("error", "feasible")
-        assert solves(worker, "cpsat")
+    solution = worker.solve("cpsat", builder.build(), replace(LONG, memory_limit_mib=1), deadline=within(10))
+    assert solution.limit == "memory", solution
+    assert solution.status in ("error", "feasible")
+    assert solves(worker, "cpsat")
 
 
 @pytest.mark.parametrize(
@@ -225,15 +228,14 @@ def test_worker_that_cannot_start(program: str, reason: str, monkeypatch: pytest
     assert reason in solution.message
 
 
-def test_large_model_does_not_block_past_the_deadline() -> None:
+def test_large_model_does_not_block_past_the_deadline(worker: Worker) -> None:
     """A pipe holds 64 KiB; a child that does not read must not hold up the parent."""
     builder = ModelBuilder()
     builder.set_objective(builder.add_variables(0, 1, count=500_000), 1, "max")
-    with Worker() as worker:
-        assert solves(worker)
-        os.kill(worker.pid, signal.SIGSTOP)
-        solution = worker.solve("highs", builder.build(), LONG, deadline=within(0.3))
-        assert (*ended(solution), solution.bound) == ("no_solution", "time", 500_000)
+    assert solves(worker)
+    os.kill(worker.pid, signal.SIGSTOP)
+    solution = worker.solve("highs", builder.build(), LONG, deadline=within(0.3))
+    assert (*ended(solution), solution.bound) == ("no_solution", "time", 500_000)
 
 
 def test_close_is_idempotent_and_leaves_nothing() -> None:
@@ -255,23 +257,21 @@ def test_close_is_idempotent_and_leaves_nothing() -> None:
     assert eventually(lambda: not os.path.exists(f"/proc/{pid}") and threading.active_count() <= threads)
 
 
-def test_ctrl_c_returns_the_best_so_far() -> None:
+def test_ctrl_c_returns_the_best_so_far(worker: Worker) -> None:
     """KeyboardInterrupt in the parent ends the solve, not the program (trap 12)."""
-    with Worker() as worker:
-        assert solves(worker, "cpsat")
-        threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-        assert ended(worker.solve("cpsat", hard(), LONG, deadline=within(60))) == ("feasible", "user")
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert solves(worker, "cpsat")
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert ended(worker.solve("cpsat", hard(), LONG, deadline=within(60))) == ("feasible", "user")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("solver", ["cpsat", "highs"])
-def test_sigint_to_the_worker_is_ignored(solver: str) -> None:
+def test_sigint_to_the_worker_is_ignored(solver: str, worker: Worker) -> None:
     """A signal to the child is no interruption of ours: it goes on to its time limit."""
-    with Worker() as worker:
-        assert solves(worker, solver)
-        threading.Timer(0.2, os.kill, (worker.pid, signal.SIGINT)).start()
-        solution = worker.solve(solver, hard(), SolveOptions(0.6), deadline=within(20))
-        assert (solution.limit, solution.failed) == ("time", False)
+    assert solves(worker, solver)
+    threading.Timer(0.2, os.kill, (worker.pid, signal.SIGINT)).start()
+    solution = worker.solve(solver, hard(), SolveOptions(0.6), deadline=within(20))
+    assert (solution.limit, solution.failed) == ("time", False)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
