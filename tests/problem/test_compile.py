@@ -10,16 +10,7 @@ import pytest
 
 from placeopt import BadInput, Policy, Unsupported
 from placeopt.build import instance, job, machine, node, option, running
-from placeopt.model import (
-    Changes,
-    Communication,
-    Domain,
-    Fragmentation,
-    Gpu,
-    Job,
-    Queue,
-    Weights,
-)
+from placeopt.model import Changes, Communication, Domain, Fragmentation, Gpu, Job, Queue, Weights
 from placeopt.problem import compile_problem
 from placeopt.terms import weighted_costs
 
@@ -163,17 +154,16 @@ class TestRefused:
         that one count twice; a shrink could take 10,000 workers.
         """
         large = (option(workers=10_000, workers_min=1, value=10**9, value_per_extra_worker=10**9),)
-        held = job("r", value=0)
+        held, policy = job("r", value=0), Policy(changes=Changes(**changes))
         for over in (0, 1):
             value = 254_740_992 - 2 * dearest + over
-            rest = (
-                option("less"),
-                option("best", workers=7200, workers_min=1, value=value, value_per_extra_worker=10**9),
-            )
-            jobs = [held, job("rest", options=rest), *(job(f"{i}", options=large) for i in range(900))]
-            round_ = instance(
-                1, jobs, running=[running(held, [("n0", [0])])], policy=Policy(changes=Changes(**changes))
-            )
+            best = option("best", workers=7200, workers_min=1, value=value, value_per_extra_worker=10**9)
+            jobs = [
+                held,
+                job("rest", options=(option("less"), best)),
+                *(job(f"{i}", options=large) for i in range(900)),
+            ]
+            round_ = instance(1, jobs, running=[running(held, [("n0", [0])])], policy=policy)
             if over:
                 with pytest.raises(Unsupported, match=f"the 1 running ones cost up to {dearest} each: more than 2"):
                     compile_problem(round_)

@@ -22,35 +22,18 @@ def test_hose_load_by_hand() -> None:
     nodes = (node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1"))
     problem = compile_problem(instance(nodes, [job("a", workers=4, network_bandwidth_mbps=100)], domains=domains))
     loads = hose_loads(problem, Placement(0, (0, 0, 1, 2), (0, 1, 4, 8)))
-    assert sorted(loads) == [
-        ("domain", 1, 100),
-        ("domain", 2, 100),
-        ("machine", 0, 200),
-        ("machine", 1, 100),
-        ("machine", 2, 100),
-    ]
+    machines = [("machine", 0, 200), ("machine", 1, 100), ("machine", 2, 100)]
+    assert sorted(loads) == [("domain", 1, 100), ("domain", 2, 100), *machines]
     assert hose_loads(problem, Placement(0, (0, 0, 0, 0), (0, 1, 2, 3))) == []
 
 
 def test_apply_takes_and_undo_gives_back() -> None:
     """Every array, by hand, for a job of two workers of half a GPU each beside a running one."""
-    gang = job(
-        "gang",
-        workers=2,
-        gpu_milli=500,
-        gpu_memory_mib=1000,
-        gpu_utilisation_percent=30,
-        cpu_millicores=2000,
-        memory_mib=64,
-        network_bandwidth_mbps=10,
-        queue="q",
-    )
+    needs = {"gpu_milli": 500, "gpu_memory_mib": 1000, "gpu_utilisation_percent": 30, "cpu_millicores": 2000}
+    gang = job("gang", workers=2, memory_mib=64, network_bandwidth_mbps=10, queue="q", **needs)
     here = job("here", gpu_milli=400, gpu_memory_mib=6000, gpu_utilisation_percent=50, queue="q")
-    policy = Policy(queues=(Queue(id="q"),))
-    problem = compile_problem(
-        instance(2, [gang, here], machines=[machine(gpus=2)], running=[running(here, [("n0", [1])])], policy=policy)
-    )
-    state = State(problem)
+    fields = {"running": [running(here, [("n0", [1])])], "policy": Policy(queues=(Queue(id="q"),))}
+    state = State(compile_problem(instance(2, [gang, here], machines=[machine(gpus=2)], **fields)))
     before = snapshot(state)
     assert state.gpu_free_milli.tolist() == [1000, 600, 1000, 1000]
     undo = state.apply(Move(0, Placement(0, (0, 1), (1, 2))))
