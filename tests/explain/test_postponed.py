@@ -4,18 +4,13 @@ import json
 
 import pytest
 
+from helpers.scenarios import two_sockets
 from placeopt import solve
-from placeopt.build import instance, job, machine, running
+from placeopt.build import instance, job, running
 from placeopt.explain import Explanation, explain
-from placeopt.model import Communication, Gpu, Instance, Job, Part, Policy, Postpone
+from placeopt.model import Communication, Instance, Job, Policy, Postpone
 from placeopt.readable import plain
 from placeopt.report.text import explanation_page
-
-MINSKY = machine(
-    gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
-    parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
-    gpu_distance_matrix=((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0)),
-)
 
 
 def one_minsky(
@@ -25,7 +20,7 @@ def one_minsky(
     held = [job(f"held-{gpu}", value=value) for gpu, value in zip(on, values or (1,) * len(on), strict=True)]
     runs = [running(one, [("n0", [gpu])], preemptible=bool(values)) for one, gpu in zip(held, on, strict=True)]
     policy = Policy(share_mode="exclusive", postpone=Postpone.model_validate({"rule": rule}))
-    return instance(1, [*held, waits], machines=[MINSKY], running=runs, policy=policy)
+    return instance(1, [*held, waits], machines=[two_sockets()], running=runs, policy=policy)
 
 
 def pair(least: int = 300) -> Job:

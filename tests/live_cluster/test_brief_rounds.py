@@ -1,49 +1,33 @@
 """``place(brief=True)``: rounds that one stage settles start whom the whole round starts, in the same places."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.live_engine import engine_of
+from helpers.scenarios import two_sockets
 from placeopt import Engine, Instance, violations
-from placeopt.build import instance, job, machine, node, running
+from placeopt.build import instance, job, running
 from placeopt.check import Ledger, Violation
-from placeopt.model import Changes, Communication, Gpu, Part, Policy, Postpone
-from strategies import rounds
+from placeopt.model import Changes, Communication, Policy, Postpone
+from strategies import Choice, rounds, seeded
 
 NOW = 1_000_000
 
 
-def drawn(rng: np.random.Generator, *, changes: bool = False) -> Instance:
+def drawn(choice: Choice, *, changes: bool = False) -> Instance:
     """Minskys on which half of the GPUs are busy, seen by a few jobs of one to four GPUs, some of unknown run time."""
-    minsky = machine(
-        gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
-        parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
-        gpu_distance_matrix=((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0)),
-    )
-    jobs = [
-        job(
-            f"w{i}",
-            gpus=int(rng.integers(1, 5)),
-            communication=Communication(weight=1),
-            run_time_ms=None if rng.random() < 0.1 else int(rng.integers(1, 30)) * 60_000,
-        )
-        for i in range(int(rng.integers(1, 6)))
-    ]
-    runs = []
-    for n in range(3):
-        for gpu in np.flatnonzero(rng.random(4) < 0.5).tolist():
-            jobs.append(job(f"r{n}-{gpu}"))
-            end = NOW + int(rng.integers(1, 20)) * 60_000
-            runs.append(running(jobs[-1], [(f"n{n}", [gpu])], expected_end_ms=end, movable=changes))
-    policy = Policy(
-        share_mode="exclusive",
-        postpone=Postpone(rule="lookahead"),
-        changes=Changes(moves_max=1) if changes else Changes(),
-    )
-    nodes = [node(f"n{n}") for n in range(3)]
-    return instance(nodes, jobs, machines=[minsky], running=runs, now_ms=NOW, policy=policy)
+    jobs, held = [], []
+    for i in range(choice.number(1, 5)):
+        known = None if choice.chance(0.1) else choice.number(1, 29) * 60_000
+        jobs.append(job(f"w{i}", gpus=choice.number(1, 4), communication=Communication(weight=1), run_time_ms=known))
+    for n, gpu in choice.some([(n, gpu) for n in range(3) for gpu in range(4)]):
+        jobs.append(job(f"r{n}-{gpu}"))
+        end = NOW + choice.number(1, 19) * 60_000
+        held.append(running(jobs[-1], [(f"n{n}", [gpu])], expected_end_ms=end, movable=changes))
+    moves = Changes(moves_max=1) if changes else Changes()
+    policy = Policy(share_mode="exclusive", postpone=Postpone(rule="lookahead"), changes=moves)
+    return instance(3, jobs, machines=[two_sockets()], running=held, now_ms=NOW, policy=policy)
 
 
 def both(loaded: Instance, **options: object) -> tuple[bool, int]:
@@ -63,7 +47,7 @@ def both(loaded: Instance, **options: object) -> tuple[bool, int]:
 
 def test_look_ahead_decides_the_same() -> None:
     """Where jobs start, should wait, or have no room; most such rounds are settled, and not all."""
-    found = [both(drawn(np.random.default_rng(61_000 + seed))) for seed in range(40)]
+    found = [both(drawn(seeded(seed))) for seed in range(40)]
     assert 20 < sum(brief for brief, _ in found) < 40
     assert sum(waiting for brief, waiting in found if brief) > 0
 
@@ -90,12 +74,12 @@ def test_the_ledger_judges_minimal_utility_as_the_referee_does(loaded: Instance)
 
 def test_rounds_that_may_change_what_runs_are_whole() -> None:
     """Look-ahead decides on those that wait only."""
-    assert not both(drawn(np.random.default_rng(61_000), changes=True))[0]
+    assert not both(drawn(seeded(0), changes=True))[0]
 
 
 def test_what_the_ledger_refuses_is_decided_by_the_whole_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault of look-ahead, say: stages judge what they find by themselves."""
-    with engine_of(drawn(np.random.default_rng(61_000))) as engine:
+    with engine_of(drawn(seeded(0))) as engine:
         assert engine.place(deterministic=True, brief=True).asked is not None
         broken = Violation("gpu_share", "node 'n0' GPU 0", "held twice")
         monkeypatch.setattr(Ledger, "violations", lambda *_: [broken])

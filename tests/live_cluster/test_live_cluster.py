@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from helpers.live_engine import engine_of, places, refuses, runs
+from helpers.scenarios import two_sockets
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.explain import explain
@@ -17,8 +18,6 @@ from placeopt.model import (
     Communication,
     Domain,
     Fragmentation,
-    Gpu,
-    Part,
     Postpone,
     Queue,
     Quota,
@@ -265,15 +264,10 @@ def test_flags_of_jobs_that_start() -> None:
 
 def one_pair(**postpone: Any) -> Instance:
     """A Minsky with a job in each socket, and a pair that would run across at a utility of 253."""
-    minsky = machine(
-        gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
-        parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
-        gpu_distance_matrix=((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0)),
-    )
     pair = job("pair", gpus=2, communication=Communication(weight=1), utility_min_thousandths=300, run_time_ms=100_000)
     jobs = [job("left"), job("right"), pair]
     held = [running(one, [("n0", [gpu])]) for one, gpu in zip(jobs[:2], (0, 2), strict=True)]
-    return instance(1, jobs, machines=[minsky], running=held, policy=Policy(postpone=Postpone(**postpone)))
+    return instance(1, jobs, machines=[two_sockets()], running=held, policy=Policy(postpone=Postpone(**postpone)))
 
 
 def test_a_decision_for_one_job_keeps_to_minimal_utility() -> None:
