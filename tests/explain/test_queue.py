@@ -4,59 +4,46 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
+from hypothesis import event, given, settings
 
 from helpers.instance_edits import beside, fits_somewhere, single_changes
 from helpers.plans import plan_for
-from placeopt import Instance, Plan, solve
+from placeopt import Engine, Instance
 from placeopt.build import instance, job, machine, node
 from placeopt.explain import explain, explain_all
 from placeopt.model import Policy, Queue, Quota
-from strategies import make_round, seeded
+from strategies import rounds
 
 
-def planned(seed: int, *, named: bool) -> tuple[Instance, Plan]:
-    """A round with a plan that need not be good, so that jobs wait."""
-    round_ = make_round(seeded(seed), changes=seed % 4 == 0 or None, minima=False, resources=named)
-    return round_, solve(round_, method="stranding", deterministic=True, time_limit_s=20.0)
+@settings(max_examples=settings().max_examples * 2)
+@given(rounds(minima=False) | rounds(changes=True, minima=False) | rounds(resources=True, minima=False))
+def test_every_statement(engine: Engine, round_: Instance) -> None:
+    """
+    Beside a plan that need not be good, so that jobs wait.
 
-
-@pytest.mark.parametrize("seed", range(900_000, 900_024))
-def test_reasons_are_those_of_single_jobs(seed: int) -> None:
-    """Every waiting job is counted once, under the reason and the conflict that ``explain`` finds for it."""
-    round_, plan = planned(seed, named=seed % 2 == 1)
-    queue = explain_all(round_, plan, time_limit_s=60.0)
+    Every waiting job is counted once, under the reason and the conflict that ``explain`` finds for it. Changes alone:
+    every placement of every job tried in the edited round; together: no more than the most that can.
+    """
+    plan = engine.solve(round_, method="stranding", deterministic=True, time_limit_s=20)
+    queue, waiting = explain_all(round_, plan, time_limit_s=60.0), [unplaced.job for unplaced in plan.unplaced]
     assert queue.proven
     counted: Counter[tuple[str, frozenset[str]]] = Counter()
-    for unplaced in plan.unplaced:
-        one = explain(round_, plan, unplaced.job, time_limit_s=20.0, isolation="thread")
+    for name in waiting:
+        one = explain(round_, plan, name, time_limit_s=20.0, isolation="thread")
         counted[one.reason or "", frozenset(item.name for item in one.conflict)] += 1
     assert counted == {(one.reason, frozenset(one.constraints)): one.jobs for one in queue.reasons}
     assert all(len(one.examples) == min(one.jobs, 5) for one in queue.reasons)
-
-
-def test_changes_free_what_brute_force_finds() -> None:
-    """Alone: every placement of every job tried in the edited round; together: no more than the most that can."""
-    freed = 0
-    for seed in range(910_000, 910_030):
-        round_, plan = planned(seed, named=True)
-        found = {one.change: one for one in explain_all(round_, plan, time_limit_s=60.0).changes}
-        waiting = [unplaced.job for unplaced in plan.unplaced]
-        for change, edited in single_changes(round_, plan):
-            judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": edited.policy})})
-            now = {name: fits_somewhere(beside(round_, plan, name, whole_plan=True), name) for name in waiting}
-            alone = [
-                name
-                for name in waiting
-                if not now[name] and fits_somewhere(beside(edited, judged, name, whole_plan=True), name)
-            ]
-            one = found.pop(change, None)
-            assert (one.jobs_alone if one is not None else 0) == len(alone), (seed, change)
-            if one is not None:
-                assert one.jobs_together <= len(alone), (seed, change)
-                freed += one.jobs_together
-        assert not found
-    assert freed > 20
+    found = {one.change: one for one in queue.changes}
+    without = [name for name in waiting if not fits_somewhere(beside(round_, plan, name, whole_plan=True), name)]
+    for change, edited in single_changes(round_, plan):
+        policy = plan.policy.model_copy(update={"values": edited.policy})
+        judged = plan.model_copy(update={"policy": policy})
+        alone = sum(fits_somewhere(beside(edited, judged, name, whole_plan=True), name) for name in without)
+        freed = found.pop(change, None)
+        assert (0 if freed is None else freed.jobs_alone) == alone, change
+        assert freed is None or freed.jobs_together <= alone, change
+        event("a change frees jobs" if freed else "a change frees none")
+    assert not found
 
 
 def test_the_best_change_by_hand() -> None:

@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 
 from placeopt.problem import IntArray
+from strategies import Choice, make_distances
 
 
 def graph(k: int, edges: dict[tuple[int, int], int]) -> IntArray:
@@ -20,38 +21,28 @@ def ring(k: int) -> IntArray:
     return graph(k, {(r, (r + 1) % k): 1 for r in range(k)})
 
 
-def random_graph(rng: np.random.Generator, k: int) -> IntArray:
-    """Weights 0 to 3, a good half of them 0."""
-    weights = np.triu(rng.integers(0, 4, (k, k)) * (rng.random((k, k)) < 0.6), 1)
-    return np.asarray(weights + weights.T)
-
-
-def random_distances(rng: np.random.Generator, kind: str, groups: IntArray) -> IntArray:
+def any_distances(choice: Choice, kind: str, groups: IntArray) -> IntArray:
     """
     Distances of one kind, symmetric, zero diagonal.
 
     ``tree``: any tree; ``nodes``: any matrix in each group, and a way out per GPU and group; ``any``: any matrix.
     """
     n = len(groups)
-    table = np.triu(rng.integers(1, 5, (n, n)), 1)
-    table = table + table.T
+    table = make_distances(choice, n, low=1, high=4)
     if kind == "any":
-        return np.asarray(table)
+        return table
     if kind == "nodes":
-        way = rng.integers(0, 3, n) + rng.integers(0, 9, groups.max() + 1)[groups]
-        out = np.where(groups[:, None] == groups, table, way[:, None] + way)
-        np.fill_diagonal(out, 0)
-        return out
-    inner = int(rng.integers(1, 5))
-    parents = [-1, *(int(rng.integers(0, v)) for v in range(1, inner)), *rng.integers(0, inner, n).tolist()]
-    ways = rng.integers(0, 9, len(parents))
-    above = [_path(parents, v) for v in range(inner, inner + n)]
-    return np.array([[sum(int(ways[v]) for v in one ^ other) for other in above] for one in above])
-
-
-def _path(parents: list[int], vertex: int) -> set[int]:
-    """Return the vertex and all above it but the root, each for its edge upwards."""
-    return set() if parents[vertex] < 0 else {vertex} | _path(parents, parents[vertex])
+        out = [choice.number(0, 8) for _ in range(groups.max() + 1)]
+        way = np.array([choice.number(0, 2) + out[group] for group in groups])
+        ways = way[:, None] + way
+        np.fill_diagonal(ways, 0)
+        return np.where(groups[:, None] == groups, table, ways)
+    inner = choice.number(1, 4)
+    above: list[set[int]] = [set()]  # edges from each vertex up to the root
+    for vertex in range(1, inner + n):
+        above.append(above[choice.number(0, min(vertex, inner) - 1)] | {vertex})
+    ways = [choice.number(0, 8) for _ in above]
+    return np.array([[sum(ways[edge] for edge in one ^ other) for other in above[inner:]] for one in above[inner:]])
 
 
 def mapping_cost(weights: IntArray, distances: IntArray, order: IntArray, size: int = 1, inside: int = 0) -> int:

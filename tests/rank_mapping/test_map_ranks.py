@@ -5,16 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
 
-from helpers.graphs import graph, least_mapping, mapping_cost, random_distances, random_graph, ring
+from helpers.graphs import any_distances, graph, least_mapping, mapping_cost, ring
 from placeopt import BadInput, Unsupported, build
 from placeopt.model import Machine
 from placeopt.problem import IntArray
 from placeopt.rank_mapping import map_ranks
 from placeopt.topology import ClusterTopology, dgx1, dgx2, minsky, pcie_box
+from strategies import Choice, choices, make_graph, seeded
 
 SOCKETS = np.array([[0, 1, 42, 42], [1, 0, 42, 42], [42, 42, 0, 1], [42, 42, 1, 0]])
 """A Minsky: two sockets of two GPUs."""
+
+
+def any_graph(ranks: int) -> IntArray:
+    """Return weights without any pattern, 0 to 3."""
+    return make_graph(seeded(ranks), least=ranks, most=ranks)
 
 
 def cluster(machine: Machine, nodes: int, racks: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -42,22 +49,21 @@ def test_grouping_inside_a_node_is_part_of_the_choice() -> None:
 
 @pytest.mark.parametrize("kind", ["tree", "nodes", "any"])
 @pytest.mark.parametrize("size", [1, 2])
-def test_exact_equals_brute_force_and_bounds_hold(kind: str, size: int) -> None:
+@given(choice=choices)
+def test_exact_equals_brute_force_and_bounds_hold(kind: str, size: int, choice: Choice) -> None:
     """On graphs and distances without any pattern; without time for a proof the bound is no more than the optimum."""
-    rng = np.random.default_rng([size, len(kind)])
-    for _ in range(25 if size == 1 else 10):
-        k = int(rng.integers(2, 7 if size == 1 else 4))
-        groups = np.sort(rng.integers(0, 3, k)).repeat(size)
-        distances, weights = random_distances(rng, kind, groups), random_graph(rng, k)
-        mixed = rng.permutation(k * size)
-        distances, groups = distances[np.ix_(mixed, mixed)], groups[mixed]
-        found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
-        best = least_mapping(weights, distances, groups, size, inside=1)
-        assert found.cost == found.bound == best == mapping_cost(weights, distances, found.order, size, inside=1)
-        nodes = groups[found.order].reshape(k, size)
-        assert (nodes == nodes[:, :1]).all()
-        hasty = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1, deadline=time.monotonic())
-        assert hasty.bound <= best <= hasty.cost
+    weights = make_graph(choice, least=2, most=6 if size == 1 else 3)
+    k = len(weights)
+    groups = np.array(sorted(choice.number(0, 2) for _ in range(k))).repeat(size)
+    mixed = np.array(choice.shuffled(range(k * size)))
+    distances, groups = any_distances(choice, kind, groups)[np.ix_(mixed, mixed)], groups[mixed]
+    found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
+    best = least_mapping(weights, distances, groups, size, inside=1)
+    assert found.cost == found.bound == best == mapping_cost(weights, distances, found.order, size, inside=1)
+    nodes = groups[found.order].reshape(k, size)
+    assert (nodes == nodes[:, :1]).all()
+    hasty = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1, deadline=time.monotonic())
+    assert hasty.bound <= best <= hasty.cost
 
 
 @pytest.mark.parametrize(
@@ -66,9 +72,8 @@ def test_exact_equals_brute_force_and_bounds_hold(kind: str, size: int) -> None:
 def test_sixteen_gpus_are_proven(machine: Machine, nodes: int) -> None:
     """The promise of docs/mapping.md, for whole GPUs and pairs; bench/specs/ranks.py has the seconds."""
     distances, groups = cluster(machine, nodes)
-    rng = np.random.default_rng(3)
     for size in (1, 2):
-        for weights in (ring(16 // size), random_graph(rng, 16 // size)):
+        for weights in (ring(16 // size), any_graph(16 // size)):
             found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
             assert found.optimal
             assert found.cost == mapping_cost(weights, distances, found.order, size, inside=1)
@@ -99,7 +104,7 @@ def test_all_to_all_costs_the_same_everywhere() -> None:
 def test_same_seed_same_order_and_never_worse_than_the_start() -> None:
     """Above 16 GPUs the search is random; a caller's plan must not be."""
     rng = np.random.default_rng(1)
-    weights, (distances, groups) = random_graph(rng, 24), cluster(minsky(), 6)
+    weights, (distances, groups) = any_graph(24), cluster(minsky(), 6)
     start = rng.permutation(24)
     first, second = (map_ranks(weights, distances, groups, start=start, seed=5) for _ in range(2))
     assert (first.order == second.order).all()
@@ -109,9 +114,8 @@ def test_same_seed_same_order_and_never_worse_than_the_start() -> None:
 
 def test_deadline_in_the_past_returns_the_start() -> None:
     """Whatever is asked for, an answer comes back, and no more than is asked for is done."""
-    rng = np.random.default_rng(1)
     for size in (16, 64):
-        weights, (distances, groups) = random_graph(rng, size), cluster(dgx1(), size // 8)
+        weights, (distances, groups) = any_graph(size), cluster(dgx1(), size // 8)
         found = map_ranks(weights, distances, groups, start=np.arange(size), deadline=time.monotonic())
         assert found.bound <= found.cost == mapping_cost(weights, distances, found.order)
 

@@ -45,6 +45,7 @@ __all__ = [
     "graphs",
     "jobs",
     "machines",
+    "make_distances",
     "make_graph",
     "make_plan",
     "make_round",
