@@ -13,15 +13,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 from campaigns.harness import Campaign, Case
+from helpers.served import JSON, Served
 from placeopt import generate
 from placeopt.formats import dumps
 
 PROGRAM = shutil.which("schemathesis") or shutil.which("schemathesis", path=os.path.dirname(sys.executable))
+ROUND = generate("preempt", jobs=12, nodes=4, gpus=4, seed=0)
 REQUESTS = 50
 """Of each call and kind."""
 
@@ -34,32 +36,22 @@ def cases(seed: int) -> Iterator[Case]:
 
 def one_run(seed: int) -> Case:
     """Start a service, and let the program ask it."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "placeopt.cli", "serve", "--listen", "127.0.0.1:0", "--state", folder]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
-            try:
-                assert service.stderr is not None
-                base = "http://" + service.stderr.readline().split()[3].rstrip(";")
-                round_ = dumps(generate("preempt", jobs=12, nodes=4, gpus=4, seed=0))
-                request = urllib.request.Request(  # noqa: S310 - on loopback
-                    f"{base}/v1/cluster", round_, {"content-type": "application/json"}, method="PUT"
-                )
-                urllib.request.urlopen(request).close()  # noqa: S310
-                run = subprocess.run(
-                    [
-                        *(str(PROGRAM), "run", f"{base}/openapi.json", "--checks", "not_a_server_error"),
-                        *("--max-examples", str(REQUESTS), "--seed", str(seed), "--no-color"),
-                        *("--request-timeout", "70"),  # calls wait for events up to 25 s
-                        *("--phases", "examples,coverage,fuzzing"),
-                    ],
-                    cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"},
-                )  # fmt: skip
-            except BaseException:
-                service.kill()  # nothing else ends it, and leaving the block waits for its end
-                raise
-            alive = service.poll() is None
-            service.terminate()
-            logged = service.communicate()[1].count("a call failed")
+    with tempfile.TemporaryDirectory() as folder, Served(Path(folder), "--state", folder) as served:
+        with served.client("admin") as admin:
+            admin.put("/v1/cluster", content=dumps(ROUND), headers=JSON).raise_for_status()
+        run = subprocess.run(
+            [
+                *(str(PROGRAM), "run", f"{admin.base_url}openapi.json", "--checks", "not_a_server_error"),
+                *("--header", f"authorization: {admin.headers['authorization']}"),
+                *("--phases", "examples,coverage,fuzzing", "--max-examples", str(REQUESTS), "--seed", str(seed)),
+                *("--no-color", "--request-timeout", "70"),  # calls wait for events up to 25 s
+            ],
+            cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"},
+        )  # fmt: skip
+        service = served.process
+        alive = service.poll() is None
+        service.terminate()
+        logged = service.communicate()[1].count(b"a call failed")
     busy = len(re.findall(r"^\[503\]", run.stdout, re.MULTILINE))
     others = len(re.findall(r"^\[5\d\d\]", run.stdout, re.MULTILINE)) - busy
     errors = max(logged, others)  # the program names each kind once, the service logs every one

@@ -22,24 +22,10 @@ from itertools import count
 from typing import Any
 
 from campaigns.harness import Campaign, Case
-from helpers.slurm_lab import GPU_NODES, SlurmLab, why_no_lab
+from helpers.slurm_lab import GPU_NODES, SHAPES, SlurmLab, why_no_lab
 from placeopt.drivers.slurm import read_note
 from placeopt.formats.slurm import expand_hosts
 
-SHAPES: dict[str, tuple[str, ...]] = {
-    "gang of 2 whole nodes": ("-N2", "--gres=gpu:a100:8", "--ntasks-per-node=8", "-c4", "--mem=200G"),
-    "gang of 3 half nodes": ("-N3", "--gres=gpu:a100:4", "-c8", "--mem=100G"),
-    "range of 2 to 3 nodes": ("-N2-3", "--gres=gpu:a100:4", "-c4", "--mem=50G"),
-    "one GPU a task": ("-n6", "--gpus-per-task=a100:1", "-c4", "--mem-per-cpu=1G"),
-    "GPUs of a job": ("-N1", "--gpus=a100:6", "--cpus-per-gpu=4", "--mem-per-gpu=10G"),
-    "one GPU": ("-N1", "--gres=gpu:a100:1", "-c4", "--mem=30G"),
-    "half a node": ("-N1", "--gres=gpu:4", "-C", "a100", "-c8", "--mem=100G"),
-    "exclusive node": ("-N1", "--exclusive", "--gres=gpu:2", "-C", "a100"),
-    "array, two at once": ("--array=0-3%2", "-N1", "--gres=gpu:l40s:2", "-c4", "--mem=20G"),
-    "two L40S nodes": ("-N2", "--gres=gpu:l40s:4", "-c4", "--mem=50G"),
-    "MIG instances": ("-N1", "--gres=gpu:a100_1g.5gb:2", "-c2", "--mem=8G"),
-    "CPUs": ("-p", "cpu", "-N1", "-n20", "--mem-per-cpu=1G"),
-}
 NUM_JOBS, ARRIVE_S, RUN_S = 60, 15.0, (3.0, 15.0)
 KILL_AFTER_S, LONGEST_S = 10.0, 240.0
 DRAINED = "g8"

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from helpers import kubernetes_objects as objects
 from placeopt import PlaceoptError
 from placeopt.service.extender import BindingArgs
 
 
 def node(name: str, gpus: int = 8, **spec: Any) -> dict[str, Any]:
     """A node as the API server lists it."""
-    amounts = {"cpu": "96", "memory": "1000Gi", "nvidia.com/gpu": str(gpus), "pods": "110"}
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}},
-        "spec": spec,
-        "status": {"allocatable": amounts},
-    }
+    has = {"cpu": "96", "memory": "1000Gi", "pods": "110"}
+    return objects.node(name, str(gpus), labels={objects.HOSTNAME: name}, has=has, **spec)
 
 
 def pod(name: str, gpus: int = 1, gang: tuple[str, int] | None = None, **spec: Any) -> dict[str, Any]:
     """A pod as the scheduler sends it; ``gang``: name and number of pods."""
-    metadata: dict[str, Any] = {"name": name, "namespace": "team", "uid": f"uid-{name}"}
     if gang is not None:
-        metadata["labels"] = {"kueue.x-k8s.io/pod-group-name": gang[0]}
-        metadata["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": str(gang[1])}
-    requests = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "1Gi", "nvidia.com/gpu": str(gpus)}
-    containers = [{"name": "main", "resources": {"requests": requests}}]
-    return {"kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
+        spec["labels"] = {"kueue.x-k8s.io/pod-group-name": gang[0]}
+        spec["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": str(gang[1])}
+    asks = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "1Gi", "nvidia.com/gpu": str(gpus)}
+    return objects.pod(name, namespace="team", uid=f"uid-{name}", asks=asks, **spec)
 
 
 def args(of: dict[str, Any], nodes: list[str]) -> dict[str, Any]:

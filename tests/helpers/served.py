@@ -49,8 +49,8 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
+        with self.process:
+            self.process.kill()
 
     def client(self, name: str) -> httpx.Client:
         """Return a client with a token."""
@@ -63,9 +63,8 @@ class Served:
         content = json.dumps(body).encode()
         sock = socket.create_connection(self.address, timeout=LONG_S)
         head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {SECRETS[name]}\r\n"
-        sock.sendall(
-            f"{head}content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
-        )
+        head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+        sock.sendall(head.encode() + content)
         return sock
 
 

@@ -30,6 +30,22 @@ START_LOOKS, LOOK_S = 200, 0.2
 GPU_NODES = tuple(f"g{i}" for i in range(1, 9))
 NODES = (*GPU_NODES, "l1", "l2", "l3", "l4", "m1", "t1", "c1", "c2")
 
+SHAPES: dict[str, tuple[str, ...]] = {
+    "gang of 2 whole nodes": ("-N2", "--gres=gpu:a100:8", "--ntasks-per-node=8", "-c4", "--mem=200G"),
+    "gang of 3 half nodes": ("-N3", "--gres=gpu:a100:4", "-c8", "--mem=100G"),
+    "range of 2 to 3 nodes": ("-N2-3", "--gres=gpu:a100:4", "-c4", "--mem=50G"),
+    "one GPU a task": ("-n6", "--gpus-per-task=a100:1", "-c4", "--mem-per-cpu=1G"),
+    "GPUs of a job": ("-N1", "--gpus=a100:6", "--cpus-per-gpu=4", "--mem-per-gpu=10G"),
+    "one GPU": ("-N1", "--gres=gpu:a100:1", "-c4", "--mem=30G"),
+    "half a node": ("-N1", "--gres=gpu:4", "-C", "a100", "-c8", "--mem=100G"),
+    "exclusive node": ("-N1", "--exclusive", "--gres=gpu:2", "-C", "a100"),
+    "array, two at once": ("--array=0-3%2", "-N1", "--gres=gpu:l40s:2", "-c4", "--mem=20G"),
+    "two L40S nodes": ("-N2", "--gres=gpu:l40s:4", "-c4", "--mem=50G"),
+    "MIG instances": ("-N1", "--gres=gpu:a100_1g.5gb:2", "-c2", "--mem=8G"),
+    "CPUs": ("-p", "cpu", "-N1", "-n20", "--mem-per-cpu=1G"),
+}
+"""Of jobs: options of sbatch."""
+
 CONFIG = """\
 ClusterName=lab
 SlurmctldHost={host}(127.0.0.1)
