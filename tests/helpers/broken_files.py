@@ -145,76 +145,69 @@ TWICE = (
 """Keys that stand twice, at every level."""
 
 HELD = "running[0].assignments[0]"
-CONTENT: list[tuple[str, Any] | tuple[str, Any, str]] = [  # field, value, and the field in the message if another one
-    # references to what stands later, to itself, beyond the end
-    ("cluster.domains[1].parent", "r1"),
-    ("cluster.domains[1].parent", "r0"),
-    ("cluster.machines[0].links[0].gpus", [0, 4]),
-    ("jobs[0].communication.edges[0].ranks", [0, 3]),
-    # twice
-    ("cluster.machines[1].id", "minsky"),
-    ("cluster.nodes[1].id", "n0"),
-    ("cluster.domains[2].id", "r0"),
-    ("cluster.machines[0].parts[1].id", "s0"),
-    ("cluster.machines[0].links[1].gpus", [1, 0]),
-    ("jobs[1].id", "run"),
-    ("jobs[3].options[1].id", "spread"),
-    ("jobs[0].communication.edges[1].ranks", [1, 0]),
-    ("running[1].job", "run"),
-    ("running[0].assignments[1].node", "n0"),
-    ("policy.queues[1].id", "research"),
-    ("slowdowns", [VALID["slowdowns"][0]] * 2, "slowdowns[1]"),
+CONTENT: dict[str, tuple[Any, ...]] = {
+    # references to what stands later, to itself, beyond the end; twice
+    "cluster.domains[1].parent": ("r1", "r0"),
+    "cluster.machines[0].links[0].gpus": ([0, 4], [1, 1], [0, 1, 2]),
+    "jobs[0].communication.edges[0].ranks": ([0, 3], [1, 1]),
+    "cluster.machines[1].id": ("minsky",),
+    "cluster.nodes[1].id": ("n0",),
+    "cluster.domains[2].id": ("r0",),
+    "cluster.machines[0].parts[1].id": ("s0",),
+    "cluster.machines[0].links[1].gpus": ([1, 0],),
+    "jobs[1].id": ("run",),
+    "jobs[3].options[1].id": ("spread",),
+    "jobs[0].communication.edges[1].ranks": ([1, 0],),
+    "running[1].job": ("run",),
+    "running[0].assignments[1].node": ("n0",),
+    "policy.queues[1].id": ("research",),
     # contradictions
-    ("cluster.machines[0].links[0].gpus", [1, 1]),
-    ("cluster.machines[1].gpu_distance_matrix", [[0]]),
-    ("cluster.machines[1].gpu_distance_matrix", [[0, 1], [1]]),
+    "cluster.machines[1].gpu_distance_matrix": ([[0]], [[0, 1], [1]]),
+    "cluster.domains[0].level": ("socket",),  # reserved
+    "jobs[0].options[0].demand.gpu_milli_limit": (499,),
+    "jobs[0].options[0].workers_min": (4,),
+    "jobs[3].options[0].value_per_extra_worker": (1,),
+    "jobs[4].options[0].demand.gpus": (1,),  # of a CPU job
+    "policy.jobs_per_gpu_max": (None,),
+    f"{HELD}.gpus": ({"0": 500},),
+    f"{HELD}.cpu_millicores": (2001,),
+    f"{HELD}.memory_mib": (4095,),
+    # form of ids, sizes
+    "jobs[0].id": ("", "a b", "x" * 254),
+    "cluster.nodes[0].id": ("n0\n",),
+    "jobs[0].user": ("a\u0000b",),
+    "note": ("x" * 10_001,),
+    "cluster.nodes": ([],),
+    "jobs[0].options": ([], [{"id": f"o{i}"} for i in range(257)]),
+    f"{HELD}.workers": ([],),
+    "running[0].assignments": ([],),
+    "jobs[0].options[0].workers": (10**9,),
+    "cluster.machines[1].gpus": ([{"model": "T4"}] * 1025,),
+    "jobs[0].options[0].demand.gpu_milli": (0, 1001),
+    "policy.usable.pcie_bandwidth_percent": (101,),
+    "format_version": (0, 2, 99, -1, 10**30, "1", 1.0, 1.5, True, None, [1], {}),
+}
+"""Field -> values of the right type that it cannot have."""
+ELSEWHERE = [  # field, value, and the field in the message, where that is another one
+    ("slowdowns", [VALID["slowdowns"][0]] * 2, "slowdowns[1]"),
     ("cluster.machines[1].gpu_distance_matrix", [[0, 1], [2, 0]], "cluster.machines[1].gpu_distance_matrix[1][0]"),
     ("cluster.machines[1].gpu_distance_matrix", [[5, 1], [1, 0]], "cluster.machines[1].gpu_distance_matrix[0][0]"),
-    ("cluster.domains[0].level", "socket"),  # reserved
     ("cluster.domains[0].level", "rack", "cluster.domains[1].level"),  # twice on a path
     ("cluster.nodes[0].labels.rack", "r7", "cluster.nodes[0].labels"),  # against the domain
     ("jobs[0].options[0].demand.gpus", 2, "jobs[0].options[0].demand.gpu_milli"),
-    ("jobs[0].options[0].demand.gpu_milli_limit", 499),
-    ("jobs[0].options[0].workers_min", 4),
-    ("jobs[3].options[0].value_per_extra_worker", 1),
     ("jobs[3].options[0].splits[0].workers", 2, "jobs[3].options[0].splits[0]"),
     ("jobs[3].options[0].workers_min", 1, "jobs[3].options[0].splits[0].workers"),
-    ("jobs[0].communication.edges[0].ranks", [1, 1]),
-    ("jobs[4].options[0].demand.gpus", 1),  # of a CPU job
     ("policy.weights.resource", 51, "policy.weights"),
-    ("policy.jobs_per_gpu_max", None),
     ("policy.share_mode", "exclusive", "policy.jobs_per_gpu_max"),
     (f"{HELD}.workers[1].rank", 0, "running[0].assignments"),
     ("jobs[0].options[0].workers", 2, "jobs[0].communication.edges[1].ranks"),
     ("running[2].job", "etl", "running[2].assignments[0].workers[0].gpus"),
     (f"{HELD}.gpus.1", 801, f'{HELD}.gpus["1"]'),  # above the limit
-    (f"{HELD}.gpus", {"0": 500}),
     (f"{HELD}.workers[1].gpus", [0], f"{HELD}.workers"),
-    (f"{HELD}.cpu_millicores", 2001),
-    (f"{HELD}.memory_mib", 4095),
-    # form of ids, keys, sizes
-    ("jobs[0].id", ""),
-    ("jobs[0].id", "a b"),
-    ("cluster.nodes[0].id", "n0\n"),
-    ("jobs[0].id", "x" * 254),
-    ("jobs[0].user", "a\u0000b"),
-    ("note", "x" * 10_001),
     ("cluster.nodes[0].labels", {"a b": "c"}, 'cluster.nodes[0].labels["a b"]'),
     (f"{HELD}.gpus", {"+0": 500}, f'{HELD}.gpus["+0"]'),
     (f"{HELD}.gpus", {"00": 500}, f'{HELD}.gpus["00"]'),
-    ("cluster.nodes", []),
-    ("jobs[0].options", []),
-    (f"{HELD}.workers", []),
-    ("running[0].assignments", []),
-    ("cluster.machines[0].links[0].gpus", [0, 1, 2]),
     ("cluster.machines[0].links[0].gpus", [0], "cluster.machines[0].links[0].gpus[1]"),
-    ("jobs[0].options[0].workers", 10**9),
-    ("jobs[0].options", [{"id": f"o{i}"} for i in range(257)]),
-    ("cluster.machines[1].gpus", [{"model": "T4"}] * 1025),
-    ("jobs[0].options[0].demand.gpu_milli", 0),
-    ("jobs[0].options[0].demand.gpu_milli", 1001),
-    ("policy.usable.pcie_bandwidth_percent", 101),
-    *(("format_version", version) for version in (0, 2, 99, -1, 10**30, "1", 1.0, 1.5, True, None, [1], {})),
 ]
 
 
@@ -280,10 +273,9 @@ def _fields() -> Iterator[tuple[str, bytes, str]]:
         # All wrong values on a few fields, three of them, in turn, on the others: every type meets every record.
         values = [value for k, value in enumerate(NO_INTEGERS) if i % 8 == 0 or (i + k) % 3 == 0]
         yield from ((path, changed(path, value), "") for value in values)
-    for paths, wrong in WRONG:
+    for paths, wrong in (*WRONG, *(((path,), wrong) for path, wrong in CONTENT.items())):
         yield from ((path, changed(path, value), "") for path in paths for value in wrong)
-    for path, value, *said in CONTENT:
-        yield path, changed(path, value), "".join(said)
+    yield from ((path, changed(path, value), said) for path, value, said in ELSEWHERE)
     for path in NUMBERS:
         yield from ((path, spelled(path, text), "") for text in LITERALS)
         yield from ((path, spelled(path, text), "line 1 column") for text in NO_LITERALS)
