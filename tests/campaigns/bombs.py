@@ -52,6 +52,11 @@ def under(path: str, inner: bytes) -> bytes:
     return json.dumps(document).encode().replace(b'"@@here@@"', inner)
 
 
+def many(path: str, entry: bytes, number: int) -> Callable[[], bytes]:
+    """Write the golden round with a list of that many equal entries, and one more, at ``path``."""
+    return lambda: under(path, b"[" + (entry + b",") * number + entry + b"]")
+
+
 def gibibyte(pattern: bytes) -> bytes:
     """Compress 1 GiB of a pattern without holding it: equal members, one after another."""
     member = packed(pattern * (16 * MIB // len(pattern)))
@@ -81,7 +86,7 @@ SIA = b"name,time,application,num_replicas,batch_size\n"
 BOMBS = [
     Bomb("1 GiB of blanks", "instance", lambda: gibibyte(b" ")),
     Bomb("1 GiB of zero bytes", "instance", lambda: gibibyte(b"\0")),
-    Bomb("`{},` thirty million times", "instance", lambda: packed(under("jobs", b"[" + b"{}," * 30_000_000 + b"{}]"))),
+    Bomb("`{},` thirty million times", "instance", lambda: packed(many("jobs", b"{}", 30_000_000)())),
     Bomb("1 GiB of `[`", "instance", lambda: gibibyte(b"[")),
     Bomb("`[]` nested 4,000,000 deep, plain", "instance", lambda: b"[" * 4_000_000 + b"]" * 4_000_000),
     Bomb('`{"a":` nested 100,000 deep', "instance", lambda: packed(b'{"a":' * 100_000 + b"1" + b"}" * 100_000)),
@@ -89,32 +94,16 @@ BOMBS = [
     Bomb("a name of 64 MiB, plain", "instance", lambda: under("name", b'"' + b"x" * (64 * MIB) + b'"')),
     Bomb("an object of 1,000,000 keys, plain", "instance", lambda: under("policy", keys(1_000_000))),
     Bomb("a key that stands 1,000,000 times, plain", "instance", lambda: under("policy", keys(1_000_000, equal=True))),
-    Bomb(
-        "300,000 jobs, a key twice in each, plain",
-        "instance",
-        lambda: under("jobs", b"[" + b'{"a":0,"a":0},' * 300_000 + b"{}]"),
-    ),
+    Bomb("300,000 jobs, a key twice in each, plain", "instance", many("jobs", b'{"a":0,"a":0}', 300_000)),
     Bomb("a number of 16,000,000 digits, plain", "instance", lambda: under("now_ms", b"9" * 16_000_000)),
     Bomb("a number of 1 GiB", "instance", lambda: gibibyte(b"9")),
-    Bomb("2,400,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 2_400_000 + b"{}]")),
-    Bomb("10,000,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 10_000_000 + b"{}]")),
-    Bomb(
-        "2,400,000 numbers as nodes, plain",
-        "instance",
-        lambda: under("cluster.nodes", b"[" + b"0," * 2_400_000 + b"0]"),
-    ),
-    Bomb("2,400,000 lists as running, plain", "instance", lambda: under("running", b"[" + b"[]," * 2_400_000 + b"[]]")),
-    Bomb(
-        "1,000,000 empty GPUs, plain",
-        "instance",
-        lambda: under("cluster.machines.0.gpus", b"[" + b"{}," * 1_000_000 + b"{}]"),
-    ),
-    Bomb(
-        "1,000,000 empty options, plain",
-        "instance",
-        lambda: under("jobs.0.options", b"[" + b"{}," * 1_000_000 + b"{}]"),
-    ),
-    Bomb("80,000 wrong jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 80_000 + b"{}]")),
+    Bomb("2,400,000 empty jobs, plain", "instance", many("jobs", b"{}", 2_400_000)),
+    Bomb("10,000,000 empty jobs, plain", "instance", many("jobs", b"{}", 10_000_000)),
+    Bomb("2,400,000 numbers as nodes, plain", "instance", many("cluster.nodes", b"0", 2_400_000)),
+    Bomb("2,400,000 lists as running, plain", "instance", many("running", b"[]", 2_400_000)),
+    Bomb("1,000,000 empty GPUs, plain", "instance", many("cluster.machines.0.gpus", b"{}", 1_000_000)),
+    Bomb("1,000,000 empty options, plain", "instance", many("jobs.0.options", b"{}", 1_000_000)),
+    Bomb("80,000 wrong jobs, plain", "instance", many("jobs", b"{}", 80_000)),
     Bomb("gzip of gzip of 1 GiB", "instance", lambda: packed(gibibyte(b" "))),
     Bomb("1 GiB of blanks, cut off", "instance", lambda: gibibyte(b" ")[:-10]),
     Bomb("500,000 empty gzip files in one", "instance", lambda: packed(b"") * 500_000),

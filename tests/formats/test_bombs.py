@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, packed, readers, under
+from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, many, packed, readers
 from placeopt import BadInput, read_instance
 from placeopt.formats import MAX_BYTES, check_bounds, check_lines, loads, read_bytes
 from placeopt.model import MAX_JOBS, Instance
@@ -139,7 +139,7 @@ def test_large_documents_report_the_same_faults_as_small_ones() -> None:
 
 
 def test_of_many_wrong_entries_the_first_twenty_are_told(tmp_path: Path) -> None:
-    (tmp_path / "round.json").write_bytes(under("jobs", b"[" + b"{}," * 90_000 + b"{}]"))
+    (tmp_path / "round.json").write_bytes(many("jobs", b"{}", 90_000)())
     with pytest.raises(BadInput, match=r"at least 20 faults:\n  jobs\[0\]\.id: is missing\n  jobs\[1\]") as caught:
         read_instance(tmp_path / "round.json")
     assert "jobs[19].id" in str(caught.value)
