@@ -25,7 +25,7 @@ def test_what_goes_in_is_lawful_and_nothing_else_changes(loaded: Instance, choic
     """After jobs ended, came, started elsewhere and stopped, and nodes were drained, failed and came."""
     with engine_of(loaded) as engine:
         plan = engine.place(method="stranding", deterministic=True)
-        for _ in range(choice.number(1, 4)):
+        for _ in range(choice.number(2, 6)):
             step(choice, engine)
         before = engine.snapshot
         if before.policy != loaded.policy:

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import event, given
 
 from helpers.brute_force import combinations_up_to, optimum
-from helpers.live_engine import engine_of, refuses, runs, step
+from helpers.live_engine import engine_of, places, refuses, runs, step
 from placeopt import Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, generate, violations
 from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Changes, Interference, Postpone, Queue, Quota, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.terms import value
-from strategies import Choice, choices, rounds
+from strategies import Choice, choices, policies, rounds
 
 CROWDED = generate("uniform", jobs=12, nodes=4, gpus=4, seed=5)
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
+QUIET = {"changes": False, "minima": False, "policy": policies(interference=Interference())}
 MOST = 3000
 """Combinations of placements up to which a round is compared with all of its allocations."""
 
@@ -45,11 +46,23 @@ def compare(engine: Engine, plan: Plan, *, exact: bool) -> None:
         assert plan.status == ("optimal" if snapshot.policy.weights == NO_COST else "feasible")  # costs are not stated
 
 
+def beside_full_nodes(loaded: Instance) -> Instance:
+    """Add nodes that are full: most of the cluster has no room, and is left out."""
+    cluster, full = loaded.cluster, machine("full", gpus=1, cpu_millicores=0, memory_mib=0)
+    nodes, held = [node(f"full{i}", "full") for i in range(8)], [job(f"full{i}", value=0) for i in range(8)]
+    runs = [running(one, [(one.id, [0])]) for one in held]
+    update = {"machines": (*cluster.machines, full), "nodes": (*cluster.nodes, *nodes)}
+    cluster = cluster.model_copy(update=update)
+    return loaded.model_copy(
+        update={"cluster": cluster, "jobs": (*loaded.jobs, *held), "running": (*loaded.running, *runs)}
+    )
+
+
 @pytest.mark.parametrize("method", ["auto", "node-patterns", "stranding", "counts"])
-@given(rounds() | rounds(changes=False, minima=False, resources=True), choices)
+@given(rounds() | rounds(**QUIET) | rounds(**QUIET, resources=True), choices)
 def test_plans_and_bounds_hold_for_the_whole_round(method: str, loaded: Instance, choice: Choice) -> None:
     """Whatever has happened before, and whatever the policy; rounds that need what runs are refused in words."""
-    with engine_of(loaded) as engine:
+    with engine_of(beside_full_nodes(loaded) if choice.chance(0.5) else loaded) as engine:
         for turn in range(3):
             try:
                 plan = engine.place(waiting_only=True, method=method, time_limit_s=0.3, deterministic=True)
@@ -133,6 +146,24 @@ def test_a_quota_that_running_jobs_exceed_binds_no_other_queue(method: str) -> N
         plan = engine.place(waiting_only=True, method=method, time_limit_s=60)
         assert {entry.job for entry in plan.placements} == {f"open{i}" for i in range(4)}
         assert (plan.levels[0].objective, plan.levels[0].bound) == (20, 20)
+
+
+def test_only_nodes_with_room_are_used() -> None:
+    """Five nodes are full; half a GPU is room for the smaller job; one without CPU and a drained one take nothing."""
+    held = [job(f"full{n}", gpus=2, cpu_millicores=10) for n in range(5)]
+    runs = [running(one, [(f"n{n}", [0, 1])]) for n, one in enumerate(held)]
+    half, heavy = job("half", gpu_milli=500, cpu_millicores=10), job("heavy", cpu_millicores=4000)
+    whole = job("whole", cpu_millicores=10)
+    runs += [running(half, [("n5", [0])]), running(whole, [("n5", [1])]), running(heavy, [("n6", [0])])]
+    nodes = [*(node(f"n{n}") for n in range(7)), node("n7", drained=True), node("n8")]
+    waiting = [job("w0", gpu_milli=500, cpu_millicores=10), job("w1", gpus=2, cpu_millicores=20)]
+    machines = [machine(gpus=2, cpu_millicores=4000)]
+    with engine_of(nodes, [*held, half, whole, heavy, *waiting], machines=machines, running=runs) as engine:
+        plan = engine.place(waiting_only=True, time_limit_s=60)
+        assert places(plan) == {"w0": [("n5", [0])], "w1": [("n8", [0, 1])]}
+        assert violations(engine.snapshot, plan) == []
+        engine.commit(plan)
+        assert engine.place(warm=False).unplaced == ()
 
 
 def test_errors_are_those_of_other_rounds() -> None:
