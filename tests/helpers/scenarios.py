@@ -28,12 +28,13 @@ PLAIN = Policy(
 )
 
 
-def two_sockets() -> Any:
+def two_sockets(**fields: Any) -> Any:
     """Return a machine of two sockets with two GPUs each: 1 apart inside, 20 across."""
     return machine(
         gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
         parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
         gpu_distance_matrix=((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0)),
+        **fields,
     )
 
 
@@ -46,11 +47,12 @@ def timed(name: str, arrival_ms: int, run_ms: int, *, gpus: int = 1, spread: int
 
 def scenario(jobs: Iterable[Job | Arrival], *, nodes: int = 1, **fields: Any) -> Scenario:
     """Build a scenario on machines of two sockets; predictions are true unless ``actual`` says otherwise."""
+    box = two_sockets(**fields.pop("machine", {}))
     actual = fields.pop("actual", {})
     physics = fields.pop("physics", {})
     return Scenario(
         name="made",
-        cluster=Cluster(machines=(two_sockets(),), nodes=tuple(node(f"n{i}") for i in range(nodes))),
+        cluster=Cluster(machines=(box,), nodes=tuple(node(f"n{i}") for i in range(nodes))),
         physics=physics if isinstance(physics, Physics) else Physics(**physics),
         arrivals=tuple(
             one if isinstance(one, Arrival) else Arrival(job=one, actual_run_time_ms=actual.get(one.id)) for one in jobs

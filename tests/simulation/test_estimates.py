@@ -148,9 +148,8 @@ def test_the_believed_shortest_is_first_and_takes_as_long_as_it_does() -> None:
     """Both want all GPUs; long is believed to be the shorter one."""
     jobs = [timed("long", 0, 60_000, gpus=4), timed("short", 0, 1_000, gpus=4)]
     told = [Arrival(job=one, estimates=(Estimate(run_time_ms=ms),)) for one, ms in zip(jobs, (10, 5_000), strict=True)]
-    ends = [one.end_ms for one in simulate(scenario(told), named_policy("srtf")).jobs]
-    assert ends == [60_000, 61_000]
-    assert [one.end_ms for one in simulate(scenario(jobs), named_policy("srtf")).jobs] == [61_000, 1_000]
+    for known, ends in ((told, [60_000, 61_000]), (jobs, [61_000, 1_000])):
+        assert [one.end_ms for one in simulate(scenario(known), named_policy("srtf")).jobs] == ends
 
 
 def last_end_ms(percents: list[int], believed: int | None) -> int:
@@ -171,12 +170,10 @@ def test_utilisation_is_believed_by_the_policy_and_true_for_the_jobs() -> None:
 
 def test_memory_that_is_believed_too_small_lets_the_last_job_fail() -> None:
     """Five of 10,000 MiB, believed to need 1,000, on four GPUs of 16,384: the one that shares fails and waits."""
-    told = [sharing(f"j{i}", 10, None, memory_mib=10_000, gpu_memory_mib=1_000) for i in range(5)]
-    history = simulate(scenario(told, physics=CURVE), named_policy("horus"))
-    assert sum(one.failures for one in history.jobs) == 1
-    assert all(one.end_ms is not None for one in history.jobs)
-    true = [sharing(f"j{i}", 10, None, memory_mib=10_000) for i in range(5)]
-    assert not sum(one.failures for one in simulate(scenario(true, physics=CURVE), named_policy("horus")).jobs)
+    for believed, failures in (({"gpu_memory_mib": 1_000}, 1), ({}, 0)):
+        jobs = [sharing(f"j{i}", 10, None, memory_mib=10_000, **believed) for i in range(5)]
+        history = simulate(scenario(jobs, physics=CURVE), named_policy("horus"))
+        assert (sum(one.failures for one in history.jobs), history.stranded) == (failures, ())
 
 
 def test_a_shape_is_chosen_by_what_is_believed() -> None:

@@ -15,12 +15,6 @@ CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500
 BEST_FIT = policy("best-fit", cores="best_fit")
 
 
-def on_machines(world: Scenario, **fields: object) -> Scenario:
-    """Return the scenario with other figures of its machine."""
-    machine = world.cluster.machines[0].model_copy(update=fields)
-    return world.model_copy(update={"cluster": world.cluster.model_copy(update={"machines": (machine,)})})
-
-
 def ends(world: Scenario, scheduling: Any = None) -> dict[str, int | None]:
     """Return when each job ended."""
     return {one.job: one.end_ms for one in simulate(world, scheduling or policy("best-fit")).jobs}
@@ -61,7 +55,7 @@ def test_the_best_fit_is_given_instead_of_what_was_asked_for() -> None:
     history = simulate(scenario(jobs, core_curves=(CURVE,)), BEST_FIT)
     assert [one.end_ms for one in history.jobs] == [1000, 1000]
     assert cores(history) == [6000, 3000]
-    tiny = on_machines(scenario([timed("x", 0, 1, profile="slow")], core_curves=(CURVE,)), cpu_millicores=2000)
+    tiny = scenario([timed("x", 0, 1, profile="slow")], core_curves=(CURVE,), machine={"cpu_millicores": 2000})
     assert cores(simulate(tiny, BEST_FIT)) == [2000]
 
 
@@ -135,7 +129,7 @@ BANDWIDTH: list[tuple[dict[str, Any], list[Job], dict[str, int]]] = [
 @pytest.mark.parametrize(("fields", "jobs", "expected"), BANDWIDTH, ids=range(len(BANDWIDTH)))
 def test_bandwidth_that_is_too_much(fields: dict[str, Any], jobs: list[Job], expected: dict[str, int]) -> None:
     """Usable are 75 % of 100 GB/s: 75,000 MB/s."""
-    world = on_machines(scenario(jobs, physics={"memory_bandwidth_percent": 75}), memory_bandwidth_mbps=100_000)
+    world = scenario(jobs, physics={"memory_bandwidth_percent": 75}, machine={"memory_bandwidth_mbps": 100_000})
     rules = {"bandwidth": "throttle", **fields} if "throttle" in fields else fields
     assert ends(world, policy(**rules)) == expected
 
@@ -149,15 +143,11 @@ def test_a_gang_goes_at_the_pace_of_its_worst_node() -> None:
     jobs += [timed("c", 0, 1000, memory_bandwidth_mbps=400), timed("d", 0, 1000, memory_bandwidth_mbps=1000)]
     places = [[("n0", (0,)), ("n1", (0,))], [("n1", (1,))], [("n0", (1,))], [("n2", (0,))]]
     held = tuple(running(job, where) for job, where in zip(jobs, places, strict=True))
-    world = scenario(jobs, nodes=3, running=held, physics={"memory_bandwidth_percent": 100})
-    ignores = policy(bandwidth="ignore")
-    assert ends(on_machines(world, memory_bandwidth_mbps=1000), ignores) == {
-        "gang": 2500,
-        "b": 1500,
-        "c": 1000,
-        "d": 1000,
-    }
-    assert ends(world, ignores)["gang"] == 2000, "unknown bandwidth limits nobody"
+    fields: dict[str, Any] = {"nodes": 3, "running": held, "physics": {"memory_bandwidth_percent": 100}}
+    known = ends(scenario(jobs, machine={"memory_bandwidth_mbps": 1000}, **fields), policy(bandwidth="ignore"))
+    assert known == {"gang": 2500, "b": 1500, "c": 1000, "d": 1000}
+    unknown = ends(scenario(jobs, **fields), policy(bandwidth="ignore"))
+    assert unknown["gang"] == 2000, "unknown bandwidth limits nobody"
 
 
 def test_what_runs_from_the_beginning_counts_too() -> None:
@@ -165,8 +155,9 @@ def test_what_runs_from_the_beginning_counts_too() -> None:
     jobs = [timed("old", 0, 1000, memory_bandwidth_mbps=60_000), timed("new", 0, 600, memory_bandwidth_mbps=30_000)]
     held = (running(jobs[0], [("n0", (0,))]),)
     for percent, expected in ((75, {"new": 720, "old": 1120}), (None, {"new": 600, "old": 1000})):
-        world = scenario(jobs, running=held, physics={"memory_bandwidth_percent": percent})
-        assert ends(on_machines(world, memory_bandwidth_mbps=100_000), policy(bandwidth="ignore")) == expected
+        physics, machine = {"memory_bandwidth_percent": percent}, {"memory_bandwidth_mbps": 100_000}
+        world = scenario(jobs, running=held, physics=physics, machine=machine)
+        assert ends(world, policy(bandwidth="ignore")) == expected
 
 
 @pytest.mark.parametrize(
@@ -175,9 +166,9 @@ def test_what_runs_from_the_beginning_counts_too() -> None:
         ('"core_curves": [{"profile": "a", "speed_thousandths": [999]}]', "the highest is 999"),
         (
             '"core_curves": [{"profile": "a", "speed_thousandths": [1000]}], "physics": {"rule": "sc17"}',
-            "knows neither",
+            "supports neither",
         ),
-        ('"physics": {"rule": "sc17", "memory_bandwidth_percent": 75}', "knows neither"),
+        ('"physics": {"rule": "sc17", "memory_bandwidth_percent": 75}', "supports neither"),
     ],
 )
 def test_what_cannot_be_is_refused(fields: str, told: str) -> None:

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from helpers.scenarios import policy, scenario, timed
+from placeopt import build
 from placeopt.build import machine, node
-from placeopt.model import Arrays, Arrival, Cluster, Gpu, Part, Scenario
+from placeopt.model import Arrays, Gpu, Part, Scenario
 from placeopt.report.text import simulation_facts, simulation_table
 from placeopt.simulation import Summary, named_policy, simulate, summarise
 from placeopt.simulation.replay import measures_of
@@ -103,10 +104,7 @@ def test_a_minimal_utility_that_no_place_has() -> None:
     far = machine("far", gpus=gpus[0], parts=parts, gpu_distance_matrix=matrix[0])
     close = machine("close", gpus=gpus[1], parts=parts, gpu_distance_matrix=matrix[1], cpu_millicores=0)
     odd = timed("odd", 0, 1000, gpus=2, spread=300, cpu_millicores=1000, utility_min_thousandths=500)
-    world = Scenario(
-        cluster=Cluster(machines=(far, close), nodes=(node("n0", "far"), node("n1", "close"))),
-        arrivals=(Arrival(job=odd),),
-    )
+    world = build.scenario([node("n0", "far"), node("n1", "close")], [odd], machines=[far, close])
     [told] = played("topo-aware-p", world).never_ends
     assert played("placeopt", world).never_ends == (), "it does not judge utilities"
     assert told.why == "its utility is 253/1000 at best on the idle cluster, it asks for 500/1000"

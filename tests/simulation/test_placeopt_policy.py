@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +45,13 @@ NEIGHBOURS = Slowdown(profile="a", beside="a", gpu_thousandths=1000, node_thousa
 WHOLE_GPUS = [timed("j", 0, 1000, gpus=1, profile="a")]
 ELASTIC = [job("j", workers=2, workers_min=1, run_time_ms=1000)]
 STATED: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({}, {"share": "exclusive", "preempts": "never", "elastic": "asked", "rounds": "each"}),
-    ({"jobs": [timed("j", 0, 1000, gpu_milli=500)]}, {"share": "fraction"}),
-    ({"jobs": [timed("j", 0, 1000, gpu_utilisation_percent=30)]}, {"share": "overcommit"}),
-    ({"slowdowns": (pair(100),)}, {"share": "overcommit"}),
-    ({"slowdowns": (NEIGHBOURS,)}, {"share": "exclusive", "rounds": "whole", "preempts": "never"}),
+    ({}, {"share_mode": "exclusive", "preempts": "never", "elastic": "asked", "rounds": "each"}),
+    ({"jobs": [timed("j", 0, 1000, gpu_milli=500)]}, {"share_mode": "fraction"}),
+    ({"jobs": [timed("j", 0, 1000, gpu_utilisation_percent=30)]}, {"share_mode": "overcommit"}),
+    ({"slowdowns": (pair(100),)}, {"share_mode": "overcommit"}),
+    ({"slowdowns": (NEIGHBOURS,)}, {"share_mode": "exclusive", "rounds": "whole", "preempts": "never"}),
     ({"slowdowns": (NEIGHBOURS,), "nodes": 9}, {"rounds": "each"}),
-    ({"slowdowns": (pair(1000),)}, {"share": "exclusive", "rounds": "each"}),  # nothing slows where no GPU is shared
+    ({"slowdowns": (pair(1000),)}, {"share_mode": "exclusive", "rounds": "each"}),
     ({"physics": {"restart_ms": 1}}, {"preempts": "priced", "rounds": "each"}),
     ({"physics": {"rule": "sc17"}, "jobs": ELASTIC}, {"preempts": "never", "elastic": "asked"}),
     ({"endpoints": (endpoint(),)}, {"preempts": "host"}),
@@ -65,19 +64,10 @@ def test_mechanisms_follow_what_the_scenario_states(fields: dict[str, Any], expe
     """Without a statement none is used; each statement switches on its own."""
     made = scenario(fields.pop("jobs", WHOLE_GPUS), **fields)
     found = adapted(PLACEOPT, made)
-    known = {
-        "share": found.policy.share_mode,
-        **{name: getattr(found, name) for name in ("preempts", "elastic", "rounds")},
-    }
-    assert {name: known[name] for name in expected} == expected
+    used = {**dict(found.policy), **dict(found)}
+    assert {name: used[name] for name in expected} == expected
     assert not found.adapts
     assert adapted(found, made) is found
-
-
-def test_policies_that_do_not_adapt_stay() -> None:
-    """A paper's policy does what its file says, whatever the scenario states."""
-    paper = named_policy("dynamoml")
-    assert adapted(paper, scenario(WHOLE_GPUS, physics={"restart_ms": 1})) is paper
 
 
 SISTERS: list[tuple[str, dict[str, Any]]] = [
@@ -103,8 +93,10 @@ def test_sisters_are_settings_of_one_policy(name: str, expected: dict[str, Any])
                 assert found.policy.share_mode == share
 
 
-def test_nothing_is_fixed_without_adapting() -> None:
-    """A policy that does not adapt fixes everything already."""
+def test_policies_that_do_not_adapt_stay() -> None:
+    """A paper's policy does what its file says, whatever the scenario states: everything is fixed already."""
+    paper = named_policy("dynamoml")
+    assert adapted(paper, scenario(WHOLE_GPUS, physics={"restart_ms": 1})) is paper
     with pytest.raises(ValueError, match="fixed: goes with adapts"):
         Scheduling(name="p", fixed=("rounds",))
 
@@ -122,20 +114,12 @@ SMALL, SHORT = timed("small", 0, 30_000), timed("short", 0, 10_000, gpus=4)
 ONE_A_SECOND = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(400)), timed("long", 400_000, 10**9)]
 FIVE = [*(timed(f"s{i}", 1000 * i, 5_000) for i in range(5)), timed("long", 5000, MINUTE)]
 CORES = scenario([]).cluster.machines[0].cpu_millicores
+HOST = timed("cpu", 0, 10_000, gpus=0, cpu_millicores=CORES, kind="cpu")
 URGENT: list[tuple[list[Job], dict[str, int], int, str]] = [
     # 40, 30 and 20 GPU-seconds
     ([timed("40", 0, 40_000), timed("30", 0, 15_000, gpus=2), timed("20", 0, 5_000, gpus=4)], {}, 0, "20 30 40"),
     # all cores of a node of four GPUs for 10 s are 40 GPU-seconds
-    (
-        [
-            timed("50", 0, 50_000),
-            timed("cpu", 0, 10_000, gpus=0, cpu_millicores=CORES, kind="cpu", nodes_allowed=("n0",)),
-            timed("30", 0, 30_000),
-        ],
-        {},
-        0,
-        "30 cpu 50",
-    ),
+    ([timed("50", 0, 50_000), HOST, timed("30", 0, 30_000)], {}, 0, "30 cpu 50"),
     # 30 s that would end in time count twice, so as 15 s: before the 20 s that are late; at 31 s both are late
     (DUE, {}, 0, "in_time late"),
     (DUE, {}, 31_000, "late in_time"),
@@ -161,14 +145,7 @@ def test_the_most_urgent_comes_first(
     held = running(full, [(f"n{i}", (0, 1, 2, 3)) for i in range(9)])
     made = scenario([full, *jobs], nodes=9, running=(held,)) if at_ms else scenario(jobs, nodes=9)
     rules = policy("best-fit", order="urgency", preempts="priority", goals=Goals(**{"makespan": 0, **goals}))
-    cancel = threading.Event()
-    simulate(
-        made,
-        rules,
-        log=tmp_path / "log",
-        cancel=cancel,
-        on_progress=lambda tick: cancel.set() if tick.now_ms == at_ms else None,
-    )
+    simulate(made, rules, log=tmp_path / "log")
     started = next(line["start"] for line in log_lines(tmp_path / "log") if line["e"] == "round" and line["t"] == at_ms)
     assert " ".join(placed["job"] for placed in started).startswith(order)
 

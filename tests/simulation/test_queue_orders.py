@@ -63,30 +63,6 @@ class State:
         return np.array([(0, 0, 0), *amounts]).sum(axis=0)
 
 
-def check_rounds(world: Scenario, rules: Scheduling, key: Callable[..., Any], allowed: Callable[..., bool]) -> None:
-    """
-    Repeat a simulation by its outcome: at every arrival and end a round takes the jobs by ``key``, one after the other.
-
-    A job starts then if it finds room and is ``allowed``, and otherwise waits. ``key`` is asked anew after every start.
-    """
-    played = {job.job: job for job in simulate(world, rules).jobs}
-    state = State(world, rules)
-    waiting: list[Job] = []
-    for now in sorted({at for one in played.values() for at in (one.arrival_ms, one.end_ms) if at is not None}):
-        state.placed = {name: placement for name, placement in state.placed.items() if played[name].end_ms != now}
-        waiting += [one for one in state.jobs.values() if one.arrival_ms == now]
-        untried = list(waiting)
-        while untried:
-            job = min(untried, key=lambda one: key(one, state))  # ties by the order of arrival
-            untried.remove(job)
-            starts = allowed(job, state) and state.fits(job)
-            assert (played[job.id].start_ms == now) == starts, (now, job.id)
-            if starts:
-                waiting.remove(job)
-                state.placed[job.id] = played[job.id].placement
-    assert all(job.start_ms is not None for job in played.values()) == (not waiting)
-
-
 def asked(job: Job) -> Amounts:
     """Return what a job requests."""
     demand = job.options[0].demand
@@ -178,7 +154,11 @@ MODES = {"exclusive": None, "fraction": None, "overcommit": 2}
 @pytest.mark.parametrize("order", [*SORTED, *OWNERS])
 @given(world=scenarios(most_jobs=30, within_ms=20_000), mode=st.sampled_from(sorted(MODES)))
 def test_each_round_starts_what_finds_room_in_the_order_of_the_queue(world: Scenario, order: str, mode: str) -> None:
-    """Rounds leave out what cannot change anything: which kinds are tried again, and the counts of free resources."""
+    """
+    At every arrival and end a round takes the waiting jobs one after the other; the order is asked anew at each start.
+
+    Rounds leave out what cannot change anything: which kinds are tried again, and the counts of free resources.
+    """
     if order in SORTED:
         fields, sorted_by = SORTED[order]
         key, allowed = lambda job, _: (sorted_by(job), job.arrival_ms), lambda *_: True
@@ -189,7 +169,22 @@ def test_each_round_starts_what_finds_room_in_the_order_of_the_queue(world: Scen
     shared = PLAIN.model_copy(update={"share_mode": mode, "jobs_per_gpu_max": MODES[mode]})
     rules = policy("best-fit", policy=shared, **{"order": order, **fields})
     assume(not without_utilisation(world, rules))
-    check_rounds(world, rules, key, allowed)
+    played = {job.job: job for job in simulate(world, rules).jobs}
+    state = State(world, rules)
+    waiting: list[Job] = []
+    for now in sorted({at for one in played.values() for at in (one.arrival_ms, one.end_ms) if at is not None}):
+        state.placed = {name: placement for name, placement in state.placed.items() if played[name].end_ms != now}
+        waiting += [one for one in state.jobs.values() if one.arrival_ms == now]
+        untried = list(waiting)
+        while untried:
+            one = min(untried, key=lambda job: key(job, state))  # ties by the order of arrival
+            untried.remove(one)
+            starts = allowed(one, state) and state.fits(one)
+            assert (played[one.id].start_ms == now) == starts, (now, one.id)
+            if starts:
+                waiting.remove(one)
+                state.placed[one.id] = played[one.id].placement
+    assert {one.id for one in waiting} == {name for name, job in played.items() if job.start_ms is None}
 
 
 def attained_level(history: JobHistory, now: int) -> int:

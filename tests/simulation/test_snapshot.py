@@ -65,9 +65,7 @@ def test_a_moment_under_a_policy_that_chooses_cores() -> None:
 def test_a_moment_under_a_policy_that_overlooks_bandwidth() -> None:
     """Two jobs use more than the node may give; under a policy that ignores it that breaks no rule."""
     jobs = [timed(name, 0, 100_000, memory_bandwidth_mbps=60_000) for name in ("a", "b")]
-    world = scenario(jobs)
-    machine = world.cluster.machines[0].model_copy(update={"memory_bandwidth_mbps": 100_000})
-    world = world.model_copy(update={"cluster": world.cluster.model_copy(update={"machines": (machine,)})})
+    world = scenario(jobs, machine={"memory_bandwidth_mbps": 100_000})
     found = round_at(simulate(world, policy("best-fit", bandwidth="ignore")), 1000)
     assert len(found.running) == 2
     assert violations(*running_as_plan(found)) == []

@@ -136,6 +136,9 @@ def test_runs_use_the_backend_of_joblib() -> None:
             assert add(world, FCFS, "box", goal, draws=(0, 1), jobs=None).spots == alone.spots
 
 
+WRONG = "arrivals arrivals=0 nodes=1 nodes:none=1 policy= policy=fcfs,fcfs load=1 patch=bad"
+
+
 def test_sweeps(tmp_path: Path) -> None:
     """Arrivals at half the rate do not meet; policies and patches by name; rows are shared with other questions."""
     world, rows = trace(0, 100, 200), tmp_path / "rows.jsonl"
@@ -152,16 +155,7 @@ def test_sweeps(tmp_path: Path) -> None:
     assert [spot.nodes for spot in curve("nodes:box=0-2").spots] == [1, 2, 3]
     assert [spot.setting for spot in curve("policy=fcfs,srtf").spots] == ["fcfs", "srtf"]
     assert [spot.nodes for spot in curve("patch=more").spots] == [2]
-    for wrong in [
-        "arrivals",
-        "arrivals=0",
-        "nodes=1",
-        "nodes:none=1",
-        "policy=",
-        "policy=fcfs,fcfs",
-        "load=1",
-        "patch=bad",
-    ]:
+    for wrong in WRONG.split():
         with pytest.raises(BadInput):
             curve(wrong)
     with pytest.raises(BadInput, match="p95_wait"):
