@@ -100,69 +100,59 @@ class Storm:
 
     # What goes wrong.
 
+    def _happens(self, what: str, chance: float) -> bool:
+        """Draw whether something happens, and count it."""
+        happens = self._draw.random() < chance
+        self.events[what] += happens
+        return happens
+
     def _before(self, method: str, path: str, body: Any) -> None:
         if self._calm or "/leases" in path:
             return
-        chance = self._draw.random()
         name = path.split("/pods/")[-1].split("/")[0]
-        if chance < 0.04 and method == "PATCH" and self.api.get("pods", name):
-            self.events["409: written by another"] += 1
+        patched = method == "PATCH" and self.api.get("pods", name)
+        if patched and self._happens("409: written by another", 0.04):
             self.api.change("pods", name, lambda found: found["metadata"].setdefault("labels", {}).update(x=path))
-        elif chance < 0.05:
-            self.events["request lost"] += 1
-            raise ConnectionResetError
-        elif chance < 0.06:
-            self.events["500"] += 1
-            raise Refusal(500, "InternalError", "etcdserver: request timed out")
-        elif chance < 0.07:
-            self.events["429"] += 1
-            raise Refusal(429, "TooManyRequests", "too many requests")
-        elif chance < 0.075 and method == "PATCH" and self._wait_gated(name):
-            self.events["pod deleted while it is patched"] += 1
+        elif patched and patched["spec"].get("schedulingGates") and self._happens("pod deleted while patched", 0.005):
             self._remove_pod(name)
+        elif self._happens("request lost", 0.01):
+            raise ConnectionResetError
+        elif self._happens("500", 0.01):
+            raise Refusal(500, "InternalError", "etcdserver: request timed out")
+        elif self._happens("429", 0.01):
+            raise Refusal(429, "TooManyRequests", "too many requests")
 
     def _after(self, method: str, path: str, body: Any) -> None:
-        if not self._calm and "/leases" not in path and self._draw.random() < 0.01:
-            self.events["answer lost"] += 1
+        if not self._calm and "/leases" not in path and self._happens("answer lost", 0.01):
             raise ConnectionResetError
 
     def _event(self, drivers: list[_Connected]) -> None:
-        chance = self._draw.random()
         names = self._there()
-        if chance < 0.05:
-            self.events["410: history forgotten"] += 1
+        gated = [found["metadata"]["name"] for found in self.api.all("pods") if found["spec"].get("schedulingGates")]
+        if self._happens("410: history forgotten", 0.05):
             self.api.compact()
-        elif chance < 0.08:
-            self.events["server away"] += 1
+        elif self._happens("server away", 0.03):
             self.api.down = True
             self.api.cut_watches()
             for one in drivers:
                 one.turn()
             self.api.down = False
-        elif chance < 0.12 and len(names) > len(self._names) // 2:
-            self.events["node gone"] += 1
+        elif len(names) > len(self._names) // 2 and self._happens("node gone", 0.04):
             self._lose_node(self._draw.choice(names))
-        elif chance < 0.18 and len(names) < len(self._names):
-            self.events["node back"] += 1
+        elif len(names) < len(self._names) and self._happens("node back", 0.06):
             self._add_nodes(1)
-        elif chance < 0.22:
-            self.events["a kubelet that admits nothing"] += 1
+        elif self._happens("a kubelet that admits nothing", 0.04):
             self.cluster.refusing = {self._draw.choice(names)}
-        elif chance < 0.28:
+        elif self._happens("all kubelets admit again", 0.06):
             self.cluster.refusing = set()
-        elif chance < 0.30:
-            self.events["Lease taken away"] += 1
+        elif self._happens("Lease taken away", 0.02):
             self._take_lease()
-        elif chance < 0.34:
-            self.events["driver killed"] += 1
+        elif self._happens("driver killed", 0.04):
             number = self._draw.randrange(2)
             drivers[number].close()
             drivers[number] = _Connected(self)
-        elif chance < 0.40:
-            gated = [p["metadata"]["name"] for p in self.api.all("pods") if p["spec"].get("schedulingGates")]
-            if gated:
-                self.events["waiting pod deleted"] += 1
-                self._remove_pod(self._draw.choice(gated))
+        elif gated and self._happens("waiting pod deleted", 0.06):
+            self._remove_pod(self._draw.choice(gated))
 
     def _calm_down(self) -> None:
         self._calm = True
@@ -177,10 +167,6 @@ class Storm:
         there = set(self._there())
         for name in [name for name in self._names if name not in there][:most]:
             self.api.add("nodes", node(name))
-
-    def _wait_gated(self, name: str) -> bool:
-        found = self.api.get("pods", name)
-        return found is not None and bool(found["spec"].get("schedulingGates"))
 
     def _remove_pod(self, name: str) -> None:
         with self.api.lock:

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import socket
 import stat
 import subprocess
@@ -36,7 +35,6 @@ from placeopt.service.http import ROLES, HttpServer, Limits, Metrics, app, open_
 from placeopt.service.http.arguments import read_body
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 JSON = {"content-type": "application/json"}
 SMALL = Limits(body_bytes=2**20, header_s=1, body_s=1, write_s=1, connections=8, streams=2, stop_s=2)
 SECRETS = {role: f"secret-of-{role}" for role in ROLES}
@@ -463,33 +461,3 @@ class TestDescription:
         page = (ROOT / "docs" / "service_http.md").read_text(encoding="utf-8")
         rows = re.findall(r"^\| `(\w+)` \| (GET|PUT|POST|DELETE) \| `([^`]+)` \| (\w+) \|", page, re.MULTILINE)
         assert rows == [(call.name, call.method, call.path, call.role) for call in CALLS.values()]
-
-    def test_the_page_loads_nothing(self, client: httpx.Client) -> None:
-        """Its policy names the hash of its own script and style, and nothing is from elsewhere."""
-        page = client.get("/")
-        assert not re.search(r'(src|href)="(?!data:,)', page.text)
-        assert "innerHTML" not in page.text
-        policy = page.headers["content-security-policy"]
-        assert policy.count("sha256-") == 2
-        assert "unsafe" not in policy
-
-    @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-    def test_the_page_in_a_browser(
-        self, server: HttpServer, client: httpx.Client, tmp_path: Path, cluster: Instance
-    ) -> None:
-        """It shows the map, the queue with reasons and the rounds."""
-        made = client.post("/v1/rounds", json={"time_limit_s": 2}).json()["id"]
-        for _ in range(600):
-            if client.get(f"/v1/rounds/{made}").json()["state"] not in ("queued", "running"):
-                break
-            time.sleep(0.1)
-        assert CHROMIUM is not None
-        command = [
-            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
-            *("--virtual-time-budget=4000", "--dump-dom", f"http://{server.address}/"),
-        ]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-        assert f'<h1 id="name">{cluster.name}</h1>' in shown
-        assert shown.count("<rect") >= 16
-        assert made in shown
-        assert "GPU 0" in shown

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +18,9 @@ import httpx
 
 from placeopt.service import Service
 from placeopt.service.http import HttpServer, parse_address
+from service.calls import solved
 
+ROUND = generate("uniform", jobs=40, nodes=6, gpus=4, seed=0)
 SERIOUS = {"serious", "critical"}
 NOT_COMMITTED = "placed by the last round, which is not committed"
 
@@ -29,12 +29,8 @@ NOT_COMMITTED = "placed by the last round, which is not committed"
 def service() -> Iterator[Service]:
     """A cluster with a round that is solved and not committed."""
     with Service() as made:
-        made.call("put_cluster", dumps(generate("uniform", jobs=40, nodes=6, gpus=4, seed=0)))
-        round_ = json.loads(made.call("start_round", b'{"time_limit_s": 2}'))["id"]
-        for _ in range(600):
-            if json.loads(made.call("round", path={"id": round_}))["state"] not in ("queued", "running"):
-                break
-            time.sleep(0.1)
+        made.call("put_cluster", dumps(ROUND))
+        solved(made, time_limit_s=2)
         yield made
 
 
@@ -47,10 +43,39 @@ def client(service: Service) -> Iterator[httpx.Client]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def page() -> str:
-    with Service() as empty, HttpServer(empty, parse_address("127.0.0.1:0", has_tokens=False)) as server:
-        return httpx.get(f"http://{server.address}/", timeout=60).text
+@pytest.fixture
+def page(client: httpx.Client) -> str:
+    return client.get("/").text
+
+
+@pytest.fixture
+def shown(client: httpx.Client, tmp_path: Path) -> str:
+    """The page as a browser has filled it."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    command = [
+        *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
+        *("--virtual-time-budget=4000", "--dump-dom", str(client.base_url)),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def test_the_page_loads_nothing(client: httpx.Client, page: str) -> None:
+    """Its policy names the hash of its own script and style, and nothing is from elsewhere."""
+    assert not re.search(r'(src|href)="(?!data:,)', page)
+    assert "innerHTML" not in page
+    policy = client.get("/").headers["content-security-policy"]
+    assert policy.count("sha256-") == 2
+    assert "unsafe" not in policy
+
+
+def test_the_page_in_a_browser(client: httpx.Client, shown: str) -> None:
+    """It shows the map, the queue with reasons and the rounds."""
+    assert f'<h1 id="name">{ROUND.name}</h1>' in shown
+    assert shown.count("<rect") >= 24
+    assert client.get("/v1/rounds").json()["rounds"][0]["id"] in shown
+    assert "GPU 0" in shown
+    assert NOT_COMMITTED in shown
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
@@ -92,15 +117,9 @@ def test_what_becomes_of_jobs_that_wait(client: httpx.Client) -> None:
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, False), (1280, True), (400, True)])
-def test_axe_finds_nothing_serious(client: httpx.Client, tmp_path: Path, width: int, dark: bool) -> None:
+def test_axe_finds_nothing_serious(shown: str, width: int, dark: bool) -> None:
     """On the page as a browser has filled it; nor does it scroll sideways, nor is text of the map below 9 px."""
-    command = [
-        *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
-        *("--virtual-time-budget=4000", "--dump-dom", str(client.base_url)),
-    ]
-    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert NOT_COMMITTED in page
-    found = checked(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL), width=width, dark=dark)
+    found = checked(re.sub(r"<script>.*?</script>", "", shown, flags=re.DOTALL), width=width, dark=dark)
     assert [entry for entry in found["violations"] if entry["impact"] in SERIOUS] == []
     assert (found["dark"], found["scrolls"]) == (dark, False)
     assert found["text_px"] >= 9

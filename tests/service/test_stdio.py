@@ -8,11 +8,10 @@ import sys
 
 import pytest
 
-from placeopt import generate
+from helpers.service_child import SERVE
 from placeopt.formats import dumps
 from placeopt.service import Service, serve_lines
-
-ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
+from service.calls import ROUND
 
 
 def answers(*lines):
@@ -26,9 +25,12 @@ def line(**members):
     return json.dumps(members).encode() + b"\n"
 
 
+LOAD = line(id=1, call="put_cluster", body=json.loads(dumps(ROUND)))
+
+
 def test_lines_are_answered_in_order():
     told = answers(
-        line(id=1, call="put_cluster", body=json.loads(dumps(ROUND))),
+        LOAD,
         b"\n",
         line(id="two", call="decide", body={"jobs": ["job-000000"]}, key="k"),
         line(id="two", call="decide", body={"jobs": ["job-000000"]}, key="k"),
@@ -92,38 +94,31 @@ def test_a_line_has_an_end():
     assert [answer["error"]["status"] for answer in answers(b"x" * (2**28 + 1), line(id=2, call="state"))] == [413]
 
 
+def talk(folder, lines, *options):
+    """The answers of the command to these lines."""
+    command = [*SERVE, str(folder), *options]
+    done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=300, check=True)
+    return [json.loads(answer) for answer in done.stdout.splitlines()]
+
+
 def test_the_command_survives_its_end(tmp_path):
-    command = [sys.executable, "-m", "placeopt.cli", "serve", "--stdio", "--state", str(tmp_path)]
-
-    def talk(*lines):
-        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=True)
-        return [json.loads(answer) for answer in done.stdout.splitlines()]
-
-    first = talk(
-        line(id=1, call="put_cluster", body=json.loads(dumps(ROUND))),
-        line(id=2, call="decide", body={"jobs": ["job-000000"]}),
-        line(id=3, call="snapshot"),
-    )
-    assert talk(line(id=3, call="snapshot"))[0] == first[2]
+    decide, look = line(id=2, call="decide", body={"jobs": ["job-000000"]}), line(id=3, call="snapshot")
+    *_, before = talk(tmp_path, [LOAD, decide, look])
+    assert talk(tmp_path, [look]) == [before]
 
 
 def test_the_command_waits_for_the_word_of_a_host(tmp_path):
-    command = [sys.executable, "-m", "placeopt.cli", "serve", "--stdio", "--state", str(tmp_path), "--host-driver"]
-    load = line(id=1, call="put_cluster", body=json.loads(dumps(ROUND)))
     decide = line(id=2, call="decide", body={"jobs": ["job-000000"], "commit": False})
-    for lines, ready in (([load, decide], True), ([decide], False), ([load, decide], True)):
-        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=True)
-        told = json.loads(done.stdout.splitlines()[-1])
+    for lines, ready in (([LOAD, decide], True), ([decide], False), ([LOAD, decide], True)):
+        *_, told = talk(tmp_path, lines, "--host-driver")
         assert ("reply" in told) == ready
         assert ready or told["error"]["status"] == 503
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_signals_end_the_command(sign, code):
-    child = subprocess.Popen(
-        [sys.executable, "-m", "placeopt.cli", "serve", "--stdio"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    child = subprocess.Popen([sys.executable, "-m", "placeopt.cli", "serve", "--stdio"], **pipes)
     child.stdin.write(line(id=1, call="state"))
     child.stdin.flush()
     assert json.loads(child.stdout.readline())["id"] == 1
