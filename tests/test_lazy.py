@@ -1,4 +1,4 @@
-"""Rooms whose names load where they are first asked for: every name of ``__all__`` is there, and no other."""
+"""Every public name loads, and no module hides one; rooms whose names load where they are first asked for."""
 
 import importlib
 import pkgutil
@@ -7,20 +7,22 @@ import pytest
 
 import placeopt
 
-ROOMS = [
+LAZY = [
     found.name
     for found in pkgutil.walk_packages(placeopt.__path__, "placeopt.")
     if found.ispkg and "lazy_names" in vars(importlib.import_module(found.name))
 ]
+EAGER = ["generators", "metrics", "predict", "simulation", "simulation.replay", "whatif"]
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", ["placeopt", *LAZY, *(f"placeopt.{name}" for name in EAGER)])
 def test_the_names_of_a_room_are_its_table(room: str) -> None:
-    """The table names modules as texts, which no type checker follows; a module's name would hide a function's."""
+    """Tables name modules as texts, which no type checker follows; a module's name would hide a function's."""
     names = importlib.import_module(room)
-    assert dir(names) == sorted(names.__all__)
     assert [name for name in names.__all__ if getattr(names, name, None) is None] == []
     assert not {found.name for found in pkgutil.iter_modules(names.__path__)} & set(names.__all__)
+    if room in ("placeopt", *LAZY):
+        assert dir(names) == sorted(names.__all__)
 
 
 def test_other_names_are_refused_as_by_any_module() -> None:

@@ -128,14 +128,16 @@ def test_report_and_check_use_what_the_run_knew(
     for name, text in (("tiny.gap", GAP), ("tiny.test", "tiny.gap\n"), ("best.solu", "=best= tiny 5\n")):
         (instances / name).write_text(text)
     options = ["--set", "tiny", "--solvers", "highs", "--time-limit", "20", "--instances", str(instances)]
-    assert run(["bench", "run", *options, "--out", str(out), "--quiet"]) == 1  # 5 cannot be: 7 is optimal
+    assert run(["bench", "run", *options, "--out", str(out)]) == 1  # 5 cannot be: 7 is optimal
+    assert "contradicts what is known" in capsys.readouterr().out
     assert judge(read_journal(out)[1].popitem()[1].answer, Known(5, None)) == "fail"
     monkeypatch.chdir(tmp_path)
-    capsys.readouterr()
     assert run(["bench", "report", str(out), "--no-plots", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"]["instances"][0]["best known"] == 5
     assert run(["bench", "check", str(out), "--json"]) == 1
-    assert "contradicted by the known value 5" in capsys.readouterr().out
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], len(found["wrong"])) == (False, 1)
+    assert "contradicted by the known value 5" in str(found["wrong"])
     (instances / "best.solu").write_text("=opt= tiny 7\n")  # what was known then is what the rows were judged by
     assert run(["bench", "check", str(out), "--quiet"]) == 1
     assert run(["bench", "check", str(out), "--instances", str(instances), "--quiet"]) == 0  # a named file counts

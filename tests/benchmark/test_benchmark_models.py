@@ -60,10 +60,6 @@ def model_of(text: str, name: str) -> Any:
         return read_model(path)
 
 
-def gap_model(text: str) -> LinearModel:
-    return model_of(text, "x.gap")
-
-
 def random_model(seed: int) -> LinearModel:
     """Draw a small model with every kind of row and bound."""
     draw = np.random.default_rng(seed)
@@ -84,10 +80,8 @@ def random_model(seed: int) -> LinearModel:
 def same(one: LinearModel, other: LinearModel) -> bool:
     """Whether two models say the same in the same order."""
     arrays = ("lower", "upper", "row_start", "columns", "coefficients", "row_lower", "row_upper", "objective")
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays) and (
-        one.offset,
-        one.sense,
-    ) == (other.offset, other.sense)
+    equal = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+    return equal and (one.offset, one.sense) == (other.offset, other.sense)
 
 
 def test_an_assignment_problem_by_hand() -> None:
@@ -96,32 +90,16 @@ def test_an_assignment_problem_by_hand() -> None:
 
     Carrying 5 only, agent 1 must leave item 2 to agent 0 (4, and 2 + 2 of the 5 it carries), 7 in all.
     """
-    model = gap_model(GAP)
+    model = model_of(GAP, "x.gap")
     assert (model.num_variables, model.num_rows, model.sense) == (6, 5, "min")
     best = np.array([0, 1, 0, 1, 0, 1])
     assert model.is_feasible(best)
     assert model.objective_value(best) == 6
-    tighter = gap_model(GAP.replace(" 5 6", " 5 5"))
+    tighter = model_of(GAP.replace(" 5 6", " 5 5"), "x.gap")
     assert not tighter.is_feasible(best)
     assert tighter.objective_value(np.array([0, 1, 1, 1, 0, 0])) == 7
     assert tighter.is_feasible(np.array([0, 1, 1, 1, 0, 0]))
     assert not model.is_feasible(np.array([1, 1, 0, 1, 0, 1]))  # item 0 twice
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "numbers of agents and items"),
-        ("0 3", "1 or more"),
-        ("2 3\n1 2 x", "word 5 is 'x'"),
-        ("2 3\n1 2 -4", "word 5 is '-4'"),
-        (GAP + "7", "more than 16 numbers; 2 agents and 3 items make 16"),
-    ],
-)
-def test_a_broken_assignment_problem_is_named(text: str, words: str) -> None:
-    """What, where, and what was expected."""
-    with pytest.raises(BadInput, match=words):
-        model_of(text, "x.gap")
 
 
 def test_a_model_by_hand() -> None:
@@ -161,25 +139,34 @@ def test_others_read_the_same(tmp_path: Path) -> None:
     assert [2 * lp.row_upper_[0], *lp.row_upper_[1:3]] == model.row_upper.tolist()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("ENDATA", ""), "ENDATA"),
-        (("RANGES", "RANGED"), "section 'RANGED'"),
-        (("room 2.5", "rum 2.5"), r"x\.mps:13: no row 'rum'"),
-        (("room 2.5", "room two"), "'two' is not a number"),
-        (("room 2.5", "room 1e300"), "beyond"),
-        (("room 2.5", "room 1e-300"), "beyond"),
-        (("FX BND z", "XX BND z"), "bound 'XX'"),
-        (("FX BND z", "FX BND q"), "not a column"),
-        ((" L room", " L some"), "appears twice"),
-        (("MAX", "MOST"), "sense 'MOST'"),
-    ],
-)
-def test_a_broken_model_is_named(change: tuple[str, str], words: str) -> None:
-    """What cannot be read."""
+BROKEN_GAP = {
+    "": "numbers of agents and items",
+    "0 3": "1 or more",
+    "2 3\n1 2 x": "word 5 is 'x'",
+    "2 3\n1 2 -4": "word 5 is '-4'",
+    GAP + "7": "more than 16 numbers; 2 agents and 3 items make 16",
+}
+BROKEN_MPS = {
+    "ENDATA -> ": "ENDATA",
+    "RANGES -> RANGED": "section 'RANGED'",
+    "room 2.5 -> rum 2.5": r"x\.mps:13: no row 'rum'",
+    "room 2.5 -> room two": "'two' is not a number",
+    "room 2.5 -> room 1e300": "beyond",
+    "room 2.5 -> room 1e-300": "beyond",
+    "FX BND z -> XX BND z": "bound 'XX'",
+    "FX BND z -> FX BND q": "not a column",
+    " L room ->  L some": "appears twice",
+    "MAX -> MOST": "sense 'MOST'",
+}
+BROKEN = [(text, "x.gap", words) for text, words in BROKEN_GAP.items()]
+BROKEN += [(FREE.replace(*change.split(" -> ")), "x.mps", words) for change, words in BROKEN_MPS.items()]
+
+
+@pytest.mark.parametrize(("text", "name", "words"), BROKEN)
+def test_a_broken_model_is_named(text: str, name: str, words: str) -> None:
+    """What, where, and what was expected."""
     with pytest.raises(BadInput, match=words):
-        model_of(FREE.replace(*change), "x.mps")
+        model_of(text, name)
 
 
 @pytest.mark.parametrize(

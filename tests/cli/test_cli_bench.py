@@ -23,17 +23,6 @@ def test_run_prints_verdicts_and_goes_on(cli: Cli, tmp_path: Path) -> None:
     assert len((out / "results.jsonl").read_text().splitlines()) == 3
 
 
-def test_a_wrong_answer_is_no(cli: Cli, tmp_path: Path) -> None:
-    """A known value that cannot be, so the verdict is fail and the exit code 1."""
-    (tmp_path / "x.solu").write_text("=opt= gap1-0 260\n")
-    outcome = cli(
-        *("bench", "run", "--set", INSTANCES / "gap" / "gap1-0.gap", "--solvers", "highs", "--time-limit", 20),
-        *("--solu", tmp_path / "x.solu", "--out", tmp_path / "out"),
-    )
-    assert outcome.code == 1
-    assert "contradicts what is known" in outcome.out
-
-
 def test_no_answer_is_no(cli: Cli, tmp_path: Path) -> None:
     """A file that is no instance: the other case is run, and the exit code says that one has come to nothing."""
     (tmp_path / "broken.json").write_text('{"cluster": {}}')
@@ -97,16 +86,6 @@ def test_check_updates_what_is_known(cli: Cli, results: Path, tmp_path: Path) ->
     solu.write_text("\n".join(line.partition("  #")[0] for line in lines) + "\n")  # known, and nobody knows by whom
     assert cli("bench", "check", results, "--solu", solu, "--update").code == 0
     assert solu.read_text().splitlines() == lines
-
-
-def test_check_of_a_contradicted_row_fails(cli: Cli, results: Path, tmp_path: Path) -> None:
-    """A known value that the row contradicts: exit code 1."""
-    (tmp_path / "x.solu").write_text("=opt= gap1-0 260\n")
-    outcome = cli("bench", "check", results, "--solu", tmp_path / "x.solu")
-    assert outcome.code == 1
-    assert "contradicted" in outcome.out
-    found = cli("bench", "check", results, "--solu", tmp_path / "x.solu", "--json").data
-    assert (found["ok"], len(found["wrong"])) == (False, 1)
 
 
 def test_a_path_without_its_ending_is_no_set(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,22 +15,6 @@ from placeopt.whatif import Limits, fail
 
 CONTROLS = ["collect", "disable", "enable", "freeze", "set_threshold", "unfreeze"]
 ROUND = generate("uniform", jobs=20, nodes=4, gpus=4, seed=1)
-
-
-@pytest.fixture
-def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """List the controls of the collector that are called."""
-    calls: list[str] = []
-
-    def noted(name: str) -> Callable[..., None]:
-        def control(*_: object) -> None:
-            calls.append(name)
-
-        return control
-
-    for name in CONTROLS:
-        monkeypatch.setattr(gc, name, noted(name))
-    return calls
 
 
 def read() -> None:
@@ -59,10 +44,13 @@ def play() -> None:
 
 
 @pytest.mark.parametrize("call", [read, place, ask, play])
-def test_nothing_touches_the_collector(call: Callable[[], None], touched: list[str]) -> None:
+def test_nothing_touches_the_collector(call: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """It was frozen, unfrozen and paused: the host's young objects aged, and no automatic collection ever came."""
+    touched = Mock()
+    for name in CONTROLS:
+        monkeypatch.setattr(gc, name, getattr(touched, name))
     call()
-    assert touched == []
+    assert touched.mock_calls == []
 
 
 def test_rounds_leave_nothing_behind() -> None:
