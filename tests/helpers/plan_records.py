@@ -1,23 +1,11 @@
 """Allocations in indices -> the records of the model, for the referee to read."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from helpers.granted_shares import with_due
+from helpers.plans import plan_for
 from placeopt.check import judge
-from placeopt.model import (
-    Assignment,
-    Instance,
-    InstanceRef,
-    Level,
-    Moved,
-    Placement,
-    Plan,
-    PolicyRef,
-    Preempted,
-    Shrunk,
-    Unplaced,
-    WorkerGpus,
-)
+from placeopt.model import Assignment, Instance, Level, Placement, Plan, Unplaced, WorkerGpus
 from placeopt.problem import Allocation, Problem, change_of, compile_problem
 from placeopt.problem import Placement as Indices
 from placeopt.terms import value
@@ -52,80 +40,41 @@ def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ..
 
 
 def plan_of(problem: Problem, allocation: Allocation) -> Plan:
-    """Write an allocation as a plan that claims nothing but its value."""
-    instance, policy = problem.given, problem.policy
-    return Plan(
-        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(Level(name="value", sense="max", objective=value(problem, allocation), bound=None),),
-        gap=None,
-        placements=with_due(
-            instance,
-            (
-                Placement(
-                    job=problem.job_ids[j],
-                    option=problem.options.name[placement.option],
-                    assignments=assignments_of(problem, placement),
-                )
-                for j, placement in enumerate(allocation)
-                if placement is not None
-            ),
-            policy,
-        ),
-        unplaced=tuple(
-            Unplaced(job=problem.job_ids[j], reason="outvoted", detail="left out by the test")
-            for j, placement in enumerate(allocation)
-            if placement is None
-        ),
-        **changes_of(problem, allocation),
-    )
-
-
-def changes_of(problem: Problem, allocation: Allocation) -> dict[str, Any]:
-    """List what becomes of the running jobs."""
-    out: dict[str, list[Any]] = {"moved": [], "shrunk": [], "preempted": []}
+    """Write an allocation as a plan that claims nothing but its value; what becomes of running jobs is listed."""
+    held = {
+        problem.job_ids[j]: Placement(
+            job=problem.job_ids[j],
+            option=problem.options.name[placement.option],
+            assignments=assignments_of(problem, placement),
+        )
+        for j, placement in enumerate(allocation)
+        if placement is not None
+    }
+    changed: dict[str, list[str]] = {"moved": [], "shrunk": [], "preempted": []}
     for running in problem.instance.running:
-        job = problem.job_ids.index(running.job)
-        now = allocation[job]
-        change = change_of(problem, job, now)
-        if now is None:
-            freed = int(problem.options.total_milli[problem.running[job].option])
-            out["preempted"].append(Preempted(job=running.job, freed_gpu_milli=freed))
-        elif change == "moved":
-            ends = {
-                "from": tuple(assignment.node for assignment in running.assignments),
-                "to": tuple(assignment.node for assignment in assignments_of(problem, now)),
-            }
-            out["moved"].append(Moved.model_validate({"job": running.job, **ends}))
-        elif change == "shrunk":
-            out["shrunk"].append(Shrunk(job=running.job, workers=len(now.nodes)))
-    return {field: tuple(entries) for field, entries in out.items()}
+        j = problem.job_ids.index(running.job)
+        change = "preempted" if allocation[j] is None else change_of(problem, j, allocation[j])
+        if change in changed:
+            changed[change].append(running.job)
+    return plan_for(
+        problem.given,
+        {placed.job: placed for placed in with_due(problem.given, held.values(), problem.policy)},
+        policy=problem.policy,
+        levels=(Level(name="value", sense="max", objective=value(problem, allocation), bound=None),),
+        **changed,
+    )
 
 
 def keeping(instance: Instance) -> Plan:
     """Return the plan that keeps all that runs and starts nothing."""
-    runs = {held.job for held in instance.running}
-    policy = instance.policy
     options = {(job.id, option.id): option.value for job in instance.jobs for option in job.options}
-    return Plan(
-        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(
-            Level(
-                name="value", sense="max", objective=sum(options[h.job, h.option] for h in instance.running), bound=None
-            ),
-        ),
-        gap=None,
-        placements=tuple(Placement(job=h.job, option=h.option, assignments=h.assignments) for h in instance.running),
-        unplaced=tuple(
-            Unplaced(job=job.id, reason="not_reached", detail="kept waiting")
-            for job in instance.jobs
-            if job.id not in runs
-        ),
+    worth, runs = sum(options[h.job, h.option] for h in instance.running), {h.job for h in instance.running}
+    waiting = [job.id for job in instance.jobs if job.id not in runs]
+    return plan_for(
+        instance,
+        {h.job: Placement(job=h.job, option=h.option, assignments=h.assignments) for h in instance.running},
+        levels=(Level(name="value", sense="max", objective=worth, bound=None),),
+        unplaced=tuple(Unplaced(job=name, reason="not_reached", detail="kept waiting") for name in waiting),
     )
 
 
