@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from helpers.kubernetes_objects import node as k8s_node
+from helpers.kubernetes_objects import pod
 from helpers.live_engine import assert_as_if_fresh, engine_of, step
 from placeopt import BadInput, Engine, StaleSnapshot
 from placeopt.formats import read_kubernetes, read_slurm
@@ -26,21 +28,21 @@ def changed(choice: Choice) -> dict[str, Any]:
     items = document["items"]
     pods = [item for item in items if item["kind"] == "Pod" and "exporter" not in item["metadata"]["name"]]
     nodes = [item for item in items if item["kind"] == "Node"]
-    for pod in choice.shuffled(pods)[:4]:
-        spec, meta = pod["spec"], pod["metadata"]
+    for one in choice.shuffled(pods)[:4]:
+        spec, meta = one["spec"], one["metadata"]
         match choice.number(0, 6):
             case 0:
-                items.remove(pod)
+                items.remove(one)
             case 1:
                 spec["nodeName"] = choice.pick(nodes)["metadata"]["name"]
-                pod["status"] = {"phase": "Running", "startTime": "2026-11-22T05:00:00Z"}
+                one["status"] = {"phase": "Running", "startTime": "2026-11-22T05:00:00Z"}
             case 2:
                 spec.pop("nodeName", None)
-                pod["status"] = {"phase": "Pending"}
+                one["status"] = {"phase": "Pending"}
             case 3:
                 spec["priority"] = choice.pick((-100, -5, 0, 4, 1000))
             case 4:
-                items.append({**copy.deepcopy(pod), "metadata": {**meta, "name": f"new-{choice.number(0, 10**6)}"}})
+                items.append({**copy.deepcopy(one), "metadata": {**meta, "name": f"new-{choice.number(0, 10**6)}"}})
             case 5:
                 meta.setdefault("annotations", {})["placeopt.io/movable"] = choice.pick(("true", "false"))
             case _:
@@ -147,8 +149,8 @@ def test_what_runs_where_nothing_is_listed_asks_for_a_load() -> None:
     """A node went and its pod is still there; a job began on a GPU that its node lacks."""
     before = read_kubernetes(KUBERNETES)
     document = copy.deepcopy(KUBERNETES)
-    pod = next(item for item in document["items"] if item["metadata"]["name"] == "serve-0")
-    document["items"] = [i for i in document["items"] if i["metadata"]["name"] != pod["spec"]["nodeName"]]
+    there = next(i for i in document["items"] if i["metadata"]["name"] == "serve-0")["spec"]["nodeName"]
+    document["items"] = [i for i in document["items"] if i["metadata"]["name"] != there]
     after = read_kubernetes(document, previous=before)
     assert any("no longer listed" in reason for reason in changes_between(before, after).reload)
     held = after.running[0]
@@ -159,15 +161,8 @@ def test_what_runs_where_nothing_is_listed_asks_for_a_load() -> None:
 
 def test_jobs_keep_their_gpus_when_others_end() -> None:
     """The API does not say which GPUs a pod has: without the earlier reading, the lowest free ones are taken."""
-
-    def pod(name: str) -> dict:
-        resources = {"requests": {"nvidia.com/gpu": "1"}}
-        spec = {"nodeName": "n", "containers": [{"name": "c", "resources": resources}]}
-        return {"kind": "Pod", "metadata": {"name": name}, "spec": spec, "status": {"phase": "Running"}}
-
-    node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"nvidia.com/gpu": "4", "cpu": "8"}}}
-    before = read_kubernetes({"kind": "List", "items": [node, pod("a"), pod("b")]})
-    items = {"kind": "List", "items": [node, pod("b"), pod("c")]}
+    before = read_kubernetes([k8s_node("n"), pod("a", "n"), pod("b", "n")])
+    items = [k8s_node("n"), pod("b", "n"), pod("c", "n")]
     changes = changes_between(before, read_kubernetes(items, previous=before))
     assert changes.release == ("default/a",)
     assert [(record.job, list(record.assignments[0].gpus)) for record in changes.adopt] == [("default/c", ["0"])]
