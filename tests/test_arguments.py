@@ -65,6 +65,5 @@ WRONG: list[tuple[Call, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("call", "argument", "words"), WRONG)
 def test_a_wrong_argument_is_named(call: Call, argument: dict[str, Any], words: str) -> None:
-    """With what it got and what was expected."""
     with pytest.raises(BadInput, match=f"{next(iter(argument))}: {words}"):
         call(**argument)

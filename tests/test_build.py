@@ -20,7 +20,6 @@ def test_a_first_round_in_a_few_lines() -> None:
 
 
 def test_fields_of_demand_option_and_job_may_be_mixed() -> None:
-    """Each goes to the record that has it."""
     made = build.job("a", workers=2, gpus=3, cpu_millicores=500, value=7, priority=2, single_node=True)
     (option,) = made.options
     assert (made.priority, option.value, option.workers, option.single_node) == (2, 7, 2, True)

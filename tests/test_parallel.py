@@ -32,7 +32,6 @@ def broken(number: int) -> int:
 
 @pytest.mark.parametrize("jobs", [1, 2, 4])
 def test_all_results_come(jobs: int) -> None:
-    """However many at a time, in threads."""
     assert sorted(run_parallel(square, range(10), jobs, prefer="threads")) == [square(i) for i in range(10)]
     assert list(run_parallel(square, [3], jobs)) == [9]
     assert list(run_parallel(square, [], jobs)) == []
@@ -142,6 +141,5 @@ def test_an_event_reaches_the_tasks_in_other_processes() -> None:
 
 
 def test_no_event_no_mark() -> None:
-    """Nothing is made and nothing watched."""
     with mark_of(None) as mark, event_of(mark) as event:
         assert (mark, event) == (None, None)

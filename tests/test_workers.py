@@ -33,11 +33,9 @@ class TestTheSameRows:
     """As at home; the workers are started once for all of it."""
 
     def test_nothing_but_the_context_says_where(self, width: int | None) -> None:
-        """The call is the same as at home."""
         assert width is None
 
     def test_of_a_sweep_of_rounds(self, width: int | None) -> None:
-        """Value, bound and what is placed at every setting."""
         base = read_instance(ROOT / "instances" / "generated" / "uniform-20x4x4-s0.json.gz")
         vary, limits = parse_variation("demand=80-120:10"), Limits(20.0, threads=1)
         at_home = sweep(base, vary, limits=limits)
@@ -48,7 +46,6 @@ class TestTheSameRows:
         ]
 
     def test_of_a_sweep_of_replays(self, width: int | None, tmp_path: Path) -> None:
-        """Every measure of every run, written down once."""
         world = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")
         fcfs = Scheduling(name="fcfs", method="fcfs")
         varied, settings = parse_settings(
@@ -74,7 +71,6 @@ class TestTheSameRows:
         assert run_cases(plan.cases, tmp_path / "away") == away
 
     def test_of_a_round_in_parts(self, width: int | None) -> None:
-        """The same bytes in deterministic mode."""
         round_ = generate("varied", jobs=60, nodes=8, gpus=4, seed=5)
 
         def plan_of(jobs: int | None) -> Plan:
@@ -95,7 +91,6 @@ class TestTheSameRows:
 
 
 def test_here_is_what_it_was() -> None:
-    """So many at a time, nothing configured."""
     with workers(jobs=3) as width:
         assert width == width_of(width) == 3
         assert sorted(run_parallel(abs, [-1, -2], width, prefer="threads")) == [1, 2]
@@ -104,14 +99,12 @@ def test_here_is_what_it_was() -> None:
 
 @pytest.mark.parametrize("where", ["", "there", "here:8786", "dask:", "Dask"])
 def test_an_unknown_place_is_named(where: str) -> None:
-    """With the words that there are."""
     with pytest.raises(BadInput, match="expected here, dask, ray, dask:ADDRESS or ray:ADDRESS"), workers(where, 2):
         pass
 
 
 @pytest.mark.parametrize("where", PLACES[1:])
 def test_without_the_package_there_is_a_way_out(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What to install, and what needs nothing."""
     monkeypatch.setitem(sys.modules, PACKAGES[where], None)
     with pytest.raises(Unsupported, match=rf"pip install 'placeopt\[{where}\]', or stay here"), workers(where, 2):
         pass

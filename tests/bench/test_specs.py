@@ -89,7 +89,6 @@ def test_a_value_above_a_proven_bound_is_a_contradiction() -> None:
 
 
 def test_a_failure_of_the_later_version_is_named() -> None:
-    """It has no value to compare."""
     assert compared([row()], [row(failed="MemoryError: ")])[1].endswith("failed: MemoryError: ")
 
 
@@ -113,7 +112,6 @@ def test_a_failure_is_shown_until_its_round_succeeds() -> None:
 def test_an_unknown_spec_is_named_with_those_there_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As the command line of placeopt does."""
     monkeypatch.setattr("sys.argv", ["run.py", "libary"])
     with pytest.raises(SystemExit):
         main()

@@ -34,7 +34,6 @@ INTEGER = CONTINUOUS.replace("COLUMNS\n", "COLUMNS\n M1 'MARKER' 'INTORG'\n").re
 
 
 def stored(folder: Path, values: list[int], objective: int, bound: int) -> Path:
-    """Store one row with a solution."""
     path, out = folder / "tiny.gap", folder / "out"
     (out / "solutions").mkdir(parents=True)
     path.write_text(GAP)
@@ -63,7 +62,6 @@ def test_check_finds_what_is_wrong(tmp_path: Path, values: list[int], objective:
 
 
 def test_check_finds_what_has_changed(tmp_path: Path) -> None:
-    """The instance, the solution, or what is known."""
     out = stored(tmp_path, [1, 1], 7, 7)
     assert [one.faults for one in recheck(out, {})] == [()]
     assert "contradicted by the known value 5" in recheck(out, {"tiny": Known(5, None)})[0].faults[0]

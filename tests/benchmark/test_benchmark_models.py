@@ -53,7 +53,6 @@ ENDATA
 
 
 def model_of(text: str, name: str) -> Any:
-    """Return the model of a file with this text."""
     with TemporaryDirectory() as folder:
         path = Path(folder, name)
         path.write_text(text)
@@ -164,7 +163,6 @@ BROKEN += [(FREE.replace(*change.split(" -> ")), "x.mps", words) for change, wor
 
 @pytest.mark.parametrize(("text", "name", "words"), BROKEN)
 def test_a_broken_model_is_named(text: str, name: str, words: str) -> None:
-    """What, where, and what was expected."""
     with pytest.raises(BadInput, match=words):
         model_of(text, name)
 
@@ -179,14 +177,12 @@ def test_a_broken_model_is_named(text: str, name: str, words: str) -> None:
     ],
 )
 def test_what_integers_cannot_state_is_in_floating_point(change: tuple[str, str], words: str) -> None:
-    """With the reason, which solvers of integers give."""
     model = model_of(FREE.replace(*change), "x.mps")
     assert not isinstance(model, LinearModel)
     assert words in model.reason
 
 
 def integer(text: str) -> LinearModel:
-    """Return the model of a text that integers can state."""
     model = model_of(text, "x.mps")
     assert isinstance(model, LinearModel)
     return model

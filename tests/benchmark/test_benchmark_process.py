@@ -17,7 +17,6 @@ ITEMS = 6
 
 @pytest.fixture
 def command(tmp_path: Path) -> list[str]:
-    """Six small models, one after the other."""
     for i in range(ITEMS):
         (tmp_path / f"m{i}.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
     (tmp_path / "six.test").write_text("\n".join(f"m{i}.gap" for i in range(ITEMS)))
@@ -26,7 +25,6 @@ def command(tmp_path: Path) -> list[str]:
 
 
 def rows(out: Path) -> int:
-    """Whole rows in the journal so far."""
     path = out / NAME
     return path.read_text().count('{"row":') if path.exists() else 0
 

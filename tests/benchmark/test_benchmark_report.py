@@ -58,7 +58,6 @@ ROWS = (
 
 
 def reported(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> BenchmarkReport:
-    """Return the report of a benchmark with these rows."""
     with TemporaryDirectory() as folder:
         with Journal(Path(folder)) as journal:
             for one in rows:
@@ -358,7 +357,6 @@ def test_tables_as_text() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A benchmark's folder with the rows above."""
     with Journal(tmp_path / "out") as journal:
         for one in ROWS:
             journal.add(one)
@@ -413,13 +411,11 @@ def test_plots_are_drawn(folder: Path) -> None:
 
 
 def test_without_plots_the_rest_is_there(folder: Path) -> None:
-    """matplotlib is an extra."""
     names = {path.name for path in write_report(make_report(folder, {}, plots=False), folder / "report")}
     assert not {name for name in names if name.endswith((".svg", ".pdf"))}
 
 
 def test_a_wrong_baseline_is_named(folder: Path) -> None:
-    """With those that there are."""
     with pytest.raises(BadInput, match=r"'none' is not a solver of .*fast, slow"):
         make_report(folder, {}, baseline="none")
     with pytest.raises(BadInput, match="no such file"):

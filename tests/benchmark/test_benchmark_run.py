@@ -89,7 +89,6 @@ def test_sets_are_named_or_listed(folder: Path) -> None:
     ],
 )
 def test_a_wrong_set_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:
-    """By its file and line."""
     monkeypatch.chdir(folder)
     (folder / "bad.test").write_text("two.test\n")
     (folder / "deep").mkdir()
@@ -111,7 +110,6 @@ def test_solvers_run_what_is_of_their_kind(folder: Path) -> None:
 
 
 def test_rows_record_the_outcome(folder: Path) -> None:
-    """A model and a round: answer, trajectory and solution."""
     out = folder / "out"
     cases = planned(folder)
     rows = run_cases(cases, out, solu=STORED / "best.solu")
@@ -204,7 +202,6 @@ def test_a_journal_has_one_writer(folder: Path) -> None:
 
 
 def test_a_broken_line_is_named(folder: Path) -> None:
-    """File and line."""
     with Journal(folder / "out"):
         pass
     (folder / "out" / NAME).write_text('{"row": {"run": 1}}\n')
@@ -253,7 +250,6 @@ def test_a_cancelled_case_counts_as_not_run(folder: Path) -> None:
 
 
 def test_side_by_side_gives_the_same(folder: Path) -> None:
-    """In the order that was asked for, whichever ends first."""
     rows = run_cases(planned(folder, ("highs", "cpsat", "fcfs")), folder / "out", jobs=2)
     found = [(row.case.instance, row.case.solver, row.answer.objective) for row in rows]
     assert [entry[:2] for entry in found] == [("tiny", "highs"), ("tiny", "cpsat"), ("minsky-1", "fcfs")]

@@ -19,7 +19,6 @@ NAMES = [Path(line).stem for line in (INSTANCES / "mip.test").read_text("utf-8")
 
 
 def read(name: str) -> Any:
-    """Return a model of the set."""
     return read_model(INSTANCES / "mip" / f"{name}.mps")
 
 
@@ -31,7 +30,6 @@ def infinite(array: np.ndarray, none: int) -> list[float]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_highs_reads_the_same(name: str) -> None:
-    """Bounds, kinds, sides, costs, constant and sense."""
     highs, model = highspy.Highs(), read(name)
     highs.setOptionValue("output_flag", False)
     assert highs.readModel(str(INSTANCES / "mip" / f"{name}.mps")) != highspy.HighsStatus.kError
@@ -104,7 +102,6 @@ HEAD = "NAME a\nROWS\n N c\n L r\nCOLUMNS\n x c 1 r 1\n y c 1 r 1\n"
     ],
 )
 def test_what_is_no_mixed_integer_model_is_refused_in_words(rest: str, error: type[Exception], words: str) -> None:
-    """With the line and what it is."""
     with pytest.raises(error, match=words):
         model_of(f"{HEAD}{rest}ENDATA\n", "m.mps")
 
@@ -124,7 +121,6 @@ def test_bounds_of_every_kind() -> None:
 
 @pytest.mark.parametrize("solver", ["highs", "pulp-cbc"])
 def test_unbounded_is_an_answer(tmp_path: Path, solver: str) -> None:
-    """Neither a failure nor an abort."""
     path = tmp_path / "open.mps"
     path.write_text(HEAD.replace("x c 1", "x c -1").replace("r 1\n y", "r -1\n y") + "ENDATA\n")
     plan = plan_cases([str(path)], [solver], time_limit_s=20, seeds=[0], threads=1)

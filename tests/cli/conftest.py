@@ -27,7 +27,6 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="session")
 def minsky_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The optimal plan of the smallest hand-made round."""
     path = tmp_path_factory.mktemp("plans") / "minsky.json"
     assert run(["solve", str(MINSKY), "--out", str(path), "--quiet"]) == 0
     return path

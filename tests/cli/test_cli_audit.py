@@ -12,7 +12,6 @@ MINSKY = INSTANCES / "hand" / "minsky-1.json"
 
 
 def test_a_plan_is_measured(cli: Cli, minsky_plan: Path) -> None:
-    """The best plan: nothing from the bound, no moves."""
     outcome = cli("audit", MINSKY, minsky_plan, "--time-limit", 5, "--quiet")
     assert outcome.code == 0, outcome
     assert outcome.out.startswith("keeps every rule")

@@ -34,7 +34,6 @@ def test_no_answer_is_no(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_list_names_the_sets(cli: Cli) -> None:
-    """As text and as JSON."""
     assert "gap" in cli("bench", "list", "--instances", INSTANCES).out
     sets = cli("bench", "list", "--instances", INSTANCES, "--json").data
     assert len(sets["gap"]) == 30
@@ -43,7 +42,6 @@ def test_list_names_the_sets(cli: Cli) -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of a round and a model."""
     out = tmp_path_factory.mktemp("bench") / "out"
     sets = f"{INSTANCES / 'gap' / 'gap1-0.gap'},{INSTANCES / 'hand' / 'minsky-1.json'}"
     options = ["--set", sets, "--solvers", "highs,fcfs", "--time-limit", "20", "--instances", str(INSTANCES)]

@@ -8,14 +8,12 @@ from helpers.command_line import DGX1, MINSKY, Cli
 
 
 def changed(plan: Path, tmp_path: Path, **fields: Any) -> Path:
-    """Write the plan with other fields at its top."""
     path = tmp_path / "changed.json"
     path.write_text(json.dumps({**json.loads(plan.read_text()), **fields}))
     return path
 
 
 def test_ok(cli: Cli, minsky_plan: Path) -> None:
-    """A true plan: one line, exit code 0; as JSON the same."""
     assert cli("check", MINSKY, minsky_plan) == (0, "ok: 3 jobs placed, 1 waiting\n", "")
     done = cli("check", MINSKY, minsky_plan, "--json")
     assert (done.code, done.data) == (0, {"ok": True, "violations": [], "audit": [], "standing": []})

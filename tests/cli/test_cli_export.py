@@ -33,7 +33,6 @@ def solved(spec: str, seed: int) -> tuple[Instance, Plan]:
 
 
 def by_highs(path: Path) -> float:
-    """Optimum of an MPS or LP file."""
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
@@ -54,7 +53,6 @@ def by_cbc(path: Path) -> float:
 
 
 def by_cpsat(path: Path) -> float:
-    """Optimum of a binary protocol buffer."""
     proto = cp_model_pb2.CpModelProto()
     proto.ParseFromString(path.read_bytes())
     model = cp_model.CpModel()

@@ -44,8 +44,6 @@ def shape(arrival: Arrival) -> tuple[object, ...]:
 
 @pytest.fixture
 def read(cli: Cli, tmp_path: Path) -> Reads:
-    """Import a file by its columns; return the shapes of its jobs."""
-
     def call(path: Path, columns: str, nodes: str) -> list[tuple[object, ...]]:
         out = tmp_path / f"{path.name}.json"
         done = cli("import", "jobs", path, "--columns", columns, "--nodes", nodes, "--out", out)
@@ -73,7 +71,6 @@ def test_published_forms_by_columns_alone(cli: Cli, read: Reads, tmp_path: Path,
 
 
 def test_forms_by_hand(read: Reads, tmp_path: Path) -> None:
-    """Times, amounts and workers as they stand in the files."""
     shapes = {file: read(FILES[file], columns, nodes) for file, (columns, nodes, _, _) in FORMS.items()}
     assert shapes["helios.csv"][1] == (60, 1800, 2, 8, 64, 0)  # 16 GPUs and 128 cores on two nodes
     assert shapes["itp.csv"][2:5] == [(120, 7200, 2, 8, 0, 0), (180, 600, 1, 1, 0, 0), (240, 900, 12, 1, 0, 0)]
@@ -169,7 +166,6 @@ def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_philly_assumes_no_interference(cli: Cli, tmp_path: Path) -> None:
-    """Unless it is asked for."""
     trace, out = tmp_path / "p.csv", tmp_path / "p.json"
     rows = "".join(f"2017-10-01 00:00:0{second},9,2,18,a\n" for second in (0, 9))
     trace.write_text(f"timestamp,duration,num_gpus,gpu_time,cluster\n{rows}")

@@ -23,7 +23,6 @@ HARD = INSTANCES / "openb" / "openb-first-100.json.gz"
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
-    """Start a command whose streams are pipes."""
     command = [*PLACEOPT, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -249,7 +248,6 @@ def test_ascii_standard_output() -> None:
 
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_missing_extra(package: str) -> None:
-    """How to get it, no traceback."""
     program = f"import sys; sys.modules[{package!r}] = None; from placeopt.cli.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
@@ -258,7 +256,6 @@ def test_missing_extra(package: str) -> None:
 
 
 def test_traceback_on_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """For those who mend it."""
     monkeypatch.setattr("placeopt.solving.api.compile_problem", lambda *_: 1 / 0)
     monkeypatch.setenv("PLACEOPT_DEBUG", "1")
     assert run(["solve", str(MINSKY)]) == 5
@@ -271,7 +268,6 @@ COMMANDS += [f"import {form}" for form in ("openb", "topo", "sc17", "philly")]
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
-    """On the page's width."""
     done = cli(*command.split(), "--help")
     assert done.code == 0
     assert "Example: placeopt" in done.out
@@ -280,7 +276,6 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
 
 
 def test_the_root(cli: Cli) -> None:
-    """Version; no command is usage and shows the help."""
     assert cli("--version").out.startswith("placeopt 0.")
     bare = cli()
     assert bare.code == 2

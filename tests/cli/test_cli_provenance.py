@@ -30,7 +30,6 @@ WRITES = {"apply"}
 
 @pytest.fixture
 def patch(tmp_path: Path) -> Path:
-    """A patch with a new machine type."""
     machine = read_instance(UNIFORM).cluster.machines[0].model_copy(update={"id": "new"})
     path = tmp_path / "new.json"
     text = machine.model_dump_json(exclude_defaults=True)
@@ -39,7 +38,6 @@ def patch(tmp_path: Path) -> Path:
 
 
 def whole(told: dict[str, Any]) -> None:
-    """Assert that nothing is missing."""
     assert told["command"].startswith("placeopt ")
     assert told["versions"]["placeopt"]
     assert datetime.fromisoformat(told["time"]).tzinfo is not None
@@ -54,7 +52,6 @@ def test_all_verbs_are_walked(cli: Cli) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_whatif(cli: Cli, tmp_path: Path, patch: Path, verb: str) -> None:
-    """As JSON, in text, and in the report made of the JSON."""
     options = (*VERBS[verb], *(("--patch", patch) if verb == "swap" else ()))
     done = cli("whatif", verb, *options, "--json")
     told = done.data["provenance"]

@@ -13,7 +13,6 @@ pytest.importorskip("matplotlib")
 
 
 def test_a_round_and_its_plan(cli: Cli, tmp_path: Path) -> None:
-    """One page, and every figure in every format."""
     round_ = instance(2, [job("a"), job("b", gpus=2)])
     files = saved(tmp_path / "round.json", round_), saved(tmp_path / "plan.json", solve(round_))
     out, figures = tmp_path / "r.html", tmp_path / "figures"

@@ -21,7 +21,6 @@ HUNDRED = INSTANCES / "papers" / "sc17-workloads-100.json"
 
 
 def test_a_table_with_a_line_a_policy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At 100 columns no line is longer."""
     monkeypatch.setenv("COLUMNS", "100")
     done = cli("simulate", TABLE_1, "--policy", "fcfs,best-fit")
     assert (done.code, done.err) == (0, "")
@@ -117,14 +116,12 @@ def test_a_moment_is_written_as_a_round(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_stored_scenarios_are_read() -> None:
-    """Every file of the folder, by its name."""
     for path in sorted((INSTANCES / "papers").glob("*.json*")):
         assert read_scenario(path).name == path.name.split(".")[0]
 
 
 @pytest.fixture(scope="module")
 def whole_log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The log of a simulation that nobody stopped."""
     path = tmp_path_factory.mktemp("whole") / "log"
     simulate(read_scenario(HUNDRED), named_policy("topo-aware"), log=path)
     return path.read_bytes()

@@ -42,7 +42,6 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def commands(slurm: Path) -> list[str]:
-    """What scontrol was told to change."""
     return [line for line in (slurm / "log").read_text().splitlines() if not line.startswith("show")]
 
 

@@ -27,7 +27,6 @@ def test_summary_shows_the_known_answer(cli: Cli) -> None:
 
 
 def test_stages_are_told_where_asked_for(cli: Cli) -> None:
-    """What each stage did is for whoever looks into a solve."""
     for flag in ("-v", "--verbose"):
         said = cli("solve", MINSKY, flag, "--deterministic").out
         for word in ("Stages", "greedy", "bound", "deterministic plans state no times"):
@@ -148,7 +147,6 @@ def test_failed_stages_are_warned_of(cli: Cli) -> None:
 
 
 def test_what_is_read_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
-    """Also by another spelling of its name."""
     path = tmp_path / "i.json"
     path.write_bytes(MINSKY.read_bytes())
     said(cli("solve", path, "--out", f"{tmp_path}/./i.json"), 2, "input", "another output")

@@ -81,7 +81,6 @@ def test_answers_are_kept_in_a_file(cli: Cli, file: Path, tmp_path: Path) -> Non
 
 
 def test_slots_by_level(cli: Cli, file: Path) -> None:
-    """A row a level."""
     outcome = cli("whatif", "slots", file, "--sizes", "1,4", "--quiet")
     assert outcome.code == 0
     assert [line.split()[0] for line in outcome.out.splitlines()[3:7]] == ["socket", "node", "rack", "cluster"]
@@ -97,7 +96,6 @@ def test_fail_answers_yes_or_no(cli: Cli, file: Path, plan: Path) -> None:
 
 
 def test_add_shows_the_number_of_nodes(cli: Cli, file: Path) -> None:
-    """An interval, and the round with so many more places all."""
     outcome = cli("whatif", "add", file, "--node-type", "node-00000", "--json", "--quiet")
     assert outcome.code == 0
     assert outcome.data["at_least"] <= outcome.data["found"]

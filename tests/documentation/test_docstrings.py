@@ -87,13 +87,11 @@ def test_public_names_are_found() -> None:
 
 
 def test_every_public_name_has_a_summary() -> None:
-    """One line that ends with a full stop."""
     firsts = {name: (inspect.getdoc(thing) or "").partition("\n")[0] for name, thing in PUBLIC.items()}
     assert {name: first for name, first in firsts.items() if not first.endswith((".", ":"))} == {}
 
 
 def test_parameters_are_those_of_the_signature() -> None:
-    """All of them and no others."""
     described = {name: sorted(entries(function, "Parameters")) for name, function in CALLABLES.items()}
     needed = {
         name: sorted(one for one in inspect.signature(function).parameters if one not in ("self", "cls"))

@@ -96,7 +96,6 @@ def test_figures_are_compared(shown: str, printed: str, same: bool) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the page."""
     for folder in ("examples", "instances"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
@@ -118,7 +117,6 @@ def test_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
-    """To files that are there."""
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
 

@@ -48,8 +48,6 @@ def solved(engine: Engine, round_: Instance) -> Plan:
 
 
 class TestRule:
-    """Who gets how much."""
-
     @pytest.mark.parametrize("name", CASES)
     def test_by_hand(self, engine: Engine, name: str) -> None:
         """The cases of the referee; what a job is granted above its request is not counted as placed."""
@@ -124,8 +122,6 @@ class TestRunning:
 
 
 class TestLiveCluster:
-    """A cluster between rounds."""
-
     def test_plans_for_some_jobs_and_snapshots(self) -> None:
         """Worked by hand: a alone 1000; b beside it 375, and the snapshot says 625 and 375; b ends: 1000 again."""
         with Engine(isolation="thread") as live:
@@ -152,7 +148,6 @@ class TestLiveCluster:
             Engine(isolation="thread").load(live.snapshot)
 
     def test_limits_that_come_with_an_update(self) -> None:
-        """The cluster was loaded without any."""
         with Engine(isolation="thread") as live:
             live.load(one_gpu(("a", 250, None)))
             live.update(add_jobs=[job("b", gpu_milli=250, gpu_milli_limit=1000)])

@@ -18,19 +18,16 @@ ROUND = generate("uniform", jobs=20, nodes=4, gpus=4, seed=1)
 
 
 def read() -> None:
-    """Write a round and read it back."""
     loads(Instance, dumps(ROUND))
 
 
 def place() -> None:
-    """Keep a cluster for a round."""
     with Engine(isolation="thread") as engine:
         engine.load(ROUND)
         engine.commit(engine.place(deterministic=True))
 
 
 def ask() -> None:
-    """Ask why a job waits, and what a failure does."""
     plan = solve(ROUND, isolation="thread", deterministic=True)
     for waiting in plan.unplaced[:1]:
         explain(ROUND, plan, waiting.job)
@@ -38,7 +35,6 @@ def ask() -> None:
 
 
 def play() -> None:
-    """Simulate two jobs."""
     made: Scenario = build.scenario(1, [build.job(f"j{i}", run_time_ms=1000) for i in range(2)])
     simulate(made, named_policy("fcfs"))
 

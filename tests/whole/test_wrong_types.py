@@ -71,7 +71,6 @@ TOLD: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
 def test_a_wrong_argument_is_named_with_its_type(
     call: Callable[..., object], arguments: tuple[Any, ...], words: str
 ) -> None:
-    """What a few calls say of a wrong value."""
     with pytest.raises(BadInput, match=words):
         call(*arguments)
 

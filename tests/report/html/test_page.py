@@ -53,7 +53,6 @@ pytest.importorskip("matplotlib")
 
 
 def points(figure: Figure) -> list[tuple[float, float]]:
-    """Return the points of a figure of curves, whatever the curve."""
     found = []
     for _, x, y in figure.rows:
         assert isinstance(x, int | float)
@@ -63,7 +62,6 @@ def points(figure: Figure) -> list[tuple[float, float]]:
 
 
 def written(path: Path, *lines: dict[str, Any]) -> Path:
-    """Write a log with these lines."""
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -91,8 +89,6 @@ def log(tmp_path: Path) -> Path:
 
 
 class TestMap:
-    """Who holds which GPU."""
-
     def test_states_by_hand(self) -> None:
         """Running before, placed by the plan, several jobs, idle, drained."""
         old, new, half = job("old"), job("new<b>"), [job(f"h{i}", gpu_milli=500) for i in range(2)]
@@ -122,7 +118,6 @@ class TestMap:
 
     @pytest.mark.parametrize("form", FORMATS)
     def test_every_format_is_drawn_and_repeats(self, form: str) -> None:
-        """SVG byte for byte."""
         figure = gpu_map(instance(2, []))
         drawn = render(figure, form)
         assert drawn.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[form])
@@ -131,8 +126,6 @@ class TestMap:
 
 
 class TestSimulations:
-    """From logs."""
-
     def test_figures_by_hand(self, log: Path) -> None:
         """One GPU held from 1 to 5 s, half a one from 5 to 9; waits of 0 and 3 s."""
         held, waits, bars = simulation_figures([read_log(log)])
@@ -218,13 +211,11 @@ class TestSimulations:
             assert read_log(log).ends == ends
 
     def test_the_scenario_of_other_logs_is_refused(self, log: Path) -> None:
-        """Its nodes are not those of the log."""
         with pytest.raises(BadInput, match="node 'n0' is not in the scenario"):
             simulation_figures([read_log(log)], scenario([node("else")], []))
 
     @pytest.mark.parametrize("text", ["", "no json\n", '{"t": 1}\n', "[]\n"])
     def test_other_files_are_refused(self, tmp_path: Path, text: str) -> None:
-        """By name."""
         (tmp_path / "x.jsonl").write_text(text, encoding="utf-8")
         with pytest.raises(BadInput, match=r"x\.jsonl"):
             read_log(tmp_path / "x.jsonl")
@@ -233,7 +224,6 @@ class TestSimulations:
 
 
 def outcome(placed: int, bound: int) -> RoundOutcome:
-    """A round's result."""
     return RoundOutcome(
         value=1, value_bound=1, jobs_placed=1, jobs_waiting=0, gpu_milli_placed=placed, gpu_milli_bound=bound,
         gpu_milli_capacity=4000, nodes=1, price_milli_per_hour=0,
@@ -295,7 +285,6 @@ MET = {"setting": "2", "nodes": 3, "values": (4.0, 6.0), "mean": 5.0, "low": 1.0
     ],
 )
 def test_every_other_answer(answer: WhatIfAnswer, title: str, row: tuple[object, ...], words: str) -> None:
-    """Told by its fields, drawn with its numbers."""
     fields = set(json.loads(answer.model_dump_json()))
     assert answer_type(fields) is type(answer)
     (figure,) = answer_figures(answer, 0)
@@ -321,7 +310,6 @@ def test_number_of_nodes_in_a_title(least: int | None, found: int | None, imposs
 
 
 def test_sweep() -> None:
-    """Ordered by setting."""
     (figure,) = answer_figures(Sweep(varied="nodes", points=SWEPT, left=0, seconds=0.0), 0)
     assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
     assert render(figure, "svg")
@@ -340,7 +328,6 @@ def test_replay() -> None:
 
 
 def test_front() -> None:
-    """Points say which domains they empty."""
     answer = Defrag(level="node", domains=3, free_before=1, front=FRONT, most=2, stuck=0, seconds=0.0)
     (figure,) = answer_figures(answer, 1)
     assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
