@@ -1,5 +1,6 @@
 """The ledger judges a plan for some jobs as the whole referee does, whatever happened to the cluster before."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -262,42 +263,32 @@ class TestExactly:
         round_ = instance(2, jobs, running=runs, policy=policy)
         return round_, plan_for(round_, {"c": [("n0", [1])]}, asked="c")
 
-    def touched(self, round_: Instance, how: str) -> Ledger:
-        """Do something to a ledger that leaves it as it was."""
-        ledger = Ledger(round_, round_.policy)
-        a = round_.running[0]
-        match how:
-            case "started again":
-                ledger.start(a)
-            case "stopped and started":
-                ledger.stop("a")
-                ledger.start(a)
-            case "elsewhere for a while":
-                ledger.start(running(round_.jobs[0], [("n1", [3])]))
-                ledger.start(a)
-            case "asked what stands":
-                ledger.standing(["n0"], plan_for(round_, {}))
-                ledger.standing(["n0", "n1"], plan_for(round_, {}))
-            case "its node replaced":
-                ledger.put_node(node("n0", labels={"x": "1"}))
-                ledger.put_node(node("n0"))
-            case "asked for a plan":
-                broken_rules(ledger, *self.round(gpu_milli=10**6))
-        return ledger
-
-    @pytest.mark.parametrize("field", ["gpu_milli", "cpu_millicores", "memory_mib"])
-    @pytest.mark.parametrize(
-        "how",
-        [
-            *("nothing", "started again", "stopped and started", "elsewhere for a while", "asked what stands"),
-            *("its node replaced", "asked for a plan"),
+    TOUCHED: dict[str, Callable[[Ledger, Instance], object]] = {  # noqa: RUF012
+        "nothing": lambda ledger, round_: None,
+        "started again": lambda ledger, round_: ledger.start(round_.running[0]),
+        "stopped and started": lambda ledger, round_: ledger.start(ledger.stop("a")),
+        "elsewhere for a while": lambda ledger, round_: (
+            ledger.start(running(round_.jobs[0], [("n1", [3])])),
+            ledger.start(round_.running[0]),
+        ),
+        "asked what stands": lambda ledger, round_: [
+            ledger.standing(nodes, plan_for(round_, {})) for nodes in (["n0"], ["n0", "n1"])
         ],
-    )
-    def test_just_full_and_one_too_little(self, field: str, how: str) -> None:
-        full = {"gpu_milli": 3000, "cpu_millicores": 21, "memory_mib": 27}[field]
+        "its node replaced": lambda ledger, round_: [
+            ledger.put_node(new) for new in (node("n0", labels={"x": "1"}), node("n0"))
+        ],
+        "asked for a plan": lambda ledger, round_: broken_rules(ledger, *TestExactly().round(gpu_milli=10**6)),
+    }
+    """Something done to a ledger that leaves it as it was."""
+
+    @pytest.mark.parametrize(("field", "full"), [("gpu_milli", 3000), ("cpu_millicores", 21), ("memory_mib", 27)])
+    @pytest.mark.parametrize("how", TOUCHED)
+    def test_just_full_and_one_too_little(self, field: str, full: int, how: str) -> None:
         for quota, expected in ((full, []), (full - 1, [("queue_quota", "queue 'q'")])):
             round_, plan = self.round(**{field: quota})
-            assert broken_rules(self.touched(round_, how), round_, plan) == expected
+            ledger = Ledger(round_, round_.policy)
+            self.TOUCHED[how](ledger, round_)
+            assert broken_rules(ledger, round_, plan) == expected
 
     def test_a_node_that_is_gone_and_held(self) -> None:
         """A plan that names it is wrong, and nothing more is said of it."""

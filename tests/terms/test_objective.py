@@ -6,14 +6,8 @@ from placeopt import Unsupported
 from placeopt.build import instance, job, machine, option, running
 from placeopt.model import Communication, Fragmentation, Policy, Weights
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.terms import (
-    MAX_COST,
-    cost,
-    trivial_gpu_milli_bound,
-    trivial_value_bound,
-    value,
-    weighted_costs,
-)
+from placeopt.terms import MAX_COST, cost, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
+from placeopt.terms.costs import COSTS, costs_of
 
 
 def weights(**parts: int) -> Weights:
@@ -89,3 +83,16 @@ def test_the_trivial_bounds_by_hand() -> None:
     assert trivial_gpu_milli_bound(problem) == 4000
     shared = Policy(share_mode="overcommit", jobs_per_gpu_max=3)
     assert trivial_gpu_milli_bound(compile_problem(problem.instance, shared)) == 12_000
+
+
+def test_costs_and_weights_of_the_policy_are_the_same() -> None:
+    """A weight that nothing answers to would silently do nothing; its default is the one that the cost states."""
+    assert {cost.name: cost.default_weight for cost in COSTS} == {
+        name: field.default for name, field in Weights.model_fields.items()
+    }
+
+
+@pytest.mark.parametrize("form", ["partial", "fgd"])
+def test_a_policy_selects_one_form_of_each_cost(form: str) -> None:
+    names = [cost.name for cost in costs_of(Policy(fragmentation=Fragmentation.model_validate({"form": form})))]
+    assert names == ["communication", "interference", "fragmentation", "horus", "resource"]
