@@ -13,17 +13,7 @@ from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Un
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.explain import explain
 from placeopt.formats import dumps, loads
-from placeopt.model import (
-    Changes,
-    Communication,
-    Domain,
-    Fragmentation,
-    Postpone,
-    Queue,
-    Quota,
-    Split,
-    Weights,
-)
+from placeopt.model import Changes, Communication, Domain, Fragmentation, Postpone, Queue, Quota, Split, Weights
 from strategies import Choice, choices, rounds
 
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
@@ -254,11 +244,7 @@ def test_flags_of_jobs_that_start() -> None:
         engine.commit(engine.place(["ab"]), shrinkable="ab", movable="a")
         engine.update(remove_jobs="late")
         held = [(h.job, h.movable, h.shrinkable, h.preemptible, h.started_ms) for h in engine.snapshot.running]
-        assert held == [
-            ("a", True, False, False, 70),
-            ("b", True, False, True, 70),
-            ("ab", False, True, False, 70),
-        ]
+        assert held == [("a", True, False, False, 70), ("b", True, False, True, 70), ("ab", False, True, False, 70)]
         assert [one.id for one in engine.snapshot.jobs] == ["a", "ab", "b"]
 
 

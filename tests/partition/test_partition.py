@@ -113,15 +113,7 @@ def test_bad_arguments_are_reported_with_what_was_expected() -> None:
 def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(by: Any) -> None:
     """Gangs of which few fit into a part: greedy on the whole runs then, too."""
     round_ = generate("gangs", jobs=12, nodes=8, gpus=4, seed=2)
-    plan = solve_in_parts(
-        round_,
-        parts=2,
-        by=by,
-        jobs=1,
-        mend="stranding",
-        time_limit_s=20,
-        deterministic=True,
-    )
+    plan = solve_in_parts(round_, parts=2, by=by, jobs=1, mend="stranding", time_limit_s=20, deterministic=True)
     greedy = solve(round_, method="stranding", deterministic=True, time_limit_s=20)
     assert violations(round_, plan) == []
     assert audit(round_, plan) == []

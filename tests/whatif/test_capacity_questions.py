@@ -11,19 +11,7 @@ from hypothesis import given, settings
 from placeopt import BadInput, Engine
 from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Domain, Gpu, Instance, Job, Node, Part, Policy, Postpone, Queue, Quota, Weights
-from placeopt.whatif import (
-    Limits,
-    NodesNeeded,
-    Patch,
-    add,
-    apply_patch,
-    cheapest,
-    defrag,
-    fail,
-    fit,
-    parse_job,
-    slots,
-)
+from placeopt.whatif import Limits, NodesNeeded, Patch, add, apply_patch, cheapest, defrag, fail, fit, parse_job, slots
 from strategies import Choice, choices
 
 SHORT = Limits(time_limit_s=5.0, threads=1)

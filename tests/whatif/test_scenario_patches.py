@@ -58,11 +58,7 @@ def test_a_failed_rack_takes_its_jobs_along() -> None:
 
 @pytest.mark.parametrize(
     ("level", "told"),
-    [
-        ("node", {"n0": 1, "n1": 1, "n2": 1, "n3": 1}),
-        ("rack", {"rack-0": 2, "rack-1": 2}),
-        ("row", {"row": 4}),
-    ],
+    [("node", {"n0": 1, "n1": 1, "n2": 1, "n3": 1}), ("rack", {"rack-0": 2, "rack-1": 2}), ("row", {"row": 4})],
 )
 def test_levels(level: str, told: dict[str, int]) -> None:
     """A row is over racks, and so over their nodes."""
