@@ -10,105 +10,95 @@ from placeopt.build import instance, job, machine, node, placement, running
 from placeopt.check import violations
 from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Queue, Quota, Usable
 
-HALF = {"gpu_milli": 500}
-
 
 def at(*gpus: int, on: str = "n0") -> list[tuple[str, list[int]]]:
     return [(on, list(gpus))]
 
 
-class TestGpus:
+def on_gpu(rule: str, gpu: str, numbers: str) -> Finding:
+    """Return what is told of a GPU, as ``n0 1``: the numbers and names of the message."""
+    node, index = gpu.split()
+    return rule, f"node '{node}' gpu {index}", numbers.split()
+
+
+def share(milli: int) -> dict[str, int]:
+    return {"gpu_milli": milli}
+
+
+def need(mib: int) -> dict[str, int]:
+    return {"gpu_milli": 500, "gpu_memory_mib": mib}
+
+
+def mode(name: Any, most: int | None = None) -> dict[str, Policy]:
+    return {"policy": Policy(share_mode=name, jobs_per_gpu_max=most)}
+
+
+HALVES = {"a": (share(500), "n0:2"), "b": (share(500), "n0:2")}
+THREE = {name: (share(1000), "n0:0") for name in "abc"}
+UNEQUAL = {"machines": [machine(gpus=[Gpu(model="A", memory_mib=mib) for mib in (16_384, 16_384, 16_385)])]}
+GPUS: dict[str, tuple[dict[str, tuple[dict[str, Any], str]], dict[str, Any], list[Finding]]] = {
+    # not the holders of other GPUs of the node, nor of the same GPU of another node
+    "the holders of that GPU are named": (
+        {name: (share(600), on) for name, on in zip("abcd", ("n0:0", "n0:1", "n1:1", "n0:1"), strict=True)}, {},
+        [on_gpu("gpu_share", "n0 1", "1200 1000 'b' 'd'")]),
+    # a GPU that is not there, a full one and a node in order come before those that are not
+    "every GPU of every node is judged": (
+        {"x": ({}, "n2:9"), "p0": (share(501), "n0:0"), "p1": (share(501), "n0:0"), "q0": (share(501), "n2:1"),
+         "q1": (share(501), "n2:1"), "r0": (share(501), "n2:2"), "r1": (share(501), "n2:2"), "whole": ({}, "n2:3")}, {},
+        [("gpu_indexes", "job 'x' on node 'n2'", ["9", "4"]), on_gpu("gpu_share", "n2 1", "1002 1000 'q0' 'q1'"),
+         on_gpu("gpu_share", "n2 2", "1002 1000 'r0' 'r1'"), on_gpu("gpu_share", "n0 0", "1002 1000 'p0' 'p1'")]),
+    # two halves on a GPU; the sum is in order in every mode
+    "two, exclusive": (HALVES, mode("exclusive"), [on_gpu("gpu_exclusive", "n0 2", "2 1 'a' 'b'")]),
+    "two, exclusive of one": (HALVES, mode("exclusive", 1), [on_gpu("gpu_exclusive", "n0 2", "2 1 'a' 'b'")]),
+    "two fractions of one": (HALVES, mode("fraction", 1), [on_gpu("gpu_jobs", "n0 2", "2 1 'a' 'b'")]),
+    "two overcommitted of one": (HALVES, mode("overcommit", 1), [on_gpu("gpu_jobs", "n0 2", "2 1 'a' 'b'")]),
+    "two fractions of two": (HALVES, mode("fraction", 2), []),
+    "two overcommitted of two": (HALVES, mode("overcommit", 2), []),
+    "two fractions of any number": (HALVES, mode("fraction"), []),
+    # the sum binds in fraction mode only: three whole jobs on a GPU; in exclusive mode only their number is told
+    "three fractions of two": (
+        THREE, mode("fraction", 2),
+        [on_gpu("gpu_jobs", "n0 0", "3 2 'a' 'b' 'c'"), on_gpu("gpu_share", "n0 0", "3000 1000 'a' 'b' 'c'")]),
+    "three overcommitted of two": (THREE, mode("overcommit", 2), [on_gpu("gpu_jobs", "n0 0", "3 2 'a' 'b' 'c'")]),
+    "three overcommitted of three": (THREE, mode("overcommit", 3), []),
+    "three, exclusive": (THREE, mode("exclusive"), [on_gpu("gpu_exclusive", "n0 0", "3 1 'a' 'b' 'c'")]),
+    # memory of each GPU: 8192 + 8193 of 16384; 16384 fits, beside who needs none, 16385 on a larger one alone
+    "memory of two": (
+        {"a": (need(8192), "n0:1"), "b": (need(8193), "n0:1"), "c": (need(16_384), "n0:0"), "d": (need(16_385), "n0:2"),
+         "none": (share(500), "n0:0")}, UNEQUAL, [on_gpu("gpu_memory", "n0 1", "16385 16384 'a' 'b'")]),
+    "memory of one": ({"d": (need(16_385), "n0:0")}, UNEQUAL, [on_gpu("gpu_memory", "n0 0", "16385 16384 'd'")]),
+    # too many without a need on a GPU of unknown memory are too many, and nothing is said of memory
+    "unknown memory": (
+        {"a": ({}, "n0:0"), "b": ({}, "n0:0")}, {"machines": [machine(gpus=[Gpu(model="A")])]},
+        [on_gpu("gpu_share", "n0 0", "2000 1000 'a' 'b'")]),
+    "memory of a gang on each of its GPUs": (
+        {"a": ({"gpus": 2, "gpu_memory_mib": 16_385}, "n0:1,3")}, {},
+        [on_gpu("gpu_memory", f"n0 {gpu}", "16385 16384 'a'") for gpu in (1, 3)]),
+    "all faults of a GPU": (
+        {name: ({"gpu_memory_mib": 10_000}, "n0:0") for name in "ab"}, mode("fraction", 1),
+        [on_gpu(rule, "n0 0", f"{numbers} 'a' 'b'") for rule, numbers in (
+            ("gpu_jobs", "2 1"), ("gpu_share", "2000 1000"), ("gpu_memory", "20000 16384"))]),
+}  # fmt: skip
+"""Fields and GPUs of each job, cluster or policy, and what is told."""
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_gpus(name: str) -> None:
     """``gpu_exclusive``, ``gpu_share``, ``gpu_jobs``, ``gpu_memory``."""
+    jobs, fields, expected = GPUS[name]
+    round_ = instance(3, [job(name, **own) for name, (own, _) in jobs.items()], **fields)
+    where = {name: on.split(":") for name, (_, on) in jobs.items()}
+    placed = {name: [(node, [int(gpu) for gpu in gpus.split(",")])] for name, (node, gpus) in where.items()}
+    assert faults(round_, placed) == expected
 
-    def test_the_holders_of_that_gpu_are_named(self) -> None:
-        """Not those of other GPUs of the node, nor of the same GPU of another node."""
-        jobs = [job(name, gpu_milli=600) for name in "abcd"]
-        round_ = instance(2, jobs)
-        plan = plan_for(round_, {"a": at(0), "b": at(1), "c": at(1, on="n1"), "d": at(1)})
-        assert findings(round_, plan) == [("gpu_share", "node 'n0' gpu 1", ["1200", "1000", "'b'", "'d'"])]
 
-    def test_every_gpu_of_every_node_is_judged(self) -> None:
-        """A GPU that is not there, a full one and a node in order come before those that are not."""
-        jobs = [job("x"), *(job(f"{name}{i}", gpu_milli=501) for name in "pqr" for i in range(2)), job("whole")]
-        round_ = instance(3, jobs)
-        placed = {"x": at(9, on="n2"), "whole": at(3, on="n2"), "p0": at(0), "p1": at(0)}
-        placed |= {"q0": at(1, on="n2"), "q1": at(1, on="n2"), "r0": at(2, on="n2"), "r1": at(2, on="n2")}
-        assert places(round_, placed) == [
-            ("gpu_indexes", "job 'x' on node 'n2'"),
-            ("gpu_share", "node 'n2' gpu 1"),
-            ("gpu_share", "node 'n2' gpu 2"),
-            ("gpu_share", "node 'n0' gpu 0"),
-        ]
-
-    @pytest.mark.parametrize(
-        ("mode", "most", "expected"),
-        [
-            ("exclusive", None, [("gpu_exclusive", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
-            ("exclusive", 1, [("gpu_exclusive", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
-            ("fraction", 1, [("gpu_jobs", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
-            ("overcommit", 1, [("gpu_jobs", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
-            ("fraction", 2, []),
-            ("overcommit", 2, []),
-            ("fraction", None, []),
-        ],
-    )
-    def test_number_of_jobs(self, mode: Any, most: int | None, expected: list[Finding]) -> None:
-        """Two halves on a GPU; the sum is in order in every mode."""
-        round_ = instance(1, [job("a", **HALF), job("b", **HALF)])
-        policy = Policy(share_mode=mode, jobs_per_gpu_max=most)
-        assert faults(round_, {"a": at(2), "b": at(2)}, policy=policy) == expected
-
-    @pytest.mark.parametrize(
-        ("mode", "most", "expected"),
-        [
-            ("fraction", 2, ["gpu_jobs", "gpu_share"]),
-            ("overcommit", 2, ["gpu_jobs"]),
-            ("overcommit", 3, []),
-            ("exclusive", None, ["gpu_exclusive"]),
-        ],
-    )
-    def test_the_sum_binds_in_fraction_mode_only(self, mode: Any, most: int | None, expected: list[str]) -> None:
-        """Three whole jobs on a GPU; in exclusive mode only their number is told."""
-        round_ = instance(1, [job(name) for name in "abc"])
-        policy = Policy(share_mode=mode, jobs_per_gpu_max=most)
-        assert rules(round_, {name: at(0) for name in "abc"}, policy=policy) == expected
-
-    def test_requests_count_not_what_is_granted(self) -> None:
-        """Request 300, granted 700: 700 are left for others, not 701."""
-        jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=700), job("c", gpu_milli=701)]
-        round_ = instance(1, jobs)
-        assert faults(round_, {"a": at(0), "b": at(0)}) == []
-        over = ("gpu_share", "node 'n0' gpu 0", ["1001", "1000", "'a'", "'c'"])
-        assert faults(round_, {"a": at(0), "c": at(0)}) == [over]
-        big = placement(jobs[0], at(0), milli=700)
-        assert faults(round_, {"a": big, "c": at(0)})[0] == over
-
-    def test_memory_of_each_gpu(self) -> None:
-        """8192 + 8193 of 16384 on GPU 1 of two; on GPU 0 a job of 16384 fits, of 16385 on a smaller one not."""
-        jobs = [job(f"m{mib}", gpu_milli=500, gpu_memory_mib=mib) for mib in (8_192, 8_193, 16_384, 16_385)]
-        jobs.append(job("none", gpu_milli=500))
-        big = [Gpu(model="A", memory_mib=16_384), Gpu(model="A", memory_mib=16_384), Gpu(model="B", memory_mib=16_385)]
-        round_ = instance(1, jobs, machines=[machine(gpus=big)])
-        placed = {"m8192": at(1), "m8193": at(1), "m16384": at(0), "none": at(0), "m16385": at(2)}
-        fault = [("gpu_memory", "node 'n0' gpu 1", ["16385", "16384", "'m8192'", "'m8193'"])]
-        assert faults(round_, placed) == fault
-        fault = [("gpu_memory", "node 'n0' gpu 0", ["16385", "16384", "'m16385'"])]
-        assert faults(round_, {"m16385": at(0)}) == fault
-
-    def test_jobs_without_a_memory_need_on_a_gpu_of_unknown_memory(self) -> None:
-        """Too many of them are too many, and nothing is said of memory."""
-        round_ = instance(1, [job("a"), job("b")], machines=[machine(gpus=[Gpu(model="A")])])
-        assert rules(round_, {"a": at(0), "b": at(0)}) == ["gpu_share"]
-
-    def test_memory_of_a_gang_counts_on_each_of_its_gpus(self) -> None:
-        round_ = instance(1, [job("a", gpus=2, gpu_memory_mib=16_385)])
-        assert [where for _, where in places(round_, {"a": at(1, 3)})] == ["node 'n0' gpu 1", "node 'n0' gpu 3"]
-
-    def test_all_faults_of_a_gpu_are_reported(self) -> None:
-        round_ = instance(1, [job(name, gpu_memory_mib=10_000) for name in "ab"])
-        found = faults(round_, {"a": at(0), "b": at(0)}, policy=Policy(jobs_per_gpu_max=1))
-        expected = [("gpu_jobs", "2", "1"), ("gpu_share", "2000", "1000"), ("gpu_memory", "20000", "16384")]
-        assert [(rule, *numbers[:2]) for rule, _, numbers in found] == expected
+def test_requests_count_not_what_is_granted() -> None:
+    """Request 300, granted 700: 700 are left for others, not 701."""
+    jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=700), job("c", gpu_milli=701)]
+    round_, over = instance(1, jobs), on_gpu("gpu_share", "n0 0", "1001 1000 'a' 'c'")
+    assert faults(round_, {"a": at(0), "b": at(0)}) == []
+    assert faults(round_, {"a": at(0), "c": at(0)}) == [over]
+    assert faults(round_, {"a": placement(jobs[0], at(0), milli=700), "c": at(0)})[0] == over
 
 
 class TestNodes:
