@@ -97,6 +97,11 @@ print(len(list(run_parallel(time.sleep, [60, 60], 2, cancelled=lambda: bool(stop
 """
 
 
+def unignored() -> None:
+    """Where tests run in the background SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_an_interrupt_while_workers_start_ends_without_a_word(tmp_path: Path) -> None:
     """It used to end in a page of tracebacks, from whatever the new processes were importing; tasks end by it, too."""
     (tmp_path / "started").mkdir()
@@ -109,9 +114,7 @@ def test_an_interrupt_while_workers_start_ends_without_a_word(tmp_path: Path) ->
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        ),  # where tests run in the background
+        preexec_fn=unignored,
     ) as process:
         while process.poll() is None and len(list((tmp_path / "started").iterdir())) < 2:
             time.sleep(0.02)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.plans import plan_for
-from placeopt import BadInput
+from placeopt import BadInput, whatif
 from placeopt.build import instance, job, machine, node, option, running, scenario
 from placeopt.formats import FORMATS, Figure, render
 from placeopt.model import Domain
@@ -26,28 +26,6 @@ from placeopt.report.html import (
     simulation_figures,
 )
 from placeopt.simulation.replay import ReplayPoint, ReplaySeries
-from placeopt.whatif import (
-    Binding,
-    Cheapest,
-    CostComparison,
-    Defrag,
-    EmptiedDomains,
-    Failure,
-    Failures,
-    Fit,
-    LargestGang,
-    NodesNeeded,
-    NodeTrial,
-    Price,
-    Prices,
-    Review,
-    RoundOutcome,
-    SlotCount,
-    Slots,
-    Swap,
-    Sweep,
-    SweepPoint,
-)
 
 pytest.importorskip("matplotlib")
 
@@ -223,51 +201,53 @@ class TestSimulations:
             read_log(tmp_path / "y.jsonl")
 
 
-def outcome(placed: int, bound: int) -> RoundOutcome:
-    return RoundOutcome(
+def outcome(placed: int, bound: int) -> whatif.RoundOutcome:
+    return whatif.RoundOutcome(
         value=1, value_bound=1, jobs_placed=1, jobs_waiting=0, gpu_milli_placed=placed, gpu_milli_bound=bound,
         gpu_milli_capacity=4000, nodes=1, price_milli_per_hour=0,
     )  # fmt: skip
 
 
-def choice(kind: str, price: int, found: int) -> NodesNeeded:
+def choice(kind: str, price: int, found: int) -> whatif.NodesNeeded:
     """So many nodes of a kind will do, fewer not."""
     tried = (
-        NodeTrial(nodes=found - 1, fits=False, waiting=2, gpu_milli_waiting=1500),
-        NodeTrial(nodes=found, fits=True, waiting=0, gpu_milli_waiting=0),
+        whatif.NodeTrial(nodes=found - 1, fits=False, waiting=2, gpu_milli_waiting=1500),
+        whatif.NodeTrial(nodes=found, fits=True, waiting=0, gpu_milli_waiting=0),
     )
-    return NodesNeeded(
+    return whatif.NodesNeeded(
         node_type=kind, at_least=found, found=found, price_milli_per_hour=price, impossible=False, never=(),
         tried=tried, seconds=0.1,
     )  # fmt: skip
 
 
-def failures(k: int, domains: list[tuple[str, ...]]) -> Failures:
+def failures(k: int, domains: list[tuple[str, ...]]) -> whatif.Failures:
     """Failures of which the second loses one job or none, the third two, and so on."""
     lost = [
-        Failure(domains=d, nodes=1, displaced=2, displaced_gpu_milli=1, lost=i, lost_at_least=i // 2, lost_gpu_milli=0)
+        whatif.Failure(domains=d, nodes=1, displaced=2, displaced_gpu_milli=1, lost=i, lost_at_least=i // 2,
+                       lost_gpu_milli=0)
         for i, d in enumerate(domains)
-    ]
-    return Failures(level="rack", k=k, answer="no", scenarios=tuple(lost), left=0, worst=None, seconds=0.0)
+    ]  # fmt: skip
+    return whatif.Failures(level="rack", k=k, answer="no", scenarios=tuple(lost), left=0, worst=None, seconds=0.0)
 
 
-FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(LargestGang(level="node", workers=2, gpus_each=2),),
-          binds=(Binding(name="memory", asks="9 MiB"),), seconds=0.1)  # fmt: skip
-SLOTS = Slots(free_gpus=9, gpus=16, model=None, counts=(
-    SlotCount(level="node", size=4, slots=2, largest=5), SlotCount(level="node", size=8, slots=0, largest=5)
-))  # fmt: skip
-SWAP = Swap(before=outcome(1000, 2000), after=outcome(2000, 2000), exchanged=4, gain_low=-1, gain_high=None,
+GANG, MEMORY = whatif.LargestGang(level="node", workers=2, gpus_each=2), whatif.Binding(name="memory", asks="9 MiB")
+FIT = whatif.Fit(found=3, most=5, gpu_milli_each=2000, gangs=(GANG,), binds=(MEMORY,), seconds=0.1)
+COUNTS = tuple(whatif.SlotCount(level="node", size=size, slots=slots, largest=5) for size, slots in ((4, 2), (8, 0)))
+SLOTS = whatif.Slots(free_gpus=9, gpus=16, model=None, counts=COUNTS)
+SWAP = whatif.Swap(before=outcome(1000, 2000), after=outcome(2000, 2000), exchanged=4, gain_low=-1, gain_high=None,
             answer="unknown", seconds=0.1)  # fmt: skip
-PRICES = Prices(value=7, value_bound=7, left=0, seconds=0.1, prices=(
-    Price(of="node", name="box", low=2, high=4, by_duals=3),
-    Price(of="quota", name="q", low=None, high=9, by_duals=None),
+PRICES = whatif.Prices(value=7, value_bound=7, left=0, seconds=0.1, prices=(
+    whatif.Price(of="node", name="box", low=2, high=4, by_duals=3),
+    whatif.Price(of="quota", name="q", low=None, high=9, by_duals=None),
 ))  # fmt: skip
-TERM = CostComparison(name="communication", unit="paths", weight=3, raw=10, best_raw=4)
-REVIEW = Review(valid=True, value=5, best_value=6, value_bound=10, seconds=0.1, terms=(TERM,))
-MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mixture=(1, 1), price_milli_per_hour=1500,
-               at_least_milli_per_hour=1500, seconds=0.1)  # fmt: skip
-FRONT = (EmptiedDomains(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True),)
-SWEPT = tuple(SweepPoint(setting=i, outcome=outcome(1000 * i, bound)) for i, bound in ((2, 2500), (1, 1000)))
+TERM = whatif.CostComparison(name="communication", unit="paths", weight=3, raw=10, best_raw=4)
+REVIEW = whatif.Review(valid=True, value=5, best_value=6, value_bound=10, seconds=0.1, terms=(TERM,))
+MIX = whatif.Cheapest(
+    choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mixture=(1, 1), price_milli_per_hour=1500,
+    at_least_milli_per_hour=1500, seconds=0.1,
+)  # fmt: skip
+FRONT = (whatif.EmptiedDomains(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True),)
+SWEPT = tuple(whatif.SweepPoint(setting=i, outcome=outcome(1000 * i, bound)) for i, bound in ((2, 2500), (1, 1000)))
 OPEN = {"setting": "0", "nodes": 1, "values": (None, 9.0), "mean": None, "low": None, "high": None, "stranded": 1}
 MET = {"setting": "2", "nodes": 3, "values": (4.0, 6.0), "mean": 5.0, "low": 1.0, "high": 9.0, "stranded": 0}
 
@@ -310,7 +290,7 @@ def test_number_of_nodes_in_a_title(least: int | None, found: int | None, imposs
 
 
 def test_sweep() -> None:
-    (figure,) = answer_figures(Sweep(varied="nodes", points=SWEPT, left=0, seconds=0.0), 0)
+    (figure,) = answer_figures(whatif.Sweep(varied="nodes", points=SWEPT, left=0, seconds=0.0), 0)
     assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
     assert render(figure, "svg")
 
@@ -328,7 +308,7 @@ def test_replay() -> None:
 
 
 def test_front() -> None:
-    answer = Defrag(level="node", domains=3, free_before=1, front=FRONT, most=2, stuck=0, seconds=0.0)
+    answer = whatif.Defrag(level="node", domains=3, free_before=1, front=FRONT, most=2, stuck=0, seconds=0.0)
     (figure,) = answer_figures(answer, 1)
     assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
 
