@@ -31,62 +31,57 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return str(folder / "round.json"), str(folder / "plan.json")
 
 
-def test_waiting(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    """The page of the documentation: conflict and remedies, and nothing wider than 100 columns."""
-    assert run(["explain", *files, "--job", "gang"]) == 0
-    said = capsys.readouterr().out
-    assert max(map(len, said.splitlines())) <= 100
-    for words in (
-        "gang  waiting: conflict\n",
-        "GPU count, gang and rack cannot hold together",
-        "largest gang in one rack: 7 workers, where it asks for 10\n",
-        "2 racks would be enough, where it asks for 1\n",
-        "free 16 GPUs: ",
-        "Every answer is proven",
-    ):
-        assert words in said, words
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Explain, and return what is printed."""
+    assert run(["explain", *arguments]) == 0
+    return capsys.readouterr().out
 
 
-def test_json(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    """The record as it is."""
-    assert run(["explain", *files, "--job", "gang", "--json"]) == 0
-    text = capsys.readouterr().out
-    assert [one["name"] for one in json.loads(text)["conflict"]] == ["GPU count", "gang", "rack"]
-    assert Explanation.model_validate_json(text).reason == "conflict"
+ONE = (
+    "gang  waiting: conflict\n",
+    "GPU count, gang and rack cannot hold together",
+    "largest gang in one rack: 7 workers, where it asks for 10\n",
+    "2 racks would be enough, where it asks for 1\n",
+    "free 16 GPUs: ",
+    "Every answer is proven",
+)
+ALL = ("1 job waits, 1 distinct request", "Reasons", "conflict", "Every job was answered")
 
 
-def test_the_whole_queue(files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As text, as JSON, and drawn by ``report``; one job or all, not both."""
-    assert run(["explain", *files]) == 0
-    said = capsys.readouterr().out
-    assert max(map(len, said.splitlines())) <= 100
-    for words in ("1 job waits, 1 distinct request", "Reasons", "conflict", "Every job was answered"):
-        assert words in said, words
-    assert run(["explain", *files, "--json"]) == 0
-    text = capsys.readouterr().out
+@pytest.mark.parametrize(("asked", "words"), [(("--job", "gang"), ONE), ((), ALL)])
+def test_text(
+    files: tuple[str, str], asked: tuple[str, ...], words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page of the documentation, and that of the whole queue; nothing is wider than 100 columns."""
+    text = said(capsys, *files, *asked)
+    assert max(map(len, text.splitlines())) <= 100
+    assert [one for one in words if one not in text] == []
+
+
+def test_json(files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The records as they are; that of the queue is drawn by ``report``."""
+    one = Explanation.model_validate_json(said(capsys, *files, "--job", "gang", "--json"))
+    assert (one.reason, [named.name for named in one.conflict]) == ("conflict", ["GPU count", "gang", "rack"])
+    text = said(capsys, *files, "--json")
     answer = json.loads(text)
     assert answer.pop("provenance")["versions"]
     assert QueueExplanation.model_validate_json(json.dumps(answer)).reasons[0].examples == ("gang",)
     (tmp_path / "queue.json").write_text(text)
     assert run(["report", str(tmp_path / "queue.json"), "--out", str(tmp_path / "page.html")]) == 0
     assert "Queue: why 1 job waits" in (tmp_path / "page.html").read_text()
-    assert run(["explain", *files, "--job", "gang"]) == 0
 
 
 def test_placed_and_outvoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One job of many that hold the room, and a job that is placed."""
-    jobs = [job(f"small{i}", value=3) for i in range(8)] + [job("big", gpus=4, workers=2, value=4)]
-    round_ = instance(2, jobs)
-    round_path, plan_path = str(tmp_path / "round.json"), str(tmp_path / "plan.json")
-    write_instance(round_path, round_)
-    write_plan(plan_path, plan_for(round_, {f"small{i}": [(f"n{i // 4}", [i % 4])] for i in range(8)}))
-    assert run(["explain", round_path, plan_path, "--job", "big"]) == 0
-    said = capsys.readouterr().out
-    assert "small0, small1, small2, small3 and 4 more hold the room it needs and are worth 24 together" in said
-    assert run(["explain", round_path, plan_path, "--job", "small0"]) == 0
-    said = capsys.readouterr().out
-    assert "has its best place" in said
-    assert "it fits nowhere else" in said
+    round_ = instance(2, [*(job(f"small{i}", value=3) for i in range(8)), job("big", gpus=4, workers=2, value=4)])
+    paths = str(tmp_path / "round.json"), str(tmp_path / "plan.json")
+    write_instance(paths[0], round_)
+    write_plan(paths[1], plan_for(round_, {f"small{i}": [(f"n{i // 4}", [i % 4])] for i in range(8)}))
+    rivals = "small0, small1, small2, small3 and 4 more hold the room it needs and are worth 24 together"
+    assert rivals in said(capsys, *paths, "--job", "big")
+    text = said(capsys, *paths, "--job", "small0")
+    assert "has its best place" in text
+    assert "it fits nowhere else" in text
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
 """Shares of GPUs are granted by the rule in every plan and at every moment of a live cluster."""
 
-import numpy as np
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from helpers.brute_force import optimum
 from helpers.granted_shares import wrong_shares
+from helpers.live_engine import engine_of, runs
 from placeopt import Engine, Instance, audit, violations
 from placeopt.formats import dumps, loads
 from placeopt.problem import compile_problem
-from strategies import policies, rounds
+from strategies import Choice, choices, policies, rounds
 
 STEPS = 8
 limited = st.booleans().flatmap(
@@ -41,19 +41,16 @@ def test_of_a_plan(engine: Engine, round_: Instance) -> None:
     event("a share above the request" if above else "requests alone")
 
 
-@given(round_=limited, seed=st.integers(0, 2**32 - 1))
-def test_of_a_live_cluster(engine: Engine, round_: Instance, seed: int) -> None:
+@given(round_=limited, choice=choices)
+def test_of_a_live_cluster(engine: Engine, round_: Instance, choice: Choice) -> None:
     """Plans for single jobs, whole rounds, releases: each snapshot can be loaded, and is solved as when made anew."""
-    rng = np.random.default_rng(seed)
-    with Engine(isolation="thread") as live, Engine(isolation="thread") as other:
-        live.load(round_)
+    with engine_of(round_) as live:
         for _ in range(STEPS):
-            snapshot = live.snapshot
-            runs = [held.job for held in snapshot.running]
-            waiting = [job.id for job in snapshot.jobs if job.id not in runs]
-            match int(rng.integers(4)):
-                case 0 if runs:
-                    live.release(runs[int(rng.integers(len(runs)))])
+            snapshot, held = live.snapshot, runs(live)
+            waiting = [job.id for job in snapshot.jobs if job.id not in held]
+            match choice.number(0, 3):
+                case 0 if held:
+                    live.release(choice.pick(held))
                 case 1:
                     plan = live.place(method="stranding", deterministic=True, warm=False)
                     anew = engine.solve(snapshot, method="stranding", deterministic=True)
@@ -61,8 +58,7 @@ def test_of_a_live_cluster(engine: Engine, round_: Instance, seed: int) -> None:
                     assert wrong_shares(snapshot, plan.placements) == []
                     live.commit(plan, movable=True, shrinkable=True, preemptible=True)
                 case _ if waiting:
-                    some = [str(name) for name in rng.permutation(waiting)[: int(rng.integers(1, 3))]]
-                    plan = live.place(some, explain=False)
+                    plan = live.place(choice.shuffled(waiting)[: choice.number(1, 2)], explain=False)
                     placed = {placement.job for placement in plan.placements}
                     named = plan.model_copy(update={"instance": plan.instance.model_copy(update={"digest": None})})
                     assert [str(found) for found in violations(snapshot, named)] == []
@@ -71,4 +67,5 @@ def test_of_a_live_cluster(engine: Engine, round_: Instance, seed: int) -> None:
             now = live.snapshot
             if now is not round_:
                 assert wrong_shares(now, now.running) == []
-            other.load(loads(Instance, dumps(now)))
+            with engine_of(loads(Instance, dumps(now))) as other:
+                assert other.snapshot == now
