@@ -70,7 +70,7 @@ def as_bindings(actions: Sequence[Action]) -> dict[str, Any]:
 
 
 def _restarts(action: Action, actions: Iterable[Action]) -> bool:
-    """Whether the job was stopped by another action, to break a ring of moves: its pods are made anew."""
+    """Whether the job was stopped by another action, to break a ring of moves: its pods are made again."""
     return any(other.job == action.job and other is not action for other in actions)
 
 

@@ -10,7 +10,7 @@ def check_where(case: CheckCase) -> None:
     Node selector, allowed nodes, taints, drained nodes and GPU models.
 
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
-    the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
+    the drained flag say where work may start. A moved job starts again, even on a part of its own GPUs.
     """
     marked = bool(case.directory.marked)
     for held in case.held:

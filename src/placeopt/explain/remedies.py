@@ -21,7 +21,7 @@ def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: 
 
     None of ``requirements`` fits in ``room``. A group is dropped from all options at once. Groups outside the set may
     be dropped: it is infeasible by itself. Found by deletion: one group after the other is dropped for good if the job
-    still does not fit. Both halves of the promise are then verified anew; ``InternalFault`` if one fails.
+    still does not fit. Both halves of the promise are then verified again; ``InternalFault`` if one fails.
     """
     order = [group.split(":")[0] for group in dict.fromkeys(DROP_ORDER)]
     groups = {group for requirement in requirements for group in requirement.groups()}

@@ -65,7 +65,7 @@ class Candidates:
     """
     Scores of nodes per shape of option, kept up to date as nodes change.
 
-    A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored anew.
+    A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored again.
     So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
     that it ``cacheable``, nodes in a state that was scored before are looked up instead.
     """
@@ -127,7 +127,7 @@ class Candidates:
             self._singles.forget(node)
         for kept in self._kept.values():
             kept[node] = np.nan
-        if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
+        if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out again
             self._journal.clear()
             self._cache.clear()
             self._at.fill(-1)
@@ -188,7 +188,7 @@ class Candidates:
         return (self._at >= seen).nonzero()[0]
 
     def _evaluate_again(self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray) -> None:
-        """Write scores and rooms of nodes anew, as far as the option may run there."""
+        """Write scores and rooms of nodes again, as far as the option may run there."""
         any_class = self._bundle(option).any_class
         if self._singles is not None and any_class and len(changed) <= FEW_NODES:
             few = changed if isinstance(changed, list) else changed.tolist()

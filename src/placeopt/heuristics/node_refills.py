@@ -1,5 +1,5 @@
 """
-Large neighbourhood search for value alone: a node or two are emptied and filled anew from all that waits.
+Large neighbourhood search for value alone: a node or two are emptied and filled again from all that waits.
 
 A step fills the nodes up to `WAYS` times side by side, in arrays, each time by randomised greedy (Hart and Shogan 1987;
 as destroy and repair: Shaw 1998). It suits rounds on which CPU, memory and GPUs bind together: what a node takes is a
@@ -28,7 +28,7 @@ PRICE_SPREAD = 0.5
 WORTH_SPREADS = (0.0, 0.06, 0.2)
 """The same of what single jobs are worth, one of them for each filling; 0.3 and 0.6 as the largest end no better."""
 MOST_WAITING = 160
-"""Waiting items that a step looks at, drawn anew each time: more take longer than they gain."""
+"""Waiting items that a step looks at, drawn again each time: more take longer than they gain."""
 SWEEPS = 2
 """Times that every node is refilled alone before pairs take turns with single nodes."""
 GPU = 1000

@@ -199,7 +199,7 @@ class Parts:
         if placement.option < len(self._option):
             self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
         else:
-            self._option = []  # a class that the last whole problem did not have: all are translated anew
+            self._option = []  # a class that the last whole problem did not have: all are translated again
 
     def stop(self, job_id: str) -> Placement:
         """Note that a job no longer runs, and return its placement."""

@@ -15,7 +15,7 @@ from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Jobs
 
 MOST_OPEN = 0.5
-"""Part of the nodes up to which the others are left out; above, compiling the rest anew takes longer than it saves."""
+"""Part of the nodes up to which the others are left out; above, compiling the rest again takes longer than it saves."""
 
 
 def waiting_problem(

@@ -64,7 +64,7 @@ class Physics(Record):
     resize_ms: Milliseconds = 0
     """Time without progress of a job whose number of workers changes in place."""
     keeps_work: bool = True
-    """Whether a stopped or moved job keeps the work that it has done; false: it begins anew."""
+    """Whether a stopped or moved job keeps the work that it has done; false: it begins again."""
     checkpoint_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """It keeps whole multiples of this much work (of undisturbed run time); None: all of it."""
     core_trial_ms: Milliseconds = 0

@@ -19,7 +19,7 @@ class TabuPopulation:
     ``linear[i, p[i]]`` over all items; neither matrix need be symmetric, both have zero diagonals. ``delta[k, i, j]``
     is the exact change of cost of search k if i and j are swapped. It is computed once and then updated: after the swap
     of r and s an entry of two others changes by a sum of products (Taillard 1991), the entries of r and s are computed
-    anew.
+    again.
     """
 
     def __init__(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Plan
 from placeopt.service.durable_cluster import Change, DurableCluster
+from placeopt.service.issued_actions import ordered, starts
 from placeopt.service.messages import CommitResult, Decide, Decided, StartFlags
 from placeopt.service.steps import Step, Update, commit_of
-from placeopt.service.told_actions import ordered, starts
 
 
 def decided(engine: Engine, asked: Decide) -> tuple[Decided, Plan]:

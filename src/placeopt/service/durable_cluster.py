@@ -20,23 +20,23 @@ from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
 from placeopt.service.intact import WAY_OUT
+from placeopt.service.issued_actions import Settled, action_row
 from placeopt.service.journal import FORGET_EVERY, Entry, Journal, Stored
-from placeopt.service.messages import ClusterState, ToldAction
+from placeopt.service.messages import ClusterState, IssuedAction
 from placeopt.service.refused import Refused
 from placeopt.service.steps import SetPolicy, Step, read_steps, write_steps
-from placeopt.service.told_actions import Settled, action_row
 
 LAST_REVISION = 2**52
 """No cluster is loaded at a later one, so that revisions never run out."""
 
 
 class Change(NamedTuple):
-    """What a change came to: its steps, its words, the reply, the actions that are told and outcomes that are known."""
+    """What a change did: its steps in words too, the reply, the actions returned and the outcomes that are known."""
 
     steps: Sequence[Step]
     words: str
     reply: BaseModel
-    actions: Sequence[ToldAction] = ()
+    actions: Sequence[IssuedAction] = ()
     outcomes: Sequence[Settled] = ()
     loaded: bool = False
     """Whether another cluster was loaded, so that a snapshot is due, and no reservation of pods holds any more."""
@@ -64,7 +64,7 @@ class DurableCluster:
     def __init__(self, journal: Journal, *, host_driver: bool) -> None:
         self.journal = journal
         self.fault: str | None = None
-        """Why nothing can be done until the service is started anew."""
+        """Why nothing can be done until the service is started again."""
         self.policy = Policy()
         self._engine = Engine()
         self._name: str | None = None
@@ -160,7 +160,7 @@ class DurableCluster:
     @contextmanager
     def together(self) -> Iterator[None]:
         """
-        Do changes that are on disk at the end, all of them or none: nothing of them may be told before.
+        Do changes that are on disk at the end, all of them or none: nothing of them may be returned before.
 
         Raises
         ------

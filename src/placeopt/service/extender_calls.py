@@ -21,10 +21,10 @@ from placeopt.service.extender import Extender
 from placeopt.service.extender.answers import error_result
 from placeopt.service.extender.arguments import BindingArgs
 from placeopt.service.extender.extender import Binder
+from placeopt.service.issued_actions import starts
 from placeopt.service.refused import Refused
 from placeopt.service.request import Request
 from placeopt.service.steps import Commit, words_of
-from placeopt.service.told_actions import starts
 from placeopt.service.writer import Writer
 
 EXPIRE_EVERY_S = 5.0

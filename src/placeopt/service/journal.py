@@ -2,7 +2,7 @@
 The journal: every change of the cluster as one row that is on disk before its caller hears of it, and snapshots.
 
 An sqlite database in WAL mode, synchronised at each transaction. A row holds the steps that were carried out, the reply
-under its ``Idempotency-Key`` and the actions that were told, so all of them are there after a crash, or none. A restart
+under its ``Idempotency-Key`` and the actions, so all of them are there after a crash, or none. A restart
 reads the latest snapshot and carries out the steps after it. Every row has a digest, and that of a change covers the
 digest of the change before, so that a start finds out what is missing or was altered (``service/intact.py``). Without a
 folder the database is in memory.
@@ -60,7 +60,7 @@ class Stored(NamedTuple):
 
 
 class ActionRow(NamedTuple):
-    """An action that was told: revision and place of its name, itself as JSON, and its outcome."""
+    """An action that was returned: revision and place of its name, itself as JSON, and its outcome."""
 
     revision: int
     place: int
@@ -237,7 +237,7 @@ class Journal:
         self._insert("replies", key, number, *stored)
 
     def add_actions(self, number: int, rows: Iterable[ActionRow]) -> None:
-        """Write actions that are told with change ``number``."""
+        """Write actions that are returned with change ``number``."""
         for row in rows:
             self._insert("actions", row.revision, row.place, number, row.job, row.action, row.outcome, row.detail)
 
@@ -258,7 +258,7 @@ class Journal:
         return None if found is None else ActionRow(*found)
 
     def is_last(self, row: ActionRow) -> bool:
-        """Return whether no later action of the same job was told."""
+        """Return whether no later action of the same job was returned."""
         later = self._database.execute(
             "SELECT 1 FROM actions WHERE job = ? AND (revision, place) > (?, ?) LIMIT 1",
             (row.job, row.revision, row.place),

@@ -73,8 +73,8 @@ class Changed(Record):
     """Jobs that ran and wait again."""
 
 
-class ToldAction(Record):
-    """An action that the service has told its caller to carry out."""
+class IssuedAction(Record):
+    """An action that the service has returned to its caller, who carries it out."""
 
     id: ActionId
     """Its name: revision after the commit, and number within it."""
@@ -133,7 +133,7 @@ class Decided(Record):
     """Jobs with a place."""
     unplaced: tuple[Unplaced, ...] = ()
     """Jobs without."""
-    actions: tuple[ToldAction, ...] = ()
+    actions: tuple[IssuedAction, ...] = ()
     """What to do, where the decisions were committed."""
 
 
@@ -176,7 +176,7 @@ class CommitResult(Record):
     """Jobs that were started, moved, shrunk or stopped."""
     refused: tuple[RefusedJob, ...] = ()
     """Jobs for which the plan no longer holds, and why."""
-    actions: tuple[ToldAction, ...] = ()
+    actions: tuple[IssuedAction, ...] = ()
     """What to do."""
 
 
@@ -246,8 +246,8 @@ class Outcomes(Record):
 class ActionList(Record):
     """Actions."""
 
-    actions: tuple[ToldAction, ...] = ()
-    """In the order in which they were told."""
+    actions: tuple[IssuedAction, ...] = ()
+    """In the order in which they were returned."""
 
 
 class Event(Record):
@@ -269,7 +269,7 @@ class EventList(Record):
     last: Count
     """Number of the last event that there is."""
     missed: bool = False
-    """Whether older ones are no longer kept; read the snapshot anew."""
+    """Whether older ones are no longer kept; read the snapshot again."""
 
 
 class Question(Record):

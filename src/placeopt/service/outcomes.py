@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from placeopt.service.durable_cluster import Change, DurableCluster
-from placeopt.service.messages import Changed, Outcomes
-from placeopt.service.refused import Refused
-from placeopt.service.steps import Step, Undo, words_of
-from placeopt.service.told_actions import (
+from placeopt.service.issued_actions import (
     Settled,
     action_name,
     action_row,
@@ -14,6 +11,9 @@ from placeopt.service.told_actions import (
     dependents,
     read_row,
 )
+from placeopt.service.messages import Changed, Outcomes
+from placeopt.service.refused import Refused
+from placeopt.service.steps import Step, Undo, words_of
 
 
 def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:

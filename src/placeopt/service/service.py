@@ -22,6 +22,7 @@ from placeopt.service.commits import decided, with_decision, with_plan
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
 from placeopt.service.extender_calls import VERBS, ExtenderCalls
+from placeopt.service.issued_actions import found_by_host, read_row
 from placeopt.service.journal import Entry, Journal
 from placeopt.service.messages import (
     OUTCOMES,
@@ -33,11 +34,11 @@ from placeopt.service.messages import (
     CommitRequest,
     CommitResult,
     Decide,
+    IssuedAction,
     RoundList,
     RoundStatus,
     StartFlags,
     StartRound,
-    ToldAction,
 )
 from placeopt.service.news import MOST_KEPT, News
 from placeopt.service.outcomes import with_outcomes
@@ -47,7 +48,6 @@ from placeopt.service.request import NO_TEXT, Request, Text, read_request, whole
 from placeopt.service.rounds import Rounds
 from placeopt.service.snapshot_files import SnapshotFiles
 from placeopt.service.steps import words_of
-from placeopt.service.told_actions import found_by_host, read_row
 from placeopt.service.writer import Writer
 
 MOST_WAITING = 1024
@@ -157,7 +157,7 @@ class Service:
 
     @property
     def fault(self) -> str | None:
-        """Why the service can do nothing until it is started anew; None while it can."""
+        """Why the service can do nothing until it is started again; None while it can."""
         return self._cluster.fault
 
     @property
@@ -368,7 +368,7 @@ class Service:
         if self.on_round is not None:
             self.on_round(status)
 
-    def _told(self, outcomes: Sequence[str]) -> tuple[ToldAction, ...]:
+    def _told(self, outcomes: Sequence[str]) -> tuple[IssuedAction, ...]:
         return tuple(map(read_row, self._cluster.journal.actions(outcomes)))
 
     def _count(self, result: str, jobs: int) -> None:

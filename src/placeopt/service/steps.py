@@ -1,5 +1,5 @@
 """
-Steps: what changes a cluster, as records. Clients send them, the journal keeps them, a restart carries them out anew.
+Steps: what changes a cluster, as records. Clients send them, the journal keeps them, a restart carries them out again.
 
 Each step is one call of an engine, so one revision, or none if it changes nothing. A commit is kept as what it came to:
 the placements that were carried out, and not the request that led to them, so that replay decides nothing.

@@ -22,7 +22,7 @@ class Writer:
     """
     Runs functions one after the other, in the order in which they came, in a thread of its own.
 
-    Those that wait at the same time run together: what they return is told once ``together`` has ended, and if that
+    Those that wait at the same time run together: their replies go out once ``together`` has ended, and if that
     fails, none of them has returned.
 
     Parameters

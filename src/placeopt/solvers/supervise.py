@@ -219,7 +219,7 @@ class Runner(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Free what is held; may be called twice, and a later solve begins anew."""
+        """Free what is held; may be called twice, and a later solve begins again."""
 
     @abstractmethod
     def _solve(self, request: Request, supervision: Supervision) -> Solution:

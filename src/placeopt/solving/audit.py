@@ -41,7 +41,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
         The compiled instance, of a plan that ``check.violations`` has read already.
     scored
         An allocation of ``problem`` that was scored before: its scores count where the plan, as it is written, says
-        the same, and the plan is scored anew where it does not.
+        the same, and the plan is scored again where it does not.
 
     Returns
     -------

@@ -200,7 +200,7 @@ class Budget:
 
     def work(self, per_second: float) -> float:
         """
-        Return the deterministic work of a solve that begins anew in every slice: that of all slices so far.
+        Return the deterministic work of a solve that begins again in every slice: that of all slices so far.
 
         Where the clock ends stages, that of the whole time limit.
         """

@@ -250,7 +250,7 @@ class SolveContext:
         return gap is not None and gap > FAR
 
     def draw_seed(self) -> int:
-        """Return a seed that differs at each point of a round, so that a stage draws anew when it runs again."""
+        """Return a seed that differs at each point of a round, so that a stage draws again when it runs again."""
         return self.budget.params.seed + len(self.stages)
 
     def report(self, stage: str, value: int | None = None, bound: int | None = None) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 500_000
 """Columns of an exact model at most: each takes some 500 bytes here, and 1 KB in every solver process of a race."""
 DETERMINISTIC_COLUMNS = 20_000
-"""The same in deterministic mode: building is work that no clock ends, and is done anew in every slice."""
+"""The same in deterministic mode: building is work that no clock ends, and is done again in every slice."""
 
 
 def most_columns(budget: Budget) -> int:

@@ -43,7 +43,7 @@ def fail(
     on_news: Callable[[int, int], None] | None = None,
 ) -> Failures:
     """
-    Fail domains of a level, and place the jobs that ran there anew; waiting jobs are ignored.
+    Fail domains of a level, and place the jobs that ran there again; waiting jobs are ignored.
 
     Parameters
     ----------

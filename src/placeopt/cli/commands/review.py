@@ -112,7 +112,7 @@ def audit(
     """
     Check a placement against all rules, compare it with the proven best term by term, and list the best moves.
 
-    All figures are computed anew; those in the plan are ignored. Without a plan, the running jobs are the placement
+    All figures are computed again; those in the plan are ignored. Without a plan, the running jobs are the placement
     under review, compared with the best placement of the same jobs from scratch. Exit code 1: the placement breaks a
     rule.
     """

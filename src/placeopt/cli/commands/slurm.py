@@ -45,7 +45,7 @@ def run(
     as_json: AsJson = False,
 ) -> int:
     """
-    Place the jobs of a running Slurm: read, decide, tell each job its nodes and release it; every interval anew.
+    Place the jobs of a running Slurm: read, decide, tell each job its nodes and release it; every interval again.
 
     Only jobs that wait under a user hold are started, and only those that --own names; what runs is never changed. Each
     job's admin comment states the round that started it, so that the driver may stop and start again at any time.

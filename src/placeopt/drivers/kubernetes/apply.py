@@ -44,7 +44,7 @@ class Applier:
         """
         Return a round in which only jobs that can be evicted may be changed.
 
-        Those are jobs all of whose pods something makes anew, and whose eviction was not refused lately.
+        Those are jobs all of whose pods something makes again, and whose eviction was not refused lately.
         """
         refused = self._refused.paused(now)
         jobs = {job.id: job for job in instance.jobs}
@@ -67,7 +67,7 @@ class Applier:
 
     def apply(self, actions: Sequence[Action], leaving: Collection[str], report: RoundReport) -> None:
         """
-        Carry out what can be done now; the rest is decided anew in a later turn.
+        Carry out what can be done now; the rest is decided again in a later turn.
 
         A start waits until the pods that it takes the room of are gone. ``leaving``: Nodes where pods are being
         deleted. Raises `Unreachable`.

@@ -86,7 +86,7 @@ def bound_node(pod: Object) -> str | None:
 
 
 def has_controller(pod: Object) -> bool:
-    """Return whether something makes the pod anew when it is deleted."""
+    """Return whether something makes the pod again when it is deleted."""
     return any(owner.get("controller") for owner in pod["metadata"].get("ownerReferences") or [])
 
 

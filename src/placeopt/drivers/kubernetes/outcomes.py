@@ -65,7 +65,7 @@ class OutcomeWatch:
 
     ``bind_s``: Seconds after which a pod without a node counts as refused. Actions of an earlier run of the driver are
     found by the marks of their pods, and their time begins when they are found. That a gang is whole stands in its
-    pods, so that a driver which begins anew tells one that lost a pod later from one that never was.
+    pods, so that a driver which begins again tells one that lost a pod later from one that never was.
     """
 
     def __init__(self, bind_s: float) -> None:

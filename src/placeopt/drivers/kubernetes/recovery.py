@@ -59,7 +59,7 @@ def finish_half_lifted(
 
 def evict_incomplete(calls: PodCalls, pods: Sequence[Object]) -> list[str]:
     """
-    Evict what is left of an action of which a pod does not run: it begins anew, on other nodes.
+    Evict what is left of an action of which a pod does not run: it begins again, on other nodes.
 
     A single pod without a node is evicted only if none has been found for it meanwhile. Returns what was done.
     """

@@ -63,7 +63,7 @@ def lift_all(calls: PodCalls, pods: Sequence[tuple[Object, Mark]], lifted: list[
 
 
 def undo(calls: PodCalls, lifted: Sequence[Object], why: str) -> str:
-    """Evict pods whose gates were lifted and that something makes anew, gated; return what was done and why."""
+    """Evict pods whose gates were lifted and that something makes again, gated; return what was done and why."""
     kept = []
     for pod in lifted:
         refused = calls.evict(pod) if has_controller(pod) else "it has no controller"
@@ -89,7 +89,7 @@ def _lifted(calls: PodCalls, pod: Object, mark: Mark) -> Object:
     Lift the gate of a pod, and return it.
 
     A conflict means that another client wrote to the pod since. It is read again: if it still waits, for this action or
-    unmarked, the patch is made anew for it; if this action has lifted it already, because an answer was lost or another
+    unmarked, it is patched again; if this action has lifted it already, because an answer was lost or another
     driver finished it, that is what was wanted.
     """
     alone = mark.pods == 1

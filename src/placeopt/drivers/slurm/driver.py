@@ -162,7 +162,7 @@ class SlurmDriver:
             record.add("take-back" if after.kind == "wait" else "give-up", job, done, why=after.why)
 
     def _after_failure(self, note: Note, view: JobView, outcome: Outcome | None, now_s: float) -> Note:
-        """Return the note of a job whose start came to nothing; a job that had run for long begins to count anew."""
+        """Return the note of a job whose start came to nothing; a job that had run for long begins to count again."""
         if view.standing is Standing.HALF_DONE and view.restarts == note.restarts:
             return taken_back(note, "not_released", note.tries, 0)  # no start was tried
         why = view.reason if outcome is None or not outcome.why else outcome.why

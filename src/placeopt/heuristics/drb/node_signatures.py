@@ -15,7 +15,7 @@ from placeopt.terms.costs.interference import Interference
 from placeopt.topology.cluster_topology import ClusterTopology
 
 SPARE = 1000
-"""Signatures and requests that are cached, beside four times the nodes; beyond that the cache starts anew."""
+"""Signatures and requests that are cached, beside four times the nodes; beyond that the cache starts again."""
 
 
 @dataclass(frozen=True)

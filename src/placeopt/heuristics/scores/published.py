@@ -77,7 +77,7 @@ def _sizes(problem: Problem) -> IntArray:
 
 
 class Random:
-    """A node drawn anew for every decision among those with room, and GPUs drawn on it. By its seed repeatable."""
+    """A node drawn again for every decision among those with room, and GPUs drawn on it. By its seed repeatable."""
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         del problem

@@ -62,7 +62,7 @@ class ScoreTable:
     A chooser that keeps every score at hand: a decision is the smallest of a row, a change is one column.
 
     It decides as ``ByScore`` with the same score does, ties by node number included, where ``serves`` holds. Columns
-    are worked out for all shapes at once, so their number hardly matters; a node's column anew only when it is needed.
+    are worked out for all shapes at once, so their number hardly matters; a node's column again only when it is needed.
     """
 
     def __init__(self, state: State, score: ColumnScore) -> None:

@@ -1,4 +1,4 @@
-"""A plan made anew from the running jobs: the jobs of a relaxation in the order of ``insertion_order``, by greedy."""
+"""A plan made again from the running jobs: the jobs of a relaxation in the order of ``insertion_order``, by greedy."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class Extender(Reservations):
         return [n for n in known if n == node], {**failed, **{n: why_not for n in known if n != node}}
 
     def _may_move(self, decision: Decision, pod: Pod, known: Sequence[str]) -> bool:
-        """Tell whether a decision should be made anew: its node was not sent, and no other pod relies on it."""
+        """Tell whether a decision should be made again: its node was not sent, and no other pod relies on it."""
         if decision.bound or decision.expires_s is None or decision.asked - {_uid(pod)}:
             return False
         return decision.node_of(_uid(pod), known) not in known

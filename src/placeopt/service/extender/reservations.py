@@ -41,7 +41,7 @@ class Reservations:
             return changed
 
     def restore(self, reservations: Mapping[str, str]) -> None:
-        """Go on from reservations that were kept (`reservation`), by job; what else was remembered is read anew."""
+        """Go on from reservations that were kept (`reservation`), by job; what else was remembered is read again."""
         with self._lock:
             self._changed, self._revision = Changed(), -1
             there = {job.id: job for job in self._engine.snapshot.jobs} if reservations else {}
@@ -101,7 +101,7 @@ class Reservations:
                 for name, decision in self._decisions.items()
                 if name not in running or nodes_of(running[name].assignments) != decision.nodes
             ]
-            for name in gone:  # others stopped the job, or placed it anew
+            for name in gone:  # others stopped the job, or placed it again
                 del self._decisions[name]
             self._changed.jobs.update(gone)
             asked = {uid: d.job for d in self._decisions.values() for uid in d.pods}

@@ -145,7 +145,7 @@ class _HttpSide:
                 response = await work(request)
             except ClientDisconnect:
                 response = Response(status_code=400)
-            except Exception as error:  # noqa: BLE001 - logged, and the client is told that it is a fault
+            except Exception as error:  # noqa: BLE001 - logged, and the reply says that it is a fault
                 response = self._problem(error)
             self._metrics.request(name, response.status_code, time.perf_counter() - started)
             return response

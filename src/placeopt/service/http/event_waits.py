@@ -64,7 +64,7 @@ class EventWaits:
         """
         Yield events as they come, until the client or the service ends; an error ends the stream as an event.
 
-        ``last_event_id`` is the number of the last event that a client had before it connected anew; it counts more
+        ``last_event_id`` is the number of the last event that a client had before it connected again; it counts more
         than ``after``, which stands in an address that does not change.
         """
         known = {"after": "0", **query} | ({} if last_event_id is None else {"after": last_event_id})
@@ -80,7 +80,7 @@ class EventWaits:
                 if time.monotonic() - alive >= self._limits.event_wait_s:
                     alive = time.monotonic()
                     yield b": nothing happened\n\n"  # keeps proxies from closing it
-        except Exception as error:  # noqa: BLE001 - told to the client
+        except Exception as error:  # noqa: BLE001 - the client gets it
             yield b"event: problem\ndata: " + bytes(self._problem(error).body) + b"\n\n"
         finally:
             self._waiting -= 1

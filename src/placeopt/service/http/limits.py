@@ -29,15 +29,15 @@ class Limits:
     idle_s: int = 75
     """Between two requests on a connection."""
     connections: int = 256
-    """Open connections; a further one is told 503."""
+    """Open connections; a further one gets 503."""
     requests: int = 128
-    """Requests at work; a further one is told 503. Waiting for events does not count."""
+    """Requests at work; a further one gets 503. Waiting for events does not count."""
     event_wait_s: int = 25
     """Longest wait of a request for events, and between two signs of life of a stream."""
     streams: int = 64
-    """Clients that wait for events; a further one is told 503."""
+    """Clients that wait for events; a further one gets 503."""
     stop_s: int = 10
-    """For requests under way when the service is told to stop."""
+    """For requests under way when the service stops."""
 
     @classmethod
     def of(cls, settings: list[str]) -> Self:

@@ -9,7 +9,7 @@ from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Po
 from placeopt.problem.classes import admits, effective_labels
 
 MOST_COUNTS = 1000
-"""Kinds of workers that are counted on every node; beyond that all are counted anew."""
+"""Kinds of workers that are counted on every node; beyond that all are counted again."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class FreeResources:
                 milli[index] -= sign * (1000 if self._exclusive else share)
                 jobs[index] += sign
                 memory[index] += sign * demand.gpu_memory_mib
-        if len(self._journal) > 4 * len(self._node) + 1000:  # what fell behind that far is counted anew
+        if len(self._journal) > 4 * len(self._node) + 1000:  # what fell behind that far is counted again
             self._journal.clear()
             self._counts.clear()
 

@@ -23,7 +23,7 @@ class WeightedFairQueue(JobQueue):
 
     Waiting jobs are divided into k clusters by their features. From each, in order of arrival, as many are picked as
     its weight says, ``max(length, median wait x length)``, until a batch of beta is full; then weights are computed
-    anew from the remaining jobs, until every job was picked once.
+    again from the remaining jobs, until every job was picked once.
 
     Horus section 4.2.2. The paper leaves open, and we chose: features are scaled to 0..1; the first centre is the least
     demanding kind of job, each further one the kind farthest from the earlier ones (by the L1 distance of the paper);

@@ -41,7 +41,7 @@ class GangDiving:
     Offers plans of the cheapest set of jobs at the prices of whole jobs.
 
     The program over whole jobs has these jobs fixed, and is rounded by diving. Gangs of equally many GPUs, the widest
-    first, lie as the program has them: some in fractions are rounded, the program is solved anew, and once all are
+    first, lie as the program has them: some in fractions are rounded, the program is solved again, and once all are
     whole they are put on nodes, where racks have room for their parts. How they really lie goes back into the program.
     What is narrower than half of the largest domain is placed as in ``construct``.
     """

@@ -148,7 +148,7 @@ class LookAhead:
     own bound is of the whole round, so it is hardly ever called optimal.
 
     Nothing is left to decide where all that waits starts, each job in its place. Nearly every round of a cluster that
-    is seldom full is like that, and need not be compiled anew.
+    is seldom full is like that, and need not be compiled again.
     """
 
     name: ClassVar[str] = "lookahead"

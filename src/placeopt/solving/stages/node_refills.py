@@ -1,4 +1,4 @@
-"""Stage ``node-refills``: nodes are emptied and filled anew for value, in rounds far from their bound."""
+"""Stage ``node-refills``: nodes are emptied and filled again for value, in rounds far from their bound."""
 
 from __future__ import annotations
 

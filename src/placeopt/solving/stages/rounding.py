@@ -1,4 +1,4 @@
-"""Stage ``rounding``: plans made anew, of the jobs and by the prices of the relaxations."""
+"""Stage ``rounding``: plans made again, of the jobs and by the prices of the relaxations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import value
 
 LAG = 0.003
-"""Part of the value that a plan made anew may lag behind the best one and still be where the search begins."""
+"""Part of the value that a plan made again may lag behind the best one and still be where the search begins."""
 CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
 NEXT = 4.0

@@ -9,7 +9,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement, Policy, Running
 from placeopt.model.plan import Unplaced
 from placeopt.service.journal import ActionRow
-from placeopt.service.messages import OUTCOMES, OutcomeKind, ToldAction
+from placeopt.service.messages import OUTCOMES, IssuedAction, OutcomeKind
 from placeopt.service.refused import Refused
 from placeopt.service.steps import Adopt, Commit, Step, Undo
 
@@ -19,13 +19,13 @@ Settled = tuple[Name, OutcomeKind, str | None]
 """An action, what came of it, and the words for that."""
 
 
-def starts(engine: Engine, placements: Iterable[Placement]) -> tuple[ToldAction, ...]:
+def starts(engine: Engine, placements: Iterable[Placement]) -> tuple[IssuedAction, ...]:
     """Return the actions of a commit that started jobs only."""
     revision = engine.revision
     return _told(revision, [start_action(engine.job(p.job)[0], p, revision) for p in placements])
 
 
-def ordered(engine: Engine, before: Instance, step: Commit, policy: Policy) -> tuple[ToldAction, ...]:
+def ordered(engine: Engine, before: Instance, step: Commit, policy: Policy) -> tuple[IssuedAction, ...]:
     """Return the actions of a commit that changed running jobs too, in a safe order, each with where its job ran."""
     placed = tuple(Placement(job=r.job, option=r.option, assignments=r.assignments) for r in engine.snapshot.running)
     runs = {placement.job for placement in placed}
@@ -46,7 +46,7 @@ def ordered(engine: Engine, before: Instance, step: Commit, policy: Policy) -> t
     return tuple(one.model_copy(update={"before": ran.get(one.action.job)}) for one in told)
 
 
-def after_failure(engine: Engine, told: ToldAction, *, last: bool) -> tuple[Step, ...]:
+def after_failure(engine: Engine, told: IssuedAction, *, last: bool) -> tuple[Step, ...]:
     """
     Return the steps that follow from an action that failed, if the job is still where the action left it.
 
@@ -83,7 +83,7 @@ def after_failure(engine: Engine, told: ToldAction, *, last: bool) -> tuple[Step
     return (*undo, adopt)
 
 
-def dependents(failed: ToldAction, commit: Sequence[ToldAction]) -> list[ToldAction]:
+def dependents(failed: IssuedAction, commit: Sequence[IssuedAction]) -> list[IssuedAction]:
     """Return the open actions of a commit that need what an action of it would have freed, the last ones first."""
     number = action_name(failed.id)[1]
     lacking = {number}
@@ -94,7 +94,7 @@ def dependents(failed: ToldAction, commit: Sequence[ToldAction]) -> list[ToldAct
     return found[::-1]
 
 
-def found_by_host(open_actions: Sequence[ToldAction], host: Instance) -> list[Settled]:
+def found_by_host(open_actions: Sequence[IssuedAction], host: Instance) -> list[Settled]:
     """Return what came of open actions by the word of the host: of each job's last action the nodes of its workers."""
     places = {running.job: running for running in host.running}
     last = {told.action.job: told.id for told in open_actions}
@@ -120,7 +120,7 @@ def action_name(text: str) -> Name:
     return int(revision), int(place)
 
 
-def action_row(told: ToldAction) -> ActionRow:
+def action_row(told: IssuedAction) -> ActionRow:
     """Return the row of an action in the journal."""
     stated = told.model_copy(update={"outcome": "open", "detail": None})
     return ActionRow(
@@ -128,15 +128,15 @@ def action_row(told: ToldAction) -> ActionRow:
     )
 
 
-def read_row(row: ActionRow) -> ToldAction:
+def read_row(row: ActionRow) -> IssuedAction:
     """Return the action of a row."""
     outcome = next(known for known in OUTCOMES if known == row.outcome)
-    told = ToldAction.model_validate_json(row.action)
+    told = IssuedAction.model_validate_json(row.action)
     return told.model_copy(update={"outcome": outcome, "detail": row.detail})
 
 
-def _told(revision: int, actions: Iterable[Action]) -> tuple[ToldAction, ...]:
-    return tuple(ToldAction(id=f"{revision}.{place}", action=action) for place, action in enumerate(actions))
+def _told(revision: int, actions: Iterable[Action]) -> tuple[IssuedAction, ...]:
+    return tuple(IssuedAction(id=f"{revision}.{place}", action=action) for place, action in enumerate(actions))
 
 
 Worker = tuple[int, str, tuple[int, ...]]
