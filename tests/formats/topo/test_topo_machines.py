@@ -1,6 +1,7 @@
 """Machines read from dumps of real tools, worked by hand from the files."""
 
 import gzip
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from placeopt.formats.topo import read_machine, read_topo
 from placeopt.model import Gpu, Machine
 from placeopt.topology import dgx1, gpu_distances, root_distances
 
-DATA = Path(__file__).parents[2] / "data" / "topo"
-DGX1 = Path(__file__).parents[3] / "instances" / "topo" / "dgx1-topo-m.txt"
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data" / "topo"
+DGX1 = ROOT / "instances" / "topo" / "dgx1-topo-m.txt"
 HELIOS = DATA / "helios_dgx1like_8xV100_lscpu_nvidia-smi_lspci.txt"
 
 
@@ -241,3 +243,18 @@ def test_messages_name_fault_and_place(tmp_path: Path, text: str, message: str) 
 def test_files_that_make_no_machine(files: list[str], error: type[BadInput], message: str) -> None:
     with pytest.raises(error, match=message):
         read(*files)
+
+
+def test_the_page_prints_what_reading_gives() -> None:
+    """The dumps that this repository holds have the outcome that docs/topology.md prints for them."""
+    spec = importlib.util.spec_from_file_location("topology_table", ROOT / "bench" / "tables" / "topology_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = (ROOT / "docs" / "topology.md").read_text(encoding="utf-8").splitlines()
+    paths = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
+    assert len(paths) >= 15
+    for path in paths:
+        printed = next(line for line in page if line.startswith("|") and f"{path.name}`" in line)
+        assert script.row(DATA, path).split("|")[2:] == f"{printed}\n".split("|")[2:], path.name
