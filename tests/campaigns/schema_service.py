@@ -18,9 +18,8 @@ from itertools import count
 from pathlib import Path
 
 from campaigns.harness import Campaign, Case
-from helpers.served import JSON, Served
+from helpers.served import Served
 from placeopt import generate
-from placeopt.formats import dumps
 
 PROGRAM = shutil.which("schemathesis") or shutil.which("schemathesis", path=os.path.dirname(sys.executable))
 ROUND = generate("preempt", jobs=12, nodes=4, gpus=4, seed=0)
@@ -37,8 +36,8 @@ def cases(seed: int) -> Iterator[Case]:
 def one_run(seed: int) -> Case:
     """Start a service, and let the program ask it."""
     with tempfile.TemporaryDirectory() as folder, Served(Path(folder), "--state", folder) as served:
-        with served.client("admin") as admin:
-            admin.put("/v1/cluster", content=dumps(ROUND), headers=JSON).raise_for_status()
+        served.load(ROUND)
+        admin = served.client("admin")
         run = subprocess.run(
             [
                 *(str(PROGRAM), "run", f"{admin.base_url}openapi.json", "--checks", "not_a_server_error"),

@@ -15,6 +15,9 @@ from typing import Any, Self
 
 import httpx
 
+from placeopt.formats import dumps
+from placeopt.model import Instance
+
 SERVE = (sys.executable, "-m", "placeopt.cli", "serve")
 SECRETS = {role: f"secret-of-{role}" for role in ("read", "other-read", "decide", "admin")}
 JSON = {"content-type": "application/json"}
@@ -57,6 +60,11 @@ class Served:
         host, port = self.address
         headers = {"authorization": f"Bearer {SECRETS[name]}"}
         return httpx.Client(base_url=f"http://{host}:{port}", timeout=LONG_S, headers=headers)
+
+    def load(self, instance: Instance) -> None:
+        """Load a cluster."""
+        with self.client("admin") as admin:
+            admin.put("/v1/cluster", content=dumps(instance), headers=JSON).raise_for_status()
 
     def send(self, name: str, path: str, body: object) -> socket.socket:
         """Send a POST without waiting for its reply; closing the socket is the client's end."""

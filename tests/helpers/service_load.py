@@ -63,7 +63,7 @@ class Load:
         if kind == "outcome":
             body = self._outcome(state, told)
         elif kind == "decide" and state.waiting:
-            body = {"jobs": self._some(sorted(state.waiting), 3), **self._flags(), "explain": False}
+            body = {"jobs": self._some(state.waiting, 3), **self._flags(), "explain": False}
         elif kind == "come":
             body = {"add_jobs": self._come(self._draw.randint(1, 2)), **self._flags(), "explain": False}
         if body is not None:
@@ -94,20 +94,13 @@ class Load:
     def _outcome(self, state: State, told: dict[str, Json]) -> Json | None:
         """Say what came of the last action of some jobs that run."""
         last = {action["action"]["job"]: name for name, action in told.items()}
-        names = [
-            name for job, name in last.items()
-            if told[name]["outcome"] == "open" and job in state.running and told[name]["action"]["do"] != "preempt"
-        ]  # fmt: skip
+        does = {name: told[name]["action"]["do"] for job, name in last.items() if job in state.running}
+        names = [name for name, do in does.items() if told[name]["outcome"] == "open" and do != "preempt"]
         if not names:
             return None
-        said = [
-            {
-                "action": name,
-                "result": "failed" if told[name]["action"]["do"] == "start" and self._draw.random() < 0.3 else "done",
-            }
-            for name in self._some(names, 4)
-        ]
-        return {"outcomes": said}
+        failed = {name for name in names if does[name] == "start" and self._draw.random() < 0.3}
+        said = self._some(names, 4)
+        return {"outcomes": [{"action": name, "result": "failed" if name in failed else "done"} for name in said]}
 
     def _steps(self, state: State) -> list[Json]:
         """Return some steps, each legal after those before it."""
@@ -118,9 +111,9 @@ class Load:
         elif self._draw.random() < 0.2:
             steps.append({"do": "update", "nodes": {self._draw.choice(self._nodes): "drain"}})
         if len(state.waiting) > MOST_WAITING:
-            steps.append({"do": "update", "remove_jobs": sorted(state.waiting)[: len(state.waiting) - MOST_WAITING]})
+            steps.append({"do": "update", "remove_jobs": state.waiting[: len(state.waiting) - MOST_WAITING]})
         elif state.waiting and self._draw.random() < 0.3:
-            steps.append({"do": "update", "priority": {self._draw.choice(sorted(state.waiting)): 3}})
+            steps.append({"do": "update", "priority": {self._draw.choice(state.waiting): 3}})
         if state.running:
             steps += [
                 {"do": "undo" if self._draw.random() < 0.2 else "release", "job": job}

@@ -14,8 +14,6 @@ from typing import Any
 Json = dict[str, Any]
 Parts = tuple[tuple[int, str, tuple[int, ...]], ...]
 """Rank, node and GPUs of every worker."""
-
-
 SETTLED = "settled"
 """An outcome of which is known only that it is no longer open: a later action of the job followed."""
 
@@ -28,13 +26,22 @@ class Contradiction(Exception):
 class State:
     """A cluster as far as clients can follow it."""
 
-    waiting: dict[str, int] = field(default_factory=dict)
-    """Job -> priority."""
-    running: dict[str, tuple[int, Parts]] = field(default_factory=dict)
-    """Job -> priority, and where it runs."""
+    priority: dict[str, int] = field(default_factory=dict)
+    """Of all jobs."""
+    running: dict[str, Parts] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
     now_ms: int = 0
     policy: str = ""
+
+    @property
+    def waiting(self) -> list[str]:
+        """Jobs that do not run, in order."""
+        return sorted(self.priority.keys() - self.running.keys())
+
+    def expect(self, job: str, words: str, *, waits: bool) -> None:
+        """Raise `Contradiction` unless a job waits, or runs."""
+        if job not in self.priority or (job in self.running) == waits:
+            raise Contradiction(f"job {job!r} {words} and did not {'wait' if waits else 'run'}")
 
 
 @dataclass
@@ -51,17 +58,14 @@ class Effect:
 
 def observed(snapshot: Json) -> State:
     """Return the state that a snapshot shows."""
-    priority = {job["id"]: job.get("priority", 0) for job in snapshot["jobs"]}
-    running = {
-        held["job"]: (
-            priority[held["job"]],
-            parts([{**worker, "node": on["node"]} for on in held["assignments"] for worker in on["workers"]]),
-        )
-        for held in snapshot.get("running", [])
-    }
     return State(
-        waiting={job: rank for job, rank in priority.items() if job not in running},
-        running=running,
+        priority={job["id"]: job.get("priority", 0) for job in snapshot["jobs"]},
+        running={
+            held["job"]: parts(
+                [{**worker, "node": on["node"]} for on in held["assignments"] for worker in on["workers"]]
+            )
+            for held in snapshot.get("running", [])
+        },
         drained={node["id"] for node in snapshot["cluster"]["nodes"] if node.get("drained")},
         now_ms=snapshot.get("now_ms", 0),
         policy=snapshot.get("policy", {}).get("name", ""),
@@ -84,74 +88,58 @@ def after(state: State, effects: list[Effect]) -> State:
         for action in effect.actions:
             _action(state, action["action"])
         for job in effect.failed:
-            if job in state.running:  # a round may have stopped it before
-                _stop(state, job)
+            state.running.pop(job, None)  # a round may have stopped it before
     return state
 
 
 def _step(state: State, step: Json) -> None:
-    if step["do"] == "update":
+    do = step["do"]
+    if do == "update":
         for job in step.get("add_jobs", ()):
-            if job["id"] in state.waiting or job["id"] in state.running:
+            if job["id"] in state.priority:
                 raise Contradiction(f"job {job['id']!r} came twice")
-            state.waiting[job["id"]] = job.get("priority", 0)
+            state.priority[job["id"]] = job.get("priority", 0)
         for job in [*step.get("remove_jobs", ()), *step.get("priority", {})]:
-            if job not in state.waiting:
-                raise Contradiction(f"job {job!r} went or changed and did not wait")
+            state.expect(job, "went or changed", waits=True)
         for job in step.get("remove_jobs", ()):
-            del state.waiting[job]
+            del state.priority[job]
         for node, word in step.get("nodes", {}).items():
             (state.drained.add if word == "drain" else state.drained.discard)(node)
-        state.waiting.update(step.get("priority", {}))
+        state.priority.update(step.get("priority", {}))
         state.now_ms = step.get("now_ms", state.now_ms)
-    elif step["do"] == "release":
-        if state.running.pop(step["job"], None) is None:
-            raise Contradiction(f"job {step['job']!r} ended and did not run")
-    elif step["do"] == "undo":
-        _stop(state, step["job"])
-    elif step["do"] == "set_policy":
+    elif do in ("release", "undo"):
+        state.expect(step["job"], "ended or stopped", waits=False)
+        del state.running[step["job"]]
+        if do == "release":
+            del state.priority[step["job"]]
+    elif do == "set_policy":
         state.policy = step["policy"]["name"]
     else:
-        assert step["do"] == "fail_node"
+        assert do == "fail_node"
         state.drained.add(step["node"])
-        for job in [
-            job for job, (_, held) in state.running.items() if any(node == step["node"] for _, node, _ in held)
-        ]:
-            _stop(state, job)
+        lost = [job for job, held in state.running.items() if any(node == step["node"] for _, node, _ in held)]
+        for job in lost:
+            del state.running[job]
 
 
 def _action(state: State, action: Json) -> None:
     do, job = action["do"], action["job"]
-    if do == "start":
-        if job not in state.waiting:
-            raise Contradiction(f"job {job!r} was told to start{' twice' * (job in state.running)}")
-        state.running[job] = state.waiting.pop(job), parts(action["parts"])
-    elif do == "preempt":
-        _stop(state, job)
+    state.expect(job, f"was told to {do}", waits=do == "start")
+    if do == "preempt":
+        del state.running[job]
     else:
-        if job not in state.running:
-            raise Contradiction(f"job {job!r} was told to {do} and did not run")
-        state.running[job] = state.running[job][0], parts(action["parts"])
-
-
-def _stop(state: State, job: str) -> None:
-    if job not in state.running:
-        raise Contradiction(f"job {job!r} stopped and did not run")
-    state.waiting[job] = state.running.pop(job)[0]
+        state.running[job] = parts(action["parts"])
 
 
 def settled(actions: dict[str, Json], host: Json) -> dict[str, str]:
     """Return the outcome of each open action by what a host says runs."""
     runs = observed(host).running
-    last = {told["action"]["job"]: name for name, told in actions.items() if told["outcome"] == "open"}
+    told = {name: action["action"] for name, action in actions.items() if action["outcome"] == "open"}
+    last = {action["job"]: name for name, action in told.items()}
     outcomes = {}
-    for name, told in actions.items():
-        if told["outcome"] == "open" and last[told["action"]["job"]] != name:
-            outcomes[name] = SETTLED
-        elif told["outcome"] == "open":
-            there = (
-                sorted(node for _, node, _ in runs[told["action"]["job"]][1]) if told["action"]["job"] in runs else []
-            )
-            wanted = sorted(part["node"] for part in told["action"].get("parts", ()))
-            outcomes[name] = "done" if there == wanted else "failed"
+    for name, action in told.items():
+        there = sorted(node for _, node, _ in runs.get(action["job"], ()))
+        wanted = sorted(part["node"] for part in action.get("parts", ()))
+        done = "done" if there == wanted else "failed"
+        outcomes[name] = done if last[action["job"]] == name else SETTLED
     return outcomes

@@ -11,6 +11,7 @@ pytest.importorskip("uvicorn")
 from helpers.full_disk import full_disk
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from helpers.kube_scheduler_run import Host, Run
+from helpers.night import nightly
 from placeopt import Engine, PlaceoptError
 from placeopt.formats import read_kubernetes
 from placeopt.service import Refused
@@ -267,9 +268,10 @@ def test_a_journal_that_cannot_be_written_changes_nothing(host):
     assert host.restart()
 
 
-def test_three_hundred_pods(empty):
+@pytest.mark.parametrize("seed", nightly(range(5), 0))
+def test_three_hundred_pods(empty, seed):
     """Gangs out of order, duplicates, retries, lost nodes, restarts: no pod bound twice, no node over its capacity."""
-    run = Run(empty, random.Random(0), pods=300, nodes=100)
+    run = Run(empty, random.Random(seed), pods=300, nodes=100)
     run.go(3)
     assert run.faults == []
     assert (run.reasons > 500, len(run.bound) > 150, len(run.lost) > 0) == (True, True, True)

@@ -33,8 +33,7 @@ ENDLESS = {"level": "node", "k": 3, "time_limit_s": 3600}
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with a cluster."""
     with Served(tmp_path_factory.mktemp("served")) as served:
-        with served.client("admin") as admin:
-            assert admin.put("/v1/cluster", content=dumps(ROUND), headers=JSON).status_code == 200
+        served.load(ROUND)
         yield served
 
 
@@ -83,8 +82,7 @@ def test_a_question_ends_with_its_client(served: Served) -> None:
 def test_a_stopped_service_ends_its_questions(tmp_path_factory: pytest.TempPathFactory) -> None:
     """SIGTERM in the middle of questions that would take hours."""
     with Served(tmp_path_factory.mktemp("stopped"), "--limit", "stop_s=1") as served:
-        with served.client("admin") as admin:
-            assert admin.put("/v1/cluster", content=dumps(ROUND), headers=JSON).status_code == 200
+        served.load(ROUND)
         long = [served.send("read", "/v1/whatif/fail", ENDLESS) for _ in range(2)]
         until(lambda: is_at_work(served, "read"))
         served.process.send_signal(signal.SIGTERM)

@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from helpers.service_child import SERVE
-from placeopt import BadInput, generate
+from placeopt import BadInput
 from placeopt.formats import dumps
 from placeopt.service import Refused, Service
+from service.calls import ROUND, WAITING, ask, change, now
 
-ROUND = generate("preempt", jobs=30, nodes=8, gpus=4, seed=0)
 NODE = ROUND.cluster.nodes[0].id
 DATABASE, WAL, LAST = "journal.sqlite", "journal.sqlite-wal", "last-change"
+DELETE = "DELETE FROM entries WHERE number"
 Kept = dict[str, Path]
+Copied = Callable[[str], Path]
 
 
 def drain(service: Service, step: str = "drain") -> None:
     """Change a node."""
-    service.call("changes", json.dumps({"steps": [{"do": "update", "nodes": {NODE: step}}]}).encode())
+    change(service, ("update", {"nodes": {NODE: step}}))
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """The folder of a service with eight changes: as an end leaves it, and as a kill does, with a WAL."""
     folder = tmp_path_factory.mktemp("kept")
-    waits = sorted({job.id for job in ROUND.jobs} - {held.job for held in ROUND.running})
     with Service(folder / "ended") as service:
         service.call("put_cluster", dumps(ROUND))
-        service.call("decide", json.dumps({"jobs": waits[:3]}).encode(), key="once")
+        ask(service, "decide", {"jobs": WAITING[:3]}, key="once")
         for step in ("drain", "undrain") * 3:
             drain(service, step)
         (folder / "snapshot").write_bytes(service.call("snapshot"))
         shutil.copytree(folder / "ended", folder / "killed")
     return {name: folder / name for name in ("ended", "killed", "snapshot")}
+
+
+@pytest.fixture
+def copied(kept: Kept, tmp_path: Path) -> Copied:
+    """Makes a copy of a folder."""
+    return lambda left_by: Path(shutil.copytree(kept[left_by], tmp_path / "state"))
 
 
 def fault_of(state: Path) -> str:
@@ -60,10 +67,7 @@ def snapshot(state: Path) -> bytes:
 
 def start(state: Path, **how: Callable[[], None]) -> subprocess.CompletedProcess[str]:
     """Start a process without any call; it ends with its input."""
-    command = [*SERVE, str(state)]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **how
-    )
+    return subprocess.run([*SERVE, str(state)], input="", capture_output=True, text=True, timeout=300, **how)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -86,10 +90,8 @@ def cut(path: Path, size: int) -> None:
 
 def without_rows(folder: Path, statement: str) -> None:
     """Carry out a statement on the database."""
-    database = sqlite3.connect(folder / DATABASE)
-    database.execute(statement)
-    database.commit()
-    database.close()
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        database.execute(statement)
 
 
 DAMAGES: dict[str, tuple[str, str, Callable[[Path], object]]] = {
@@ -102,12 +104,8 @@ DAMAGES: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "all of the database": ("ended", "ends at change 0", lambda at: cut(at / DATABASE, 0)),
     "what it was": ("ended", "cannot be read as a journal", lambda at: (at / DATABASE).write_bytes(b"other" * 1000)),
     "the row of the snapshot": ("ended", "not the snapshot", lambda at: without_rows(at, "DELETE FROM snapshots")),
-    "a change": ("ended", "is missing", lambda at: without_rows(at, "DELETE FROM entries WHERE number = 4")),
-    "the last change": (
-        "ended",
-        "ends at change 7",
-        lambda at: without_rows(at, "DELETE FROM entries WHERE number = 8"),
-    ),
+    "a change": ("ended", "is missing", lambda at: without_rows(at, f"{DELETE} = 4")),
+    "the last change": ("ended", "ends at change 7", lambda at: without_rows(at, f"{DELETE} = 8")),
     "the WAL": ("killed", "ends at change 0", lambda at: (at / WAL).unlink()),
     "the end of the WAL": ("killed", "ends at change", lambda at: cut(at / WAL, (at / WAL).stat().st_size - 5000)),
     "a byte of the WAL": ("killed", "ends at change", lambda at: flipped(at / WAL, -5000)),
@@ -116,11 +114,10 @@ DAMAGES: dict[str, tuple[str, str, Callable[[Path], object]]] = {
 
 
 @pytest.mark.parametrize("what", DAMAGES)
-def test_what_is_lost_is_said_at_the_start(kept: Kept, tmp_path: Path, what: str) -> None:
+def test_what_is_lost_is_said_at_the_start(copied: Copied, what: str) -> None:
     """In words with a way out; and nothing is changed, so that the right files may be put back."""
     left_by, words, damage = DAMAGES[what]
-    state = tmp_path / "state"
-    shutil.copytree(kept[left_by], state)
+    state = copied(left_by)
     damage(state)
     before = files(state)
     said = fault_of(state)
@@ -130,10 +127,9 @@ def test_what_is_lost_is_said_at_the_start(kept: Kept, tmp_path: Path, what: str
     assert files(state) == before
 
 
-def test_the_command_refuses_in_words(kept: Kept, tmp_path: Path) -> None:
+def test_the_command_refuses_in_words(copied: Copied) -> None:
     """With the exit code of bad input."""
-    state = tmp_path / "state"
-    shutil.copytree(kept["killed"], state)
+    state = copied("killed")
     (state / WAL).unlink()
     found = start(state)
     assert found.returncode == 3
@@ -142,17 +138,15 @@ def test_the_command_refuses_in_words(kept: Kept, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left_by", ["ended", "killed"])
-def test_a_whole_folder_starts(kept: Kept, tmp_path: Path, left_by: str) -> None:
+def test_a_whole_folder_starts(kept: Kept, copied: Copied, left_by: str) -> None:
     """The same bytes as before, from a copy."""
-    shutil.copytree(kept[left_by], tmp_path / "state")
-    assert snapshot(tmp_path / "state") == kept["snapshot"].read_bytes()
+    assert snapshot(copied(left_by)) == kept["snapshot"].read_bytes()
 
 
-def test_what_is_left_can_be_used_where_the_loss_is_accepted(kept: Kept, tmp_path: Path) -> None:
+def test_what_is_left_can_be_used_where_the_loss_is_accepted(kept: Kept, copied: Copied) -> None:
     """As the message says: without the file that tells of the lost changes."""
-    state = tmp_path / "state"
-    shutil.copytree(kept["ended"], state)
-    without_rows(state, "DELETE FROM entries WHERE number = 8")
+    state = copied("ended")
+    without_rows(state, f"{DELETE} = 8")
     assert f"delete {state / LAST}" in fault_of(state)
     (state / LAST).unlink()
     assert fault_of(state) == ""
@@ -160,10 +154,9 @@ def test_what_is_left_can_be_used_where_the_loss_is_accepted(kept: Kept, tmp_pat
 
 
 @pytest.mark.parametrize("left_by", ["ended", "killed"])
-def test_a_full_disk_throws_nothing_away(kept: Kept, tmp_path: Path, left_by: str) -> None:
+def test_a_full_disk_throws_nothing_away(kept: Kept, copied: Copied, left_by: str) -> None:
     """No byte can be written at the start: whatever is said, it is not that the folder should go."""
-    state = tmp_path / "state"
-    shutil.copytree(kept[left_by], state)
+    state = copied(left_by)
     found = start(state, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
     assert "move the folder away" not in found.stderr
     assert "Traceback" not in found.stderr
@@ -187,4 +180,4 @@ def test_no_file_can_be_removed_to_let_a_second_service_in(tmp_path: Path) -> No
         with pytest.raises(Refused, match="was removed or replaced") as caught:
             drain(service, "undrain")
         assert caught.value.status == 503
-        assert json.loads(service.call("snapshot"))["revision"] == 1
+        assert now(service).revision == 1
