@@ -8,12 +8,10 @@ from placeopt import Engine, Instance, Plan, Policy, audit, violations
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.model import Changes, Placement, Queue, Weights
 
-ROUTES = ("counts", "counts-cpsat", "assignment", "assignment-highs")
-every_route = pytest.mark.parametrize("method", ROUTES)
+every_route = pytest.mark.parametrize("method", ["counts", "counts-cpsat", "assignment", "assignment-highs"])
 
 
 def policy(**changes: Any) -> Policy:
-    """No costs; changes as stated."""
     return Policy(weights=Weights(communication=0, interference=0, fragmentation=0), changes=Changes(**changes))
 
 
@@ -33,15 +31,18 @@ def where(plan: Plan, name: str) -> dict[str, tuple[int, ...]]:
 
 
 class TestPreemption:
-    """One node of 4 GPUs, all held."""
+    """One node of 4 GPUs, held by victims of 2, 1 and 1 GPUs worth 5, 3 and 4; two GPUs are wanted."""
 
-    def round(self, worth: int = 9, **changes: Any) -> Instance:
-        """Victims of 2, 1 and 1 GPUs worth 5, 3 and 4; two GPUs are wanted."""
-        jobs = [job("two", gpus=2, value=5), job("cheap", value=3), job("dear", value=4), job("w", gpus=2, value=worth)]
+    def round(self, worth: int = 9, *, arrive: bool = False, fixed: bool = False, **changes: Any) -> Instance:
+        """``arrive``: One after the other; ``fixed``: The first may not be preempted."""
+        sizes = {"two": (2, 5), "cheap": (1, 3), "dear": (1, 4), "w": (2, worth)}
+        jobs = [
+            job(name, gpus=gpus, value=value, arrival_ms=i if arrive else 0)
+            for i, (name, (gpus, value)) in enumerate(sizes.items())
+        ]
         runs = [
-            running(jobs[0], [("n0", [0, 1])], preemptible=True),
-            running(jobs[1], [("n0", [2])], preemptible=True),
-            running(jobs[2], [("n0", [3])], preemptible=True),
+            running(one, [("n0", gpus)], preemptible=not fixed or one.id != "two")
+            for one, gpus in zip(jobs, ([0, 1], [2], [3]), strict=False)
         ]
         return instance(1, jobs, running=runs, policy=policy(**{"preemptions_max": 3, **changes}))
 
@@ -55,42 +56,33 @@ class TestPreemption:
         assert plan.facts["jobs_preempted"] == 1
 
     @every_route
-    def test_a_price_per_victim(self, method: str, engine: Engine) -> None:
-        """At 3 a victim ``two`` costs 8 of 9; at 4 it costs 9: no gain, and a tie leaves what runs alone or not."""
-        assert best(engine, self.round(preemption_price=3), method).levels[0].objective == 5 + 3 + 4 + 1
-        assert best(engine, self.round(preemption_price=5), method).preempted == ()
-
-    @every_route
-    def test_not_preemptible(self, method: str, engine: Engine) -> None:
-        """Then the two others, 7 of 9; and if the policy allows one only, nobody."""
-        round_ = self.round()
-        fixed = round_.running[0].model_copy(update={"preemptible": False})
-        round_ = round_.model_copy(update={"running": (fixed, *round_.running[1:])})
-        plan = best(engine, round_, method)
-        assert {p.job for p in plan.preempted} == {"cheap", "dear"}
-        one = round_.policy.model_copy(update={"changes": Changes(preemptions_max=1)})
-        plan = best(engine, round_.model_copy(update={"policy": one}), method)
-        assert plan.preempted == ()
-        assert plan.unplaced[0].reason == "outvoted"
-        assert "only if running jobs make room" in plan.unplaced[0].detail
-
-    @every_route
-    def test_last_submitted_first(self, method: str, engine: Engine) -> None:
-        """``two`` came first: it may go only with both others, 12 of 13. Those two alone cost 7."""
-        jobs = [one.model_copy(update={"arrival_ms": i}) for i, one in enumerate(self.round(13).jobs)]
-        round_ = self.round(13, last_submitted_first=True).model_copy(update={"jobs": tuple(jobs)})
-        plan = best(engine, round_, method)
-        assert {p.job for p in plan.preempted} == {"cheap", "dear"}
-        assert plan.levels[0].objective == 13 + 5
+    @pytest.mark.parametrize(
+        ("fields", "gone", "value"),
+        [
+            ({"preemption_price": 3}, {"two"}, 13),  # ``two`` costs 8 of 9
+            ({"preemption_price": 5}, set(), 12),  # and 10
+            ({"fixed": True}, {"cheap", "dear"}, 14),  # 7 of 9
+            ({"fixed": True, "preemptions_max": 1}, set(), 12),
+            ({"worth": 13, "arrive": True, "last_submitted_first": True}, {"cheap", "dear"}, 18),
+            # ``two`` came first: it may go only with both others, 12 of 13; those two alone cost 7
+        ],
+    )
+    def test_prices_and_limits(
+        self, fields: dict[str, Any], gone: set[str], value: int, method: str, engine: Engine
+    ) -> None:
+        plan = best(engine, self.round(**fields), method)
+        assert ({p.job for p in plan.preempted}, plan.levels[0].objective) == (gone, value)
+        if "preemptions_max" in fields:
+            assert plan.unplaced[0].reason == "outvoted"
+            assert "only if running jobs make room" in plan.unplaced[0].detail
 
     @every_route
     def test_queues_go_apart(self, method: str, engine: Engine) -> None:
         """``two`` is the only one of its queue, so nobody came after it."""
-        round_ = self.round(last_submitted_first=True)
-        queued = [round_.jobs[0].model_copy(update={"queue": "q"}), *round_.jobs[1:]]
-        jobs = [one.model_copy(update={"arrival_ms": i}) for i, one in enumerate(queued)]
+        round_ = self.round(arrive=True, last_submitted_first=True)
+        jobs = (round_.jobs[0].model_copy(update={"queue": "q"}), *round_.jobs[1:])
         rules = round_.policy.model_copy(update={"queues": (Queue(id="q"),)})
-        plan = best(engine, round_.model_copy(update={"jobs": tuple(jobs), "policy": rules}), method)
+        plan = best(engine, round_.model_copy(update={"jobs": jobs, "policy": rules}), method)
         assert [p.job for p in plan.preempted] == ["two"]
 
 
@@ -100,9 +92,8 @@ class TestShrink:
     def round(self, wanted: int, worth: int, **changes: Any) -> Instance:
         """Another job of one worker wants so many GPUs."""
         a = job("a", workers=4, workers_min=1, value=10, value_per_extra_worker=2)
-        home = [("n0", [2]), ("n0", [0]), ("n0", [1]), ("n0", [3])]
+        runs = [running(a, [("n0", [gpu]) for gpu in (2, 0, 1, 3)], shrinkable=True)]
         rules = policy(**{"shrinks_max": 1, **changes})
-        runs = [running(a, home, shrinkable=True)]
         return instance(1, [a, job("w", gpus=wanted, value=worth)], running=runs, policy=rules)
 
     @every_route
@@ -117,9 +108,10 @@ class TestShrink:
 
     @every_route
     def test_the_chief_is_never_taken(self, method: str, engine: Engine) -> None:
-        """Four GPUs cannot be had at any price; three can: the chief stays on GPU 2."""
+        """Four GPUs cannot be had at any price; three can: the chief stays on GPU 2. The policy may allow no shrink."""
         assert best(engine, self.round(4, 1000), method).shrunk == ()
         assert where(best(engine, self.round(3, 1000), method), "a") == {"n0": (2,)}
+        assert best(engine, self.round(2, 100, shrinks_max=0), method).shrunk == ()
 
     @every_route
     def test_shares_are_granted_anew(self, method: str, engine: Engine) -> None:
@@ -134,20 +126,16 @@ class TestShrink:
         assert isinstance(held, Placement)
         assert held.assignments[0].gpus == {"0": 600}
 
-    def test_no_shrinks_allowed(self, engine: Engine) -> None:
-        """The limit counts jobs."""
-        assert best(engine, self.round(2, 100, shrinks_max=0)).shrunk == ()
-
 
 class TestMove:
     """Two nodes of 8 GPUs with two jobs of 4 GPUs, one on either: no room for 8 GPUs until one of them moves."""
 
-    def round(self, **changes: Any) -> Instance:
-        """The second is fixed."""
+    def round(self, *, drained: bool = False, **changes: Any) -> Instance:
+        """Job ``b`` is fixed; ``drained``: Its node takes no other."""
         jobs = [job("a", gpus=4, value=3), job("b", gpus=4, value=3), job("w", gpus=8, value=5)]
         runs = [running(jobs[0], [("n0", [0, 1, 2, 3])], movable=True), running(jobs[1], [("n1", [0, 1, 2, 3])])]
-        rules = policy(**{"moves_max": 1, **changes})
-        return instance(2, jobs, running=runs, policy=rules, machines=[machine(gpus=8)])
+        nodes, rules = [node("n0"), node("n1", drained=drained)], policy(**{"moves_max": 1, **changes})
+        return instance(nodes, jobs, running=runs, policy=rules, machines=[machine(gpus=8)])
 
     @every_route
     def test_a_move_that_defragments(self, method: str, engine: Engine) -> None:
@@ -159,55 +147,36 @@ class TestMove:
         assert set(where(plan, "w")) == {"n0"}
 
     @every_route
-    def test_not_worth_its_price(self, method: str, engine: Engine) -> None:
-        """At 6 it is left alone, and the job that waits is told so."""
-        plan = best(engine, self.round(move_price=6), method)
+    @pytest.mark.parametrize("fields", [{"move_price": 6}, {"drained": True}])
+    def test_not_worth_its_price_or_not_allowed(self, fields: dict[str, Any], method: str, engine: Engine) -> None:
+        """At 6 it is left alone; onto a drained node nothing may move, and what runs on one stays."""
+        plan = best(engine, self.round(**fields), method)
         assert (plan.moved, plan.levels[0].objective, plan.levels[0].bound) == ((), 6, 6)
         assert plan.unplaced[0].reason == "outvoted"
-
-    @every_route
-    def test_a_move_starts_anew(self, method: str, engine: Engine) -> None:
-        """Onto a drained node nothing may move; what runs on one stays."""
-        round_ = self.round()
-        drained = tuple(n.model_copy(update={"drained": n.id == "n1"}) for n in round_.cluster.nodes)
-        cluster = round_.cluster.model_copy(update={"nodes": drained})
-        plan = best(engine, round_.model_copy(update={"cluster": cluster}), method)
-        assert (plan.moved, plan.levels[0].objective) == ((), 6)
         assert set(where(plan, "b")) == {"n1"}
 
     @every_route
-    def test_a_job_grows_by_moving(self, method: str, engine: Engine) -> None:
-        """With 1 of 3 workers it runs; a restart with 3 is worth 4 more, for 1."""
-        a = job("a", workers=3, workers_min=1, value=1, value_per_extra_worker=2)
-        rules = policy(moves_max=1, move_price=1)
-        round_ = instance(1, [a], running=[running(a, [("n0", [0])], movable=True)], policy=rules)
-        plan = best(engine, round_, method)
-        assert plan.levels[0].objective == 5 - 1
-        assert [m.job for m in plan.moved] == ["a"]
+    def test_a_restart_in_another_shape(self, method: str, engine: Engine) -> None:
+        """
+        With 1 of 3 workers a job runs; with 3 it is worth 4 more, for 1.
 
-    @every_route
-    def test_another_option(self, method: str, engine: Engine) -> None:
-        """On the CPU it is worth nearly as much, and its GPU is free for another."""
-        a = job("a", options=(option("gpu", value=5), option("cpu", gpus=0, cpu_millicores=1000, value=4)))
-        w = job("w", value=3)
-        rules = policy(moves_max=1)
-        runs = [running(a, [("n0", [0])], movable=True)]
-        round_ = instance(1, [a, w], running=runs, policy=rules, machines=[machine(gpus=1)])
-        plan = best(engine, round_, method)
-        assert plan.levels[0].objective == 7
-        assert next(p.option for p in plan.placements if p.job == "a") == "cpu"
-
-    @every_route
-    def test_a_restart_on_a_part_of_its_own_gpus(self, method: str, engine: Engine) -> None:
-        """Only moves are allowed: without its second worker a job was moved, and the plan says so."""
-        a = job("a", workers=2, workers_min=1, value=3, value_per_extra_worker=1)
-        w = job("w", value=5)
-        rules = policy(moves_max=1)
-        runs = [running(a, [("n0", [0]), ("n0", [1])], movable=True)]
-        round_ = instance(1, [a, w], running=runs, policy=rules, machines=[machine(gpus=2)])
-        plan = best(engine, round_, method)
-        assert plan.levels[0].objective == 8
-        assert ([m.job for m in plan.moved], plan.shrunk) == (["a"], ())
+        On the CPU another one is worth nearly as much, and its GPU is free for a third. Where only moves are allowed,
+        a job without its second worker was moved, and the plan says so.
+        """
+        grows = job("a", workers=3, workers_min=1, value=1, value_per_extra_worker=2)
+        either = job("a", options=(option("gpu", value=5), option("cpu", gpus=0, cpu_millicores=1000, value=4)))
+        pair = job("a", workers=2, workers_min=1, value=3, value_per_extra_worker=1)
+        for a, worth, gpus, price, value in (
+            (grows, 0, 4, 1, 4),
+            (either, 3, 1, 0, 7),
+            (pair, 5, 2, 0, 8),
+        ):
+            held = [("n0", [gpu]) for gpu in range(2 if a is pair else 1)]
+            jobs = [a, *([job("w", value=worth)] if worth else [])]
+            runs, rules = [running(a, held, movable=True)], policy(moves_max=1, move_price=price)
+            plan = best(engine, instance(1, jobs, running=runs, policy=rules, machines=[machine(gpus=gpus)]), method)
+            assert (plan.levels[0].objective, [m.job for m in plan.moved], plan.shrunk) == (value, ["a"], ())
+            assert a is not either or next(p.option for p in plan.placements if p.job == "a") == "cpu"
 
 
 @pytest.mark.parametrize("allowed", [1, 2])
@@ -215,9 +184,7 @@ def test_limits_count_jobs(allowed: int, engine: Engine) -> None:
     """Three GPUs are held by jobs worth 1; each that may go makes room for one worth 5."""
     old, new = [job(f"old{i}") for i in range(3)], [job(f"new{i}", value=5) for i in range(3)]
     runs = [running(one, [("n0", [i])], preemptible=True) for i, one in enumerate(old)]
-    round_ = instance(
-        [node("n0")], [*old, *new], running=runs, policy=policy(preemptions_max=allowed), machines=[machine(gpus=3)]
-    )
-    plan = best(engine, round_)
+    rules = policy(preemptions_max=allowed)
+    plan = best(engine, instance(1, [*old, *new], running=runs, policy=rules, machines=[machine(gpus=3)]))
     assert len(plan.preempted) == allowed
     assert plan.levels[0].objective == 5 * allowed + (3 - allowed)

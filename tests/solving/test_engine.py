@@ -1,6 +1,7 @@
 """A round from call to plan: what it promises about limits, arguments, news, interruption and its processes."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -61,120 +62,111 @@ def test_a_call_without_an_engine_gives_the_same_proof(
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-class TestStatusAndLimit:
-    """Status says what is proven, limit what cut it short."""
-
-    def test_value_alone_is_optimal_without_costs(self, engine: Engine) -> None:
-        """Two of four jobs fit: the two dearest, 4 + 3; one level, since no cost counts."""
-        plan = engine.solve(knapsack())
-        assert [level.name for level in plan.levels] == ["value"]
-        assert (plan.status, plan.levels[0].objective, plan.gap) == ("optimal", 7, 0.0)
-        assert [p.job for p in plan.placements] == ["c", "d"]
-
-    def test_a_round_without_jobs_is_optimal(self, engine: Engine) -> None:
-        """Nothing to do is done."""
-        plan = engine.solve(instance(1))
-        assert (plan.status, plan.levels[0].objective, plan.placements) == ("optimal", 0, ())
-
-    def test_time_limit_is_named(self, engine: Engine) -> None:
-        """A plan, a bound, and the time that the call took."""
-        plan = engine.solve(stored(OPEN), time_limit_s=0.5)
-        assert (plan.status, plan.limit) == ("feasible", "time")
-        assert plan.levels[0].bound is not None
-        assert plan.seconds.total is not None
-
-    def test_deterministic_plans_state_no_time(self, engine: Engine) -> None:
-        """Their bytes are those of any other run."""
-        plan = engine.solve(stored(OPEN), method="stranding", deterministic=True)
-        assert plan.seconds.total is None
-        assert all(stage.seconds is None for stage in plan.stages)
-
-    def test_cancel_before_the_call_places_nothing_and_is_reported(self, engine: Engine) -> None:
-        """Nothing was reached, so nothing else may be claimed of the jobs."""
-        cancel = threading.Event()
-        cancel.set()
-        plan = engine.solve(knapsack(), cancel=cancel)
-        assert (plan.limit, plan.placements) == ("user", ())
-        assert {entry.reason for entry in plan.unplaced} == {"not_reached"}
-        assert "stopped by user" in plan.unplaced[0].detail
-
-    def test_cancel_during_a_solve_ends_it(self, engine: Engine) -> None:
-        """With the best plan and its bound; the limit of ten minutes would be named otherwise."""
-        cancel = threading.Event()
-        threading.Timer(0.4, cancel.set).start()
-        plan = engine.solve(stored(OPEN), time_limit_s=600, cancel=cancel)
-        assert (plan.status, plan.limit) == ("feasible", "user")
-        assert plan.levels[0].bound is not None
-
-    def test_a_gap_that_is_reached_is_enough(self, engine: Engine) -> None:
-        """A gap of 50 % is met long before ten minutes are over."""
-        plan = engine.solve(stored("openb/openb-first-100.json.gz"), gap=0.5, time_limit_s=600)
-        assert plan.limit == "none"
-        assert plan.gap is not None
-        assert plan.gap <= 0.5
+def test_nothing_is_cut_short_where_all_is_proven(engine: Engine) -> None:
+    """Two of four jobs fit: the two dearest, 4 + 3; one level, since no cost counts. No jobs are placed optimally."""
+    plan = engine.solve(knapsack())
+    assert [level.name for level in plan.levels] == ["value"]
+    assert (plan.status, plan.levels[0].objective, plan.gap) == ("optimal", 7, 0.0)
+    assert [p.job for p in plan.placements] == ["c", "d"]
+    empty = engine.solve(instance(1))
+    assert (empty.status, empty.levels[0].objective, empty.placements) == ("optimal", 0, ())
 
 
-class TestArguments:
-    """Refused at the door, with what was expected."""
+def test_the_time_limit_is_named(engine: Engine) -> None:
+    """With a plan, a bound, and the time that the call took; a deterministic plan states no time."""
+    plan = engine.solve(stored(OPEN), time_limit_s=0.5)
+    assert (plan.status, plan.limit) == ("feasible", "time")
+    assert plan.levels[0].bound is not None
+    assert plan.seconds.total is not None
+    timeless = engine.solve(stored(OPEN), method="stranding", deterministic=True)
+    assert timeless.seconds.total is None
+    assert all(stage.seconds is None for stage in timeless.stages)
 
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            ({"method": "magic"}, "no method 'magic'; known: auto, counts"),
-            ({"time_limit_s": 0}, "time_limit_s: 0, expected seconds above 0"),
-            ({"time_limit_s": -1.0}, "time_limit_s: -1.0"),
-            ({"time_limit_s": float("nan")}, "time_limit_s: nan"),
-            ({"time_limit_s": float("inf")}, "time_limit_s: inf"),
-            ({"gap": -0.1}, "gap: -0.1, expected a fraction"),
-            ({"gap": 1}, "gap: 1"),
-            ({"threads": 0}, "threads: 0, expected 1 or more"),
-            ({"seed": -1}, "seed: -1, expected 0 to"),
-            ({"time_limit": 3}, "time_limit: no such option; expected method, time_limit_s"),
-        ],
-    )
-    def test_bad_argument(self, arguments: dict[str, object], words: str, engine: Engine) -> None:
-        """By name, with the value and what is expected."""
-        with pytest.raises(BadInput, match=words.replace("(", r"\(")):
-            solve(knapsack(), **arguments)  # type: ignore[arg-type]
-        with pytest.raises(BadInput, match=words.replace("(", r"\(")):
-            engine.solve(knapsack(), **arguments)  # type: ignore[arg-type]
 
-    def test_every_option_is_a_field_with_a_default(self) -> None:
-        """The keywords of ``solve`` are those of `SolveParams`; callers pass on what they were given, None included."""
-        assert list(SolveOptions.__annotations__) == [field.name for field in fields(SolveParams)]
-        assert SolveParams.of({"threads": None, "solver_options": None, "method": None}) == SolveParams()
-        assert SolveParams(seed=3).keywords() == {**SolveParams().keywords(), "seed": 3}
+def test_cancel_before_the_call_places_nothing_and_is_reported(engine: Engine) -> None:
+    """Nothing was reached, so nothing else may be claimed of the jobs."""
+    cancel = threading.Event()
+    cancel.set()
+    plan = engine.solve(knapsack(), cancel=cancel)
+    assert (plan.limit, plan.placements) == ("user", ())
+    assert {entry.reason for entry in plan.unplaced} == {"not_reached"}
+    assert "stopped by user" in plan.unplaced[0].detail
 
-    @pytest.mark.parametrize(
-        ("method", "options", "words"),
-        [
-            ("auto", {"mip_heuristic_efort": "0.2"}, "HiGHS refuses option 'mip_heuristic_efort' = '0.2'"),
-            ("auto", {"mip_heuristic_effort": "much"}, "HiGHS refuses option 'mip_heuristic_effort' = 'much'"),
-            ("counts-cpsat", {"cp_model_presolv": "false"}, "CP-SAT refuses option 'cp_model_presolv' = 'false'"),
-            ("stranding", {"presolve": "off"}, "solver_options: method 'stranding' runs no exact solver"),
-        ],
-    )
-    def test_unknown_solver_option(self, method: str, options: dict[str, str], words: str, engine: Engine) -> None:
-        """A round of minutes would otherwise end with nothing but a failed stage."""
-        with pytest.raises(BadInput, match=words):
-            engine.solve(knapsack(), method=method, solver_options=options)
 
-    @pytest.mark.parametrize("waiting", [0, 1])
-    def test_running_jobs_that_share_a_gpu_they_may_not_share(self, waiting: int, engine: Engine) -> None:
-        """What runs must be lawful to begin with, whether anything waits or not."""
-        a, b = job("a"), job("b")
-        held = [running(a, [("n0", [0])]), running(b, [("n0", [0])])]
-        round_ = instance(1, [a, b, *(job(f"free{i}") for i in range(waiting))], running=held)
-        with pytest.raises(BadInput, match=r"running placements: gpu_share: node 'n0' gpu 0"):
-            engine.solve(round_, method="stranding")
+def test_cancel_during_a_solve_ends_it(engine: Engine) -> None:
+    """With the best plan and its bound; the limit of ten minutes would be named otherwise."""
+    cancel = threading.Event()
+    threading.Timer(0.4, cancel.set).start()
+    plan = engine.solve(stored(OPEN), time_limit_s=600, cancel=cancel)
+    assert (plan.status, plan.limit) == ("feasible", "user")
+    assert plan.levels[0].bound is not None
 
-    def test_policy_argument_overrides_the_instance(self) -> None:
-        """The plan carries the one that was used, and is judged by it."""
-        round_ = instance(1, [job("a", gpu_milli=500), job("b", gpu_milli=500)], machines=[machine(gpus=1)])
-        plan = solve(round_, policy=Policy(name="alone", share_mode="exclusive"), isolation="thread")
-        assert plan.policy.name == "alone"
-        assert len(plan.placements) == 1
-        assert len(solve(round_, isolation="thread").placements) == 2
+
+def test_a_gap_that_is_reached_is_enough(engine: Engine) -> None:
+    """A gap of 50 % is met long before ten minutes are over."""
+    plan = engine.solve(stored("openb/openb-first-100.json.gz"), gap=0.5, time_limit_s=600)
+    assert plan.limit == "none"
+    assert plan.gap is not None
+    assert plan.gap <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"method": "magic"}, "no method 'magic'; known: auto, counts"),
+        ({"time_limit_s": 0}, "time_limit_s: 0, expected seconds above 0"),
+        ({"time_limit_s": -1.0}, "time_limit_s: -1.0"),
+        ({"time_limit_s": float("nan")}, "time_limit_s: nan"),
+        ({"time_limit_s": float("inf")}, "time_limit_s: inf"),
+        ({"gap": -0.1}, "gap: -0.1, expected a fraction"),
+        ({"gap": 1}, "gap: 1"),
+        ({"threads": 0}, "threads: 0, expected 1 or more"),
+        ({"seed": -1}, "seed: -1, expected 0 to"),
+        ({"time_limit": 3}, "time_limit: no such option; expected method, time_limit_s"),
+        # a round of minutes would otherwise end with nothing but a failed stage
+        ({"solver_options": {"mip_heuristic_efort": "0.2"}}, "HiGHS refuses option 'mip_heuristic_efort' = '0.2'"),
+        ({"solver_options": {"mip_heuristic_effort": "much"}}, "HiGHS refuses option 'mip_heuristic_effort' = 'much'"),
+        (
+            {"method": "counts-cpsat", "solver_options": {"cp_model_presolv": "false"}},
+            "CP-SAT refuses option 'cp_model_presolv' = 'false'",
+        ),
+        (
+            {"method": "stranding", "solver_options": {"presolve": "off"}},
+            "solver_options: method 'stranding' runs no exact solver",
+        ),
+    ],
+)
+def test_a_bad_argument_is_refused_with_what_is_expected(
+    arguments: dict[str, object], words: str, engine: Engine
+) -> None:
+    for call in (solve, engine.solve):
+        with pytest.raises(BadInput, match=re.escape(words)):
+            call(knapsack(), **arguments)  # type: ignore[arg-type]
+
+
+def test_every_option_is_a_field_with_a_default() -> None:
+    """The keywords of ``solve`` are those of `SolveParams`; callers pass on what they were given, None included."""
+    assert list(SolveOptions.__annotations__) == [field.name for field in fields(SolveParams)]
+    assert SolveParams.of({"threads": None, "solver_options": None, "method": None}) == SolveParams()
+    assert SolveParams(seed=3).keywords() == {**SolveParams().keywords(), "seed": 3}
+
+
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_running_jobs_that_share_a_gpu_they_may_not_share(waiting: int, engine: Engine) -> None:
+    """What runs must be lawful to begin with, whether anything waits or not."""
+    a, b = job("a"), job("b")
+    held = [running(a, [("n0", [0])]), running(b, [("n0", [0])])]
+    round_ = instance(1, [a, b, *(job(f"free{i}") for i in range(waiting))], running=held)
+    with pytest.raises(BadInput, match=r"running placements: gpu_share: node 'n0' gpu 0"):
+        engine.solve(round_, method="stranding")
+
+
+def test_policy_argument_overrides_the_instance() -> None:
+    """The plan carries the one that was used, and is judged by it."""
+    round_ = instance(1, [job("a", gpu_milli=500), job("b", gpu_milli=500)], machines=[machine(gpus=1)])
+    plan = solve(round_, policy=Policy(name="alone", share_mode="exclusive"), isolation="thread")
+    assert (plan.policy.name, len(plan.placements)) == ("alone", 1)
+    assert len(solve(round_, isolation="thread").placements) == 2
 
 
 @pytest.mark.parametrize("name", ["openb/openb-first-100.json.gz", "generated/gangs-20x16x4-s1.json.gz"])
