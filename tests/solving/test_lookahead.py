@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from placeopt import Engine, audit, violations
-from placeopt.build import instance, job, machine, node, running
+from placeopt.build import instance, job, machine, running
 from placeopt.explain import explain
 from placeopt.model import (
     Communication,
@@ -17,7 +17,6 @@ from placeopt.model import (
     Plan,
     Policy,
     Postpone,
-    Running,
     Slowdown,
     Weights,
 )
@@ -33,30 +32,21 @@ NOW = 1_000_000
 
 def pair(name: str, *nodes: str, run_ms: int | None = 100_000, **fields: object) -> Job:
     """Two GPUs that talk: 100 s in a socket, 130 s across."""
-    allowed = tuple(nodes) or None
-    return job(name, gpus=2, communication=Communication(weight=1), nodes_allowed=allowed, run_time_ms=run_ms, **fields)
+    fields = {"communication": Communication(weight=1), **fields}
+    return job(name, gpus=2, nodes_allowed=tuple(nodes) or None, run_time_ms=run_ms, **fields)
 
 
 def minskys(
-    jobs: Sequence[Job],
-    ends: Sequence[tuple[int | None, int | None]],
-    postpone: Postpone = LOOKAHEAD,
+    jobs: Sequence[Job], ends: Sequence[tuple[int | None, int | None]], postpone: Postpone = LOOKAHEAD
 ) -> Instance:
     """On node i one job runs in each socket, on GPUs 0 and 2, for so many ms more; None: nobody knows."""
-    held = [job(f"held-{i}-{s}") for i in range(len(ends)) for s in (0, 1)]
-    runs: list[Running] = []
-    for i, both in enumerate(ends):
-        for s, left in enumerate(both):
-            end = None if left is None else NOW + left
-            runs.append(running(held[2 * i + s], [(f"n{i}", [2 * s])], expected_end_ms=end))
-    return instance(
-        [node(f"n{i}") for i in range(len(ends))],
-        [*held, *jobs],
-        machines=[MINSKY],
-        running=runs,
-        now_ms=NOW,
-        policy=Policy(share_mode="exclusive", order="fcfs", postpone=postpone),
-    )
+    held = {(i, s): job(f"held-{i}-{s}") for i in range(len(ends)) for s in (0, 1)}
+    runs = [
+        running(one, [(f"n{i}", [2 * s])], expected_end_ms=None if (left := ends[i][s]) is None else NOW + left)
+        for (i, s), one in held.items()
+    ]
+    policy = Policy(share_mode="exclusive", order="fcfs", postpone=postpone)
+    return instance(len(ends), [*held.values(), *jobs], machines=[MINSKY], running=runs, now_ms=NOW, policy=policy)
 
 
 def solved(engine: Engine, round_: Instance) -> Plan:
@@ -102,6 +92,9 @@ def test_the_bound_is_of_the_whole_round(engine: Engine) -> None:
     assert (plan.status, plan.limit, plan.levels[1].bound) == ("feasible", "none", None)
     assert plan.bound_relaxes[-2] == "1 job that by look-ahead should wait may start now"
     assert plan.stages[0].detail.startswith("1 job ends earlier by waiting; stages after this one")
+    found = explain(minskys(jobs, ends), plan, "soon", isolation="thread")
+    assert found.reason == "postponed"
+    assert "starts in about 5.0 s" in found.detail
 
 
 def test_optimal_only_where_nothing_is_given_away(engine: Engine) -> None:
@@ -113,13 +106,6 @@ def test_optimal_only_where_nothing_is_given_away(engine: Engine) -> None:
     free = Weights(communication=0, interference=0, fragmentation=0)
     unpriced = round_.model_copy(update={"policy": round_.policy.model_copy(update={"weights": free})})
     assert solved(engine, unpriced).status == "optimal"
-
-
-def test_explain_passes_it_on(engine: Engine) -> None:
-    round_ = minskys([pair("soon")], [(5_000, 900_000)])
-    found = explain(round_, solved(engine, round_), "soon", isolation="thread")
-    assert found.reason == "postponed"
-    assert "starts in about 5.0 s" in found.detail
 
 
 def test_two_do_not_wait_for_the_same_socket(engine: Engine) -> None:
@@ -150,21 +136,20 @@ def test_alike_nodes_are_distinguished_where_gpus_are_kept(engine: Engine) -> No
     assert [unplaced.reason for unplaced in plan.unplaced] == ["postponed", "postponed"]
 
 
-@pytest.mark.parametrize("ends", [(None, None), (700_000, 900_000)])
-def test_it_places_where_ends_are_unknown_or_beyond_the_window(
-    ends: tuple[int | None, int | None], engine: Engine
+@pytest.mark.parametrize(
+    ("one", "ends"),
+    [
+        (pair("ends-unknown", run_ms=10_000_000), (None, None)),
+        (pair("ends-beyond-the-window-of-600-s", run_ms=10_000_000), (700_000, 900_000)),
+        (pair("its-own-run-time-unknown", run_ms=None), (5_000, 900_000)),
+        (job("quiet", gpus=2, run_time_ms=100_000), (5_000, 900_000)),  # it does not mind the path
+    ],
+    ids=lambda value: value.id if isinstance(value, Job) else "",
+)
+def test_it_places_where_waiting_is_not_known_to_be_better(
+    one: Job, ends: tuple[int | None, int | None], engine: Engine
 ) -> None:
-    """The window is 600 s by default."""
-    assert not solved(engine, minskys([pair("a", run_ms=10_000_000)], [ends])).unplaced
-
-
-def test_it_places_where_its_own_run_time_is_unknown(engine: Engine) -> None:
-    assert not solved(engine, minskys([pair("a", run_ms=None)], [(5_000, 900_000)])).unplaced
-
-
-def test_it_never_waits_where_it_runs_as_well_as_it_can(engine: Engine) -> None:
-    """A quiet pair does not mind the path, and one of another node has a whole socket."""
-    assert not solved(engine, minskys([job("quiet", gpus=2, run_time_ms=100_000)], [(5_000, 900_000)])).unplaced
+    assert not solved(engine, minskys([one], [ends])).unplaced
 
 
 def test_run_times_by_hand(engine: Engine) -> None:
@@ -173,18 +158,15 @@ def test_run_times_by_hand(engine: Engine) -> None:
 
     In a socket that is whole, in 5 s, none of it is lost.
     """
-    round_ = minskys([pair("plain", profile="calm")], [(5_000, 900_000)])
+    soon = [(5_000, 900_000)]
+    round_ = minskys([pair("plain", profile="calm")], soon)
     loud = tuple(one.model_copy(update={"profile": "loud"}) if one.id != "plain" else one for one in round_.jobs)
     worst = round_.policy.model_copy(update={"interference": Interference(model="worst")})
     noise = (Slowdown(profile="calm", beside="loud", socket_thousandths=200),)
     noisy = round_.model_copy(update={"jobs": loud, "policy": worst, "slowdowns": noise})
     assert "now it would end in 150.0 s, then in 105.0 s" in waits(solved(engine, noisy))["plain"]
-    own = Communication(weight=1, spread_slowdown_thousandths=70)
-    tough = pair("tough").model_copy(update={"communication": own})
-    assert (
-        "now it would end in 107.0 s, then in 105.0 s"
-        in waits(solved(engine, minskys([tough], [(5_000, 900_000)])))["tough"]
-    )
+    own = pair("tough", communication=Communication(weight=1, spread_slowdown_thousandths=70))
+    assert "now it would end in 107.0 s, then in 105.0 s" in waits(solved(engine, minskys([own], soon)))["tough"]
 
 
 def test_ends_are_worked_out_where_they_are_not_stated(engine: Engine) -> None:
@@ -209,15 +191,9 @@ def test_the_fullest_nodes_are_not_all_that_is_looked_at(engine: Engine) -> None
     """On twelve of them somebody disturbs; the only quiet place is the one that scores keep for others."""
     loud = [job(f"r{i}", gpus=2, run_time_ms=600_000, profile="a") for i in range(12)]
     coming = job("w", gpus=1, run_time_ms=600_000, profile="a")
-    round_ = instance(
-        13,
-        [*loud, coming],
-        machines=[MINSKY],
-        running=[running(one, [(f"n{i}", [0, 2])], expected_end_ms=NOW + 600_000) for i, one in enumerate(loud)],
-        slowdowns=(Slowdown(profile="a", beside="a", socket_thousandths=900),),
-        now_ms=NOW,
-        policy=Policy(postpone=LOOKAHEAD),
-    )
-    placed = solved(engine, round_).placement_of("w")
+    runs = [running(one, [(f"n{i}", [0, 2])], expected_end_ms=NOW + 600_000) for i, one in enumerate(loud)]
+    noise, policy = (Slowdown(profile="a", beside="a", socket_thousandths=900),), Policy(postpone=LOOKAHEAD)
+    fields = {"machines": [MINSKY], "running": runs, "slowdowns": noise, "now_ms": NOW, "policy": policy}
+    placed = solved(engine, instance(13, [*loud, coming], **fields)).placement_of("w")  # type: ignore[arg-type]
     assert placed is not None
     assert placed.assignments[0].node == "n12"

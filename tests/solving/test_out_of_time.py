@@ -24,16 +24,13 @@ def rings() -> tuple[Machine, ...]:
     )
 
 
+A, B = job("a"), job("b", gpus=2, value=5, communication={"weight": 1})
+
+
 def ring_round(*held: Running, **fields: Any) -> Instance:
     """A job ``a`` that runs, unless others are given, and a ``b`` of value 5 that waits unless it runs."""
-    a, b = job("a"), job("b", gpus=2, value=5, communication={"weight": 1})
-    return instance(
-        [node(f"n{i}", kind.id) for i, kind in enumerate(rings())],
-        [a, b],
-        machines=rings(),
-        running=held or [running(a, [("n0", [0])])],
-        **fields,
-    )
+    nodes = [node(f"n{i}", kind.id) for i, kind in enumerate(rings())]
+    return instance(nodes, [A, B], machines=rings(), running=held or [running(A, [("n0", [0])])], **fields)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -61,43 +58,32 @@ def test_common_machines_are_compiled_whatever_the_time(engine: Engine) -> None:
 def test_nothing_to_win_is_proven_without_distances(engine: Engine) -> None:
     """Nobody waits and no cost counts: the empty plan is optimal, and the audit agrees."""
     policy = Policy(weights={"communication": 0, "fragmentation": 0, "interference": 0, "resource": 0})
-    a, b = job("a"), job("b", gpus=2)
-    round_ = ring_round(running(a, [("n0", [0])]), running(b, [("n0", [1, 2])]), policy=policy)
+    round_ = ring_round(running(A, [("n0", [0])]), running(B, [("n0", [1, 2])]), policy=policy)
     plan = engine.solve(round_, time_limit_s=NO_TIME_S)
     assert (plan.status, plan.limit, plan.gap) == ("optimal", "none", 0.0)
     assert audit(round_, plan) == []
 
 
-def test_what_stands_is_listed(engine: Engine) -> None:
+def test_what_stands_is_listed_and_what_contradicts_itself_is_bad_input(engine: Engine) -> None:
     """A running job on a node that is not listed stands; the plan without time says so."""
-    round_ = ring_round(running(job("a"), [("gone", [0])]))
+    round_ = ring_round(running(A, [("gone", [0])]))
     plan = engine.solve(round_, time_limit_s=NO_TIME_S)
     assert plan.asked == ("b",)
     assert [entry.job for entry in plan.standing] == ["a"]
     assert violations(round_, plan) == []
-
-
-def test_running_jobs_that_break_a_rule_are_bad_input(engine: Engine) -> None:
-    round_ = ring_round(running(job("a"), [("n0", [0])]), running(job("b", gpus=2), [("n0", [0, 1])]))
     with pytest.raises(BadInput, match="running placements"):
-        engine.solve(round_, time_limit_s=NO_TIME_S)
+        engine.solve(ring_round(running(A, [("n0", [0])]), running(B, [("n0", [0, 1])])), time_limit_s=NO_TIME_S)
 
 
-def test_compilation_checks_its_deadline() -> None:
+def test_compiling_and_building_check_their_deadline() -> None:
+    """A model too large is refused at the first column too many, not after the last."""
     with pytest.raises(OutOfTime):
         compile_problem(ring_round(), deadline=0.0)
-
-
-def test_a_model_too_large_is_not_built_to_its_end() -> None:
-    """It is refused at the first column too many, not after the last."""
+    with pytest.raises(OutOfTime, match="no time left to build the model"):
+        ModelBuilder(0.0).add_variables(0, 1, count=3)
     builder = ModelBuilder(most_variables=10)
     builder.add_variables(0, 1, count=10)
     assert not builder.is_full
     with pytest.raises(Unsupported, match="at least 11 columns: too large"):
         builder.add_variables(0, 1)
     assert (builder.is_full, builder.num_variables) == (True, 10)
-
-
-def test_a_model_is_not_built_past_its_deadline() -> None:
-    with pytest.raises(OutOfTime, match="no time left to build the model"):
-        ModelBuilder(0.0).add_variables(0, 1, count=3)

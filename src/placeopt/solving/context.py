@@ -65,11 +65,10 @@ class CostGuide:
 
 @dataclass(frozen=True)
 class CostPrices:
-    """A relaxation of the cost, what whole jobs cost at its best prices, and the seconds that pricing them took."""
+    """A relaxation of the cost, and what whole jobs cost at its best prices."""
 
     relaxation: CostRelaxation
     whole: WholeJobs
-    pricing_s: float
 
 
 @dataclass(frozen=True)

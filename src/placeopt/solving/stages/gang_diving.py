@@ -21,10 +21,11 @@ from placeopt.solving.stages.job_columns import layout_of, solve_master
 
 SHARE = 0.7
 """Part of the time left that the stage may take."""
-LEAST_STEPS = 20
-"""Steps, each of which prices whole jobs, for which there must be time."""
-STEPS_PER_S = 10
-"""Of these per second of the time limit in deterministic mode."""
+STEPS_PER_S, LEAST_STEPS = 10, 20
+"""
+Steps, each of which prices whole jobs, per second of the time limit in deterministic mode, and for which a slice of
+work must have room. The clock ends the stage wherever it comes: what is not placed by then is placed as others are.
+"""
 AT_ONCE = 4
 """Of the gangs of one size that lie in fractions, one in so many is rounded in a step."""
 SHORT = 3.0
@@ -65,9 +66,7 @@ class GangDiving:
             return "the capacity relaxation is of other jobs"
         if self.name in handover.tried:
             return "it is done"
-        seconds = LEAST_STEPS * columns.prices.pricing_s / SHARE
-        in_time = budget.steps(STEPS_PER_S) >= LEAST_STEPS and budget.has_left(seconds)
-        return None if in_time else "too little time is left"
+        return None if budget.steps(STEPS_PER_S) >= LEAST_STEPS else "the slice of work is too small for a dive"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Round, place, fill up, and offer."""

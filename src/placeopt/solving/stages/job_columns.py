@@ -22,10 +22,11 @@ from placeopt.terms.costs.communication import job_cost
 
 MOST_STEPS = 60
 """Programs, after each of which whole jobs are priced."""
-STEPS_PER_S = 10
-"""Of these per second of the time limit in deterministic mode."""
-FEWEST_STEPS = 10
-"""Steps for which there must be time: before, the bound is hardly better than that of flows."""
+STEPS_PER_S, FEWEST_STEPS = 10, 10
+"""
+Of these per second of the time limit in deterministic mode, and for which a slice of work must have room: before, the
+bound is hardly better than that of flows. The clock ends the stage wherever it comes.
+"""
 SHARE = 0.6
 """Part of the time left that the stage may take."""
 CLOSE = 1e-4
@@ -53,9 +54,7 @@ class JobColumnBound:
             return "the bound is at the value of the best plan"
         if handover.cost_guide is None or handover.cost_guide.value != context.incumbent.value:
             return "prices are of plans of another value"
-        seconds = FEWEST_STEPS * prices.pricing_s / SHARE
-        in_time = budget.steps(STEPS_PER_S) >= FEWEST_STEPS and budget.has_left(seconds)
-        return None if in_time else "too little time is left to generate columns"
+        return None if budget.steps(STEPS_PER_S) >= FEWEST_STEPS else "the slice of work is too small for columns"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Add columns while they make the program cheaper, then the cheapest set of jobs at its prices."""
@@ -90,7 +89,7 @@ class JobColumnBound:
             budget.note_error(error)
             context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
         handover.cost_guide = CostGuide(value, guide_of(context, relaxation, best))
-        handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best, prices.pricing_s))
+        handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best))
         yield StageReport(
             f"{plural(steps, 'program')}, {plural(len(master.columns), 'column')} of whole jobs", "proved", level="cost"
         )
