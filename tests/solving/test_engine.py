@@ -9,6 +9,7 @@ from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
+from unittest.mock import Mock
 
 import pytest
 
@@ -172,122 +173,105 @@ def test_policy_argument_overrides_the_instance() -> None:
 @pytest.mark.parametrize("name", ["openb/openb-first-100.json.gz", "generated/gangs-20x16x4-s1.json.gz"])
 def test_news_rise_and_bounds_fall(name: str, engine: Engine) -> None:
     """The two never cross, and all of it comes in the caller's thread."""
-    news: list[Progress] = []
-    threads: set[int] = set()
-
-    def on_progress(progress: Progress) -> None:
-        news.append(progress)
-        threads.add(threading.get_ident())
-
-    plan = engine.solve(stored(name), time_limit_s=1, on_progress=on_progress)
-    assert threads == {threading.get_ident()}
-    assert news[-1].value == plan.levels[0].objective
-    for before, after in pairwise(news):
+    news: list[tuple[Progress, int]] = []
+    plan = engine.solve(stored(name), time_limit_s=1, on_progress=lambda one: news.append((one, threading.get_ident())))
+    assert {thread for _, thread in news} == {threading.get_ident()}
+    assert news[-1][0].value == plan.levels[0].objective
+    for (before, _), (after, _) in pairwise(news):
         assert after.seconds >= before.seconds
         assert after.value is not None
         assert after.value_bound is not None
-        assert after.value >= (before.value or 0)
-        assert after.value_bound <= (before.value_bound or after.value_bound)
-        assert after.value <= after.value_bound
+        assert (before.value or 0) <= after.value <= after.value_bound <= (before.value_bound or after.value_bound)
 
 
-class TestInterrupt:
-    """Ctrl-C gives the plan away rather than throwing it away."""
+def test_ctrl_c_between_stages_gives_the_plan_away(engine: Engine) -> None:
+    """Here it comes out of the callback."""
+    round_ = stored("generated/varied-50x16x4-s0.json.gz")
+    with pytest.raises(Interrupted) as caught:
+        engine.solve(round_, on_progress=Mock(side_effect=KeyboardInterrupt))
+    assert isinstance(caught.value, KeyboardInterrupt)
+    assert caught.value.plan.limit == "user"
+    assert caught.value.plan.placements
+    assert violations(round_, caught.value.plan) == []
 
-    def test_between_stages(self, engine: Engine) -> None:
-        """Here it comes out of the callback."""
 
-        def on_progress(_: Progress) -> None:
-            raise KeyboardInterrupt
-
-        round_ = stored("generated/varied-50x16x4-s0.json.gz")
+def test_ctrl_c_ends_a_solve_and_gives_the_plan_away() -> None:
+    """The solve ends, no other one begins, and the plan is the best so far."""
+    round_ = stored(OPEN)
+    timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
+    with Engine() as engine:
+        timer.start()
         with pytest.raises(Interrupted) as caught:
-            engine.solve(round_, on_progress=on_progress)
-        assert isinstance(caught.value, KeyboardInterrupt)
-        assert caught.value.plan.limit == "user"
-        assert caught.value.plan.placements
-        assert violations(round_, caught.value.plan) == []
-
-    def test_while_a_solver_runs(self) -> None:
-        """The solve ends, no other one begins, and the plan is the best so far."""
-        round_ = stored(OPEN)
-        timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
-        with Engine() as engine:
-            timer.start()
-            with pytest.raises(Interrupted) as caught:
-                engine.solve(round_, time_limit_s=600)
-        assert violations(round_, caught.value.plan) == []
+            engine.solve(round_, time_limit_s=600)
+    assert violations(round_, caught.value.plan) == []
 
 
-class TestProcesses:
-    """Solver processes: warm, as many as are needed, and survived."""
+def test_one_process_serves_many_rounds() -> None:
+    """And none is left when the engine is closed; a later round starts a new one."""
+    with Engine() as engine:
+        engine.solve(knapsack("abc", gpus=3))
+        pid = engine.solver_pid
+        engine.solve(knapsack("abcd", gpus=3))
+        assert engine.solver_pid == pid
+    assert engine.solver_pid is None
+    assert engine.solve(knapsack()).status == "optimal"
+    engine.close()
 
-    def test_one_process_serves_many_rounds(self) -> None:
-        """And none is left when the engine is closed; a later round starts a new one."""
-        with Engine() as engine:
-            engine.solve(knapsack("abc", gpus=3))
-            pid = engine.solver_pid
-            engine.solve(knapsack("abcd", gpus=3))
-            assert engine.solver_pid == pid
-        assert engine.solver_pid is None
-        assert engine.solve(knapsack()).status == "optimal"
-        engine.close()
 
-    def test_without_a_solver_process_heuristics_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Greedy takes the first job, a search, which does without prices too, the best; the stages tell the cause."""
-        monkeypatch.setattr("sys.executable", "/nowhere/python")
-        plan = solve(knapsack("abcde", gpus=3, policy=Policy(order="fcfs", weights=NO_COST)))
-        assert [p.job for p in plan.placements] == ["e"]
-        assert any("could not start" in stage.detail for stage in plan.stages)
+def test_without_a_solver_process_heuristics_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Greedy takes the first job, a search, which does without prices too, the best; the stages tell the cause."""
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    plan = solve(knapsack("abcde", gpus=3, policy=Policy(order="fcfs", weights=NO_COST)))
+    assert [p.job for p in plan.placements] == ["e"]
+    assert any("could not start" in stage.detail for stage in plan.stages)
 
-    def test_a_solver_process_that_ended_is_not_named(self) -> None:
-        """Its number may be another program's by then."""
-        with Engine() as engine:
-            engine.start()
-            (pid,) = engine.solver_pids
-            os.kill(pid, signal.SIGKILL)
-            for _ in range(1000):
-                if engine.solver_pids == ():
-                    break
-                time.sleep(0.01)
-            assert (engine.solver_pid, engine.solver_pids) == (None, ())
 
-    @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
-    def test_a_stage_whose_solvers_die_is_tried_again_by_another(self, method: str) -> None:
-        """Once, as a stage of its own; here every solver of the first attempt is killed as soon as it reports."""
-        round_ = stored("generated/gangs-20x16x4-s1.json.gz")
-        killed: list[int] = []
-        cancel = threading.Event()
-        with Engine() as engine:
+def test_a_solver_process_that_ended_is_not_named() -> None:
+    """Its number may be another program's by then."""
+    with Engine() as engine:
+        engine.start()
+        (pid,) = engine.solver_pids
+        os.kill(pid, signal.SIGKILL)
+        for _ in range(1000):
+            if engine.solver_pids == ():
+                break
+            time.sleep(0.01)
+        assert (engine.solver_pid, engine.solver_pids) == (None, ())
 
-            def on_progress(news: Progress) -> None:
-                if news.stage == "counts-cost" and not killed:
-                    killed.extend(engine.solver_pids)
-                    for pid in killed:
-                        os.kill(pid, signal.SIGKILL)
-                elif news.stage == "counts-cost-again":
-                    cancel.set()
 
-            plan = engine.solve(
-                round_, method=method, time_limit_s=30, threads=2, on_progress=on_progress, cancel=cancel
-            )
-        details = {stage.name: stage.detail for stage in plan.stages}
-        assert "signal 9" in details["counts-cost"]
-        assert details["counts-cost-again"].startswith("cpsat" if method == "counts" else "highs")
-        assert violations(round_, plan) == []
+@pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
+def test_a_stage_whose_solvers_die_is_tried_again_by_another(method: str) -> None:
+    """Once, as a stage of its own; here every solver of the first attempt is killed as soon as it reports."""
+    round_ = stored("generated/gangs-20x16x4-s1.json.gz")
+    killed: list[int] = []
+    cancel = threading.Event()
+    with Engine() as engine:
 
-    @pytest.mark.parametrize(
-        ("arguments", "processes"),
-        [
-            ({"threads": 2}, 2),
-            ({"threads": 1}, 1),
-            ({"threads": 2, "solver_options": {"mip_heuristic_effort": "0.1"}}, 1),
-            ({"threads": 2, "deterministic": True}, 1),
-        ],
-    )
-    def test_two_solvers_race_in_processes_of_their_own(self, arguments: dict[str, object], processes: int) -> None:
-        """With one thread, in deterministic mode, or with options meant for one solver there is one."""
-        round_ = stored("generated/uniform-20x4x4-s0.json.gz")
-        with Engine(Policy(interference=Interference(model="worst"))) as engine:  # which is left to exact models
-            engine.solve(round_, time_limit_s=2, **arguments)  # type: ignore[arg-type]
-            assert len(engine.solver_pids) == processes
+        def on_progress(news: Progress) -> None:
+            if news.stage == "counts-cost" and not killed:
+                killed.extend(engine.solver_pids)
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+            elif news.stage == "counts-cost-again":
+                cancel.set()
+
+        plan = engine.solve(round_, method=method, time_limit_s=30, threads=2, on_progress=on_progress, cancel=cancel)
+    details = {stage.name: stage.detail for stage in plan.stages}
+    assert "signal 9" in details["counts-cost"]
+    assert details["counts-cost-again"].startswith("cpsat" if method == "counts" else "highs")
+    assert violations(round_, plan) == []
+
+
+ONE_SOLVER = {"threads": 2, "solver_options": {"mip_heuristic_effort": "0.1"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "processes"),
+    [({"threads": 2}, 2), ({"threads": 1}, 1), (ONE_SOLVER, 1), ({"threads": 2, "deterministic": True}, 1)],
+)
+def test_two_solvers_race_in_processes_of_their_own(arguments: dict[str, object], processes: int) -> None:
+    """With one thread, in deterministic mode, or with options meant for one solver there is one."""
+    round_ = stored("generated/uniform-20x4x4-s0.json.gz")
+    with Engine(Policy(interference=Interference(model="worst"))) as engine:  # which is left to exact models
+        engine.solve(round_, time_limit_s=2, **arguments)  # type: ignore[arg-type]
+        assert len(engine.solver_pids) == processes

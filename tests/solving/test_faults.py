@@ -1,6 +1,7 @@
 """Exceptions that nothing foresees: the plan of the other stages stands, or the call ends with ``InternalFault``."""
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,20 +17,13 @@ BUG = IndexError("index 4 is out of bounds")
 
 def knapsack(policy: Policy | None = None) -> Instance:
     """Three jobs of two GPUs, worth 1, 2, 3, on one node of four."""
-    return instance(
-        1,
-        [job(name, gpus=2, value=i + 1, run_time_ms=1000) for i, name in enumerate("abc")],
-        policy=policy or Policy(weights=Weights(communication=0, interference=0, fragmentation=0)),
-    )
+    jobs = [job(name, gpus=2, value=i + 1, run_time_ms=1000) for i, name in enumerate("abc")]
+    free = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
+    return instance(1, jobs, policy=policy or free)
 
 
-def failing(error: Exception) -> Callable[..., object]:
-    """A function that raises, whatever it is called with."""
-
-    def fail(*_: object, **__: object) -> object:
-        raise error
-
-    return fail
+def failing(error: Exception) -> Mock:
+    return Mock(side_effect=error)
 
 
 @pytest.mark.usefixtures("survived_faults")
@@ -75,11 +69,10 @@ def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> Non
         engine.load(knapsack())
         plan = engine.place(["a"])
         cause = ZeroDivisionError("by 0")
-        reports = ("update", "release", "undo", "fail_node", "set_policy", "adopt")
-        for name in ("live_cluster.LiveCluster.place_jobs", "live_cluster.LiveCluster.commit"):
-            monkeypatch.setattr(f"placeopt.live_cluster.{name}", failing(cause))
-        for name in reports:
-            monkeypatch.setattr(f"placeopt.live_cluster.host_reports.HostReports.{name}", failing(cause))
+        told = ("update", "release", "undo", "fail_node", "set_policy", "adopt")
+        reports = (f"host_reports.HostReports.{name}" for name in told)
+        for name in ("LiveCluster.place_jobs", "LiveCluster.commit", *reports):
+            monkeypatch.setattr("placeopt.live_cluster." + name, failing(cause))
         calls: list[Callable[[], object]] = [
             lambda: engine.update(now_ms=1),
             lambda: engine.place(["a"]),

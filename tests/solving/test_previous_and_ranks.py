@@ -17,17 +17,10 @@ def test_an_earlier_plan_wins_where_greedy_is_worse(engine: Engine) -> None:
     assert (stage.outcome, stage.detail) == ("improved", "4 of 4 earlier placements hold")
     assert again.levels[0].objective == 4
     assert violations(round_, again) == []
-
-
-def test_an_earlier_plan_that_no_longer_fits_is_left_out(engine: Engine) -> None:
-    """A job that now asks for more than its former place has is decided anew; the others keep theirs."""
-    before = instance(1, [job("a", gpus=1), job("b", gpus=1)])
-    plan = engine.solve(before, time_limit_s=5)
-    after = instance(1, [job("a", gpus=1), job("b", gpus=4)])
-    again = engine.solve(after, method="fcfs", time_limit_s=5, previous=plan)
-    stage = next(stage for stage in again.stages if stage.name == "previous")
-    assert "1 of 2 earlier placements hold" in stage.detail
-    assert violations(after, again) == []
+    bigger = instance(2, [*jobs[:2], job("c", gpus=4), jobs[3]])  # a job that has changed is decided anew
+    changed = engine.solve(bigger, method="fcfs", time_limit_s=5, previous=exact)
+    assert "3 of 4 earlier placements hold" in next(s.detail for s in changed.stages if s.name == "previous")
+    assert violations(bigger, changed) == []
 
 
 def test_ranks_follow_their_traffic(engine: Engine) -> None:
