@@ -3,22 +3,15 @@
 import sys
 from types import FrameType
 
-from placeopt import Instance, Plan, build, solve
+from placeopt import Plan, build, solve
 from placeopt.model import Policy, Queue, Quota
 
-JOBS = 300
 
-
-def round_with(queues: int) -> Instance:
-    """Return a round whose jobs are of as many queues, none of which ever binds."""
-    jobs = [build.job(f"j{i}", queue=f"q{i % queues}", cpu_millicores=1000 * (i % 7)) for i in range(JOBS)]
-    every = tuple(Queue(id=f"q{i}", quota=Quota(gpu_milli=10**9)) for i in range(queues))
-    return build.instance(20, jobs, policy=Policy(queues=every))
-
-
-def calls_of(made: Instance) -> tuple[Plan, int]:
-    """Return the plan and the number of calls of functions that it took."""
-    calls = 0
+def calls_of(queues: int) -> tuple[Plan, int]:
+    """Return the plan of 300 jobs in so many queues, none of which binds, and the number of calls that it took."""
+    jobs = [build.job(f"j{i}", queue=f"q{i % queues}", cpu_millicores=1000 * (i % 7)) for i in range(300)]
+    policy = Policy(queues=tuple(Queue(id=f"q{i}", quota=Quota(gpu_milli=10**9)) for i in range(queues)))
+    round_, calls = build.instance(20, jobs, policy=policy), 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:
         nonlocal calls
@@ -26,7 +19,7 @@ def calls_of(made: Instance) -> tuple[Plan, int]:
 
     sys.setprofile(count)
     try:
-        plan = solve(made, method="stranding", deterministic=True, isolation="thread")
+        plan = solve(round_, method="stranding", deterministic=True, isolation="thread")
     finally:
         sys.setprofile(None)
     return plan, calls
@@ -34,12 +27,10 @@ def calls_of(made: Instance) -> tuple[Plan, int]:
 
 def test_queues_that_never_bind_cost_next_to_nothing() -> None:
     """
-    The ceilings of all queues were computed anew for every place that was judged.
+    The ceilings of all queues were computed anew for every place that was judged: nine times as many calls.
 
-    Each queue makes classes of jobs of its own, so a round of 100 queues takes more calls than one of a single queue;
-    with ceilings computed for every job it took nine times as many.
+    Each queue makes classes of jobs of its own, so a round of 100 queues takes more calls than one of a single queue.
     """
-    one, calls_of_one = calls_of(round_with(1))
-    many, calls_of_many = calls_of(round_with(100))
+    (one, calls_of_one), (many, calls_of_many) = calls_of(1), calls_of(100)
     assert len(many.placements) == len(one.placements) == 80
     assert calls_of_many < 4 * calls_of_one

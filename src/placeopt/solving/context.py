@@ -65,10 +65,11 @@ class CostGuide:
 
 @dataclass(frozen=True)
 class CostPrices:
-    """A relaxation of the cost, and what whole jobs cost at its best prices."""
+    """A relaxation of the cost, what whole jobs cost at its best prices, and the seconds that pricing them took."""
 
     relaxation: CostRelaxation
     whole: WholeJobs
+    pricing_s: float
 
 
 @dataclass(frozen=True)

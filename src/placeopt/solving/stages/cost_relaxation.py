@@ -99,8 +99,9 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
     for _ in range(MOST_PRICES):
         before = context.bounds.cost or 0
         try:
+            pricing = time.monotonic()
             whole = with_whole_jobs(relaxation, duals, budget.deadline)
-            priced = CostPrices(relaxation, whole)
+            priced = CostPrices(relaxation, whole, time.monotonic() - pricing)
             bound = dual_bound(whole.model, whole.multipliers)
             context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
             relaxation, whole = with_job_set(context, relaxation, whole)

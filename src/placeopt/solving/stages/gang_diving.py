@@ -23,8 +23,9 @@ SHARE = 0.7
 """Part of the time left that the stage may take."""
 STEPS_PER_S, LEAST_STEPS = 10, 20
 """
-Steps, each of which prices whole jobs, per second of the time limit in deterministic mode, and for which a slice of
-work must have room. The clock ends the stage wherever it comes: what is not placed by then is placed as others are.
+Steps, each of which prices whole jobs, per second of the time limit in deterministic mode, and those for which there
+must be room, at what one took in this round. A dive that is cut leaves nothing but the time that it took from the
+search: begun in any case, plans of 300 to 1,000 jobs cost 0.2 to 3.4 times as much, more in five rounds of seven.
 """
 AT_ONCE = 4
 """Of the gangs of one size that lie in fractions, one in so many is rounded in a step."""
@@ -66,7 +67,9 @@ class GangDiving:
             return "the capacity relaxation is of other jobs"
         if self.name in handover.tried:
             return "it is done"
-        return None if budget.steps(STEPS_PER_S) >= LEAST_STEPS else "the slice of work is too small for a dive"
+        seconds = LEAST_STEPS * columns.prices.pricing_s / SHARE
+        in_time = budget.steps(STEPS_PER_S) >= LEAST_STEPS and budget.has_left(seconds)
+        return None if in_time else "too little time is left"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Round, place, fill up, and offer."""

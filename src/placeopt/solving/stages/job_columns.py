@@ -89,7 +89,7 @@ class JobColumnBound:
             budget.note_error(error)
             context.bounds.prove_cost(max(proven, 0), relaxation.relaxes)
         handover.cost_guide = CostGuide(value, guide_of(context, relaxation, best))
-        handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best))
+        handover.job_columns = JobColumns(value, master, CostPrices(relaxation, best, prices.pricing_s))
         yield StageReport(
             f"{plural(steps, 'program')}, {plural(len(master.columns), 'column')} of whole jobs", "proved", level="cost"
         )

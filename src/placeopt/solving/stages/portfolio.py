@@ -24,11 +24,6 @@ from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport
 from placeopt.terms.costs.communication import Communication
 
-MIN_PRODUCT = 20_000
-"""
-Waiting jobs x GPUs below which there are no alternatives. Chosen on six rounds; of seven others
-six end the same with it and one ends worse: no gain is shown.
-"""
 JOBS_PER_S = 1000
 """Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""
 
@@ -58,7 +53,7 @@ class Alternative(ABC):
         """Place the waiting jobs beside what runs."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only after a whole pass of greedy, in large rounds where a better plan may be found."""
+        """Only after a whole pass of greedy, where a better plan may be found."""
         budget, handover = context.budget, context.handover
         if self.name in handover.tried:
             return "it has run"
@@ -69,8 +64,6 @@ class Alternative(ABC):
         if reason := self._useless(context):
             return reason
         waiting = len(context.greedy.jobs(context.problem))
-        if waiting * context.problem.num_gpus < MIN_PRODUCT:
-            return "the round is small"
         if budget.params.deterministic and waiting > JOBS_PER_S * budget.work_s:
             return "too many jobs for its work"
         return budget.stop_reason()
