@@ -26,17 +26,6 @@ def test_prices_at_an_import_hold_for_all_nodes_of_the_type(cli: Cli, tmp_path: 
     assert {cluster.price_of(node) for node in cluster.nodes if node.machine == kind} == {7500}
 
 
-def test_a_price_of_a_node_goes_before_that_of_its_type() -> None:
-    """And a price that is given goes before both."""
-    cluster = read_instance(UNIFORM).cluster
-    stated = cluster.with_prices({"uniform-4gpu": 3000})
-    dear = stated.nodes[0].model_copy(update={"price_milli_per_hour": 9000})
-    stated = stated.model_copy(update={"nodes": (dear, *stated.nodes[1:])})
-    assert [stated.price_of(node) for node in stated.nodes] == [9000, 3000, 3000, 3000]
-    again = stated.with_prices({"uniform-4gpu": 500})
-    assert [again.price_of(node) for node in again.nodes] == [500] * 4
-
-
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
