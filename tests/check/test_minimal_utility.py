@@ -4,21 +4,18 @@ from typing import Any
 
 import pytest
 
+from helpers.machines import SC17_MATRIX, sockets
 from helpers.plans import plan_for
 from helpers.referee_messages import places, rules, rules_of
 from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
-from placeopt.model import Domain, Gpu, Instance, Moved, Part, Policy, Postpone, Slowdown
-
-NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
-SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
+from placeopt.model import Domain, Gpu, Instance, Machine, Moved, Policy, Postpone, Slowdown
 
 
-def minsky(**fields: Any) -> Any:
+def minsky() -> Machine:
     """Two sockets of two GPUs, 1 apart inside and 20 across."""
-    gpus = [Gpu(model="P100", part=f"s{i // 2}") for i in range(4)]
-    return machine(**{"gpus": gpus, "parts": SOCKETS, "gpu_distance_matrix": NEAR, **fields})
+    return sockets(2, 2, gpu_distance_matrix=SC17_MATRIX)
 
 
 class TestWho:
@@ -211,11 +208,10 @@ class TestSum:
 
     def round(self, policy: Policy, **fields: Any) -> Instance:
         """A pair, ``b`` that slows it by a quarter in the socket, and sockets of one and three GPUs."""
-        gpus = [Gpu(model="A", part="s0" if i == 0 else "s1") for i in range(4)]
         calm = Slowdown(profile="calm", beside="loud", socket_thousandths=250)
         a = job("a", **{"gpus": 2, "communication": TRAFFIC, "profile": "calm", **fields})
-        uneven = machine(gpus=gpus, parts=SOCKETS)
-        return instance(2, [a, job("b", profile="loud")], machines=[uneven], policy=policy, slowdowns=(calm,))
+        there = {"machines": [sockets(1, 3)], "policy": policy, "slowdowns": (calm,)}
+        return instance(2, [a, job("b", profile="loud")], **there)
 
     @pytest.mark.parametrize(
         ("weights", "utility"),
@@ -282,10 +278,8 @@ class TestSum:
 
     def test_gpus_outside_any_socket_are_together(self) -> None:
         """Two of four in a socket: 2 of 2 free and 1 of 2 free."""
-        gpus = [Gpu(model="A", part="s0"), Gpu(model="A", part="s0"), Gpu(model="A"), Gpu(model="A"), Gpu(model="A")]
-        one = job("a")
-        round_ = instance(
-            1, [one], machines=[machine(gpus=gpus, parts=SOCKETS[:1])], policy=utility_policy(fragmentation=1000)
-        )
+        gpus = [Gpu(model="A", part="s0")] * 2 + [Gpu(model="A")] * 3
+        kinds, policy = [sockets(0, gpus=gpus)], utility_policy(fragmentation=1000)
+        round_ = instance(1, [job("a")], machines=kinds, policy=policy)
         assert utility_of(round_, {"a": [("n0", [3])]}) == 900  # 1 + 2/3, at best 1/2 + 1
         assert utility_of(round_, {"a": [("n0", [1])]}) == 1000

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 
 from helpers.brute_force import optimum
+from helpers.machines import sockets
 from placeopt import Engine, Unsupported
-from placeopt.build import instance, job, machine
+from placeopt.build import instance, job
 from placeopt.formulations.branch_and_price import (
     Column,
     ColumnMaster,
@@ -19,7 +20,7 @@ from placeopt.formulations.branch_and_price import (
 )
 from placeopt.formulations.branch_and_price.realise import bundles_of
 from placeopt.generators import generate
-from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, Weights
+from placeopt.model import Instance, Interference, Policy, Slowdown, Weights
 from placeopt.problem import Allocation, IntArray, Placement, compile_problem, open_state
 from placeopt.terms import cost, weighted_costs
 from strategies import branch_and_price_rounds
@@ -128,13 +129,11 @@ def test_two_bad_neighbours_are_kept_apart(engine: Engine) -> None:
     Each of a and b in a socket of its own, c beside one of them: interference 0. Fragmentation: one GPU is free in its
     socket and node, 1 + 1 = 2 (no rack). All three in other ways: a and b together cost 600.
     """
-    sockets = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-    gpus = [Gpu(model="V100", memory_mib=16_384, part=part) for part in ("s0", "s0", "s1", "s1")]
     slow = Slowdown(profile="x", beside="x", gpu_thousandths=300, switch_thousandths=300, socket_thousandths=300)
     jobs = [job("a", profile="x", value=1), job("b", profile="x", value=1), job("c", value=1)]
     policy = Policy(weights=Weights(communication=0, interference=500, fragmentation=500))
-    kinds = [machine(gpus=gpus, parts=sockets)]
-    plan = engine.solve(instance(1, jobs, machines=kinds, policy=policy, slowdowns=(slow,)), method="branch-and-price")
+    of = instance(1, jobs, machines=[sockets(2, 2)], policy=policy, slowdowns=(slow,))
+    plan = engine.solve(of, method="branch-and-price")
     assert plan.status == "optimal"
     assert (plan.costs["interference"].raw, plan.costs["fragmentation"].raw) == (0, 2)
     assert plan.stages[-1].name == "branch-and-price"

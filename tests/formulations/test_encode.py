@@ -6,11 +6,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from helpers.brute_force import Enumeration, combinations_up_to
+from helpers.machines import sockets
 from placeopt import Engine, Instance
-from placeopt.build import instance, job, machine, option
+from placeopt.build import instance, job, option
 from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import ModelBuilder
-from placeopt.model import Communication, Gpu, Part
+from placeopt.model import Communication
 from placeopt.problem import Placement, State, compile_problem, open_state
 from placeopt.terms import cost_expression, value, value_expression, weighted_costs
 from strategies import rounds
@@ -73,10 +74,8 @@ def test_decode_refuses_values_that_do_not_add_up() -> None:
 @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "assignment", "assignment-highs"])
 def test_two_gangs_of_two_on_minsky_find_a_socket_each(method: str, engine: Engine) -> None:
     """The first example of every reader: two pairs, two sockets, nobody across (SC'17 fig. 1)."""
-    parts = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-    gpus = [Gpu(model="A", memory_mib=16_384, part=part) for part in ("s0", "s0", "s1", "s1")]
     pairs = [job(f"{i}", gpus=2, communication=Communication(weight=4)) for i in range(2)]
-    plan = engine.solve(instance(1, pairs, machines=[machine(gpus=gpus, parts=parts)]), method=method)
+    plan = engine.solve(instance(1, pairs, machines=[sockets(2, 2)]), method=method)
     assert (plan.status, plan.costs["communication"].raw) == ("optimal", 2 * 4 * 2)
     assert {tuple(held.assignments[0].gpus) for held in plan.placements} == {("0", "1"), ("2", "3")}
 

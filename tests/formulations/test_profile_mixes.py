@@ -3,21 +3,19 @@
 import numpy as np
 
 from helpers.brute_force import Enumeration
+from helpers.machines import sockets
 from helpers.relaxations import relaxed
 from placeopt import Engine
 from placeopt.build import instance, job, machine, running
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
-from placeopt.model import Gpu, Instance, Interference, Job, Part, Policy, Slowdown, Weights
+from placeopt.model import Instance, Interference, Job, Policy, Slowdown, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import dual_bound
 from placeopt.terms import weighted_costs
 
 ODDS = (0.6, 0.15, 0.15, 0.1)
 ALONE = Policy(weights=Weights(communication=0, interference=1000, fragmentation=0))
-SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-TWO_SOCKETS = machine(
-    gpus=[Gpu(model="A", memory_mib=1, part=part) for part in ("s0", "s0", "s1", "s1")], parts=SOCKETS
-)
+TWO_SOCKETS = sockets(2, 2)
 
 
 def beside(profile: str, other: str, *levels: int) -> Slowdown:

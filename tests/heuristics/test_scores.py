@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.machines import sockets
 from placeopt.build import instance, job, machine, running
 from placeopt.heuristics import greedy
 from placeopt.model import (
     Communication,
     Fragmentation,
-    Gpu,
     Instance,
     Interference,
-    Part,
     Policy,
     Slowdown,
     TargetWorker,
@@ -23,10 +22,6 @@ from placeopt.problem import compile_problem
 Held = tuple[dict[str, Any], str, list[int]]
 """Fields of a job that runs, its node and its GPUs there."""
 
-TWO_SOCKETS = machine(
-    gpus=[Gpu(model="V100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
-    parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
-)
 SINGLE = {"machines": [machine(gpus=1)]}
 
 
@@ -60,7 +55,7 @@ THIRTY: list[Held] = [({"gpu_utilisation_percent": 30}, "n0", [0]), ({"gpu_utili
 # two sockets of two GPUs: on n0 one GPU of each is idle, on n1 three GPUs
 APART: list[Held] = [({}, "n0", [0]), ({}, "n0", [2]), ({}, "n1", [0])]
 TALK, QUIET = ({"gpus": 2, "communication": Communication(weight=weight)} for weight in (1, 0))
-SOCKETS = {"machines": [TWO_SOCKETS]}
+SOCKETS = {"machines": [sockets(2, 2)]}
 # one GPU a node: n0 has 700 left, n1 is idle
 PARTLY: list[Held] = [({"gpu_milli": 300}, "n0", [0])]
 SEVENTY = {"policy": Policy(fragmentation=Fragmentation(form="fgd", target=(TargetWorker(gpu_milli=700),))), **SINGLE}

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
+from helpers.machines import SC17_MATRIX, sockets
 from helpers.relaxations import least_cost
 from placeopt.build import instance, job, machine, node
-from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
+from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.terms.costs import Communication as CommunicationCost
 
 TERM = CommunicationCost()
-SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-TWO_BY_TWO = [Gpu(model="P100", part=part) for part in ("s0", "s0", "s1", "s1")]
-SC17_MATRIX = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 
 
 def one_job(machine: Machine, weight: int = 1, edges: tuple[Edge, ...] = (), **fields: int) -> Problem:
@@ -32,7 +30,7 @@ def test_the_distances_of_the_sc17_scenarios(gpus: tuple[int, ...], distance: in
 
 def test_the_graph_of_figure_7_gives_42_across_sockets() -> None:
     """1 up to the socket, 20 up to the machine, and down again: 1 + 20 + 20 + 1. Weight 4 is the tiny batch."""
-    problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), weight=4, gpus=2)
+    problem = one_job(sockets(2, 2), weight=4, gpus=2)
     assert TERM.score(problem, (Placement(0, (0,), (0, 1)),)) == 4 * 2
     assert TERM.score(problem, (Placement(0, (0,), (1, 2)),)) == 4 * 42
 
@@ -66,7 +64,7 @@ def ring(count: int) -> Machine:
 
 def test_gpus_are_alike_where_they_swap_without_changing_a_distance() -> None:
     """Formulations fold alike GPUs: those of a socket on levelled machines, none on rings and cube meshes."""
-    levelled = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), gpus=2)
+    levelled = one_job(sockets(2, 2), gpus=2)
     assert TERM.gpu_classes(levelled).tolist() == [0, 0, 1, 1] * 2
     assert TERM.gpu_classes(one_job(ring(4), gpus=2)).tolist() == [0, 1, 2, 3] * 2
     assert TERM.gpu_classes(one_job(ring(4), gpus=1)) is None
@@ -88,14 +86,14 @@ def test_heavy_edges_stay_on_a_node_and_the_light_one_crosses() -> None:
 def test_rank_assignment_inside_a_machine() -> None:
     """Two sockets of two GPUs: 0-3 and 1-2 talk, each pair in a socket, 2 apart; across it would be 42."""
     edges = (Edge(ranks=(0, 3), weight=3), Edge(ranks=(1, 2), weight=3))
-    problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), edges=edges, workers=4, weight=7, single_node=True)
+    problem = one_job(sockets(2, 2), edges=edges, workers=4, weight=7, single_node=True)
     assert least_cost(problem, TERM)[0] == 3 * 2 + 3 * 2
 
 
 def test_workers_of_two_gpus_each_pay_for_their_own_pair_too() -> None:
     """Two workers of two GPUs in two sockets: each in a socket pays 3 x 2 inside, and 4 pairs between go 42 each."""
     fields = {"workers": 2, "gpus": 2, "weight": 3, "single_node": True}
-    problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), edges=(Edge(ranks=(0, 1), weight=1),), **fields)
+    problem = one_job(sockets(2, 2), edges=(Edge(ranks=(0, 1), weight=1),), **fields)
     assert least_cost(problem, TERM)[0] == 2 * 3 * 2 + 4 * 42
 
 
@@ -112,7 +110,7 @@ def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> Non
     GPU 0 stands in a socket (1 + 20 up), GPU 1 at the machine (1 up). Two workers on two nodes: both on GPU 1, so
     1 + 100 + 100 + 1; and the two GPUs of a node are not alike, though they swap without changing a distance.
     """
-    lopsided = machine(gpus=[Gpu(model="A", part="s0"), Gpu(model="A")], parts=SOCKETS)
+    lopsided = sockets(1, gpus=[Gpu(model="A", part="s0"), Gpu(model="A")])
     problem = one_job(lopsided, workers=2, workers_per_node_max=1)
     assert TERM.form(problem) == "exact"
     cost, allocation = least_cost(problem, TERM)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from placeopt.build import instance, job, machine, node
-from placeopt.model import Domain, Gpu, Part, Policy
+from helpers.machines import sockets
+from placeopt.build import instance, job, node
+from placeopt.model import Domain, Policy
 from placeopt.model import Fragmentation as Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.costs import Fragmentation
@@ -13,13 +14,10 @@ TERM = Fragmentation()
 
 def two_nodes(**weights: int) -> Problem:
     """Two nodes of one rack with two sockets of two GPUs each, and three jobs of a half GPU."""
-    parts = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-    gpus = [Gpu(model="A", part=part) for part in ("s0", "s0", "s1", "s1")]
     policy = Policy(fragmentation=Weights(level_weights=weights))
     jobs = [job(f"{i}", gpu_milli=500) for i in range(3)]
     nodes = (node("n0", domain="r0"), node("n1", domain="r0"))
-    cluster = [machine(gpus=gpus, parts=parts)]
-    return compile_problem(instance(nodes, jobs, machines=cluster, domains=[Domain(id="r0")], policy=policy))
+    return compile_problem(instance(nodes, jobs, machines=[sockets(2, 2)], domains=[Domain(id="r0")], policy=policy))
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
 """What is reported of the GPUs that a plan leaves free, by hand."""
 
+from helpers.machines import sockets
 from placeopt import solve
-from placeopt.build import instance, job, machine, node, running
-from placeopt.model import Domain, Gpu, Instance, Part
-
-PARTS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-GPUS = [Gpu(model="A", part=part) for part in ("s0", "s0", "s1", "s1")]
+from placeopt.build import instance, job, node, running
+from placeopt.model import Domain, Instance
 
 
 def slots(round_: Instance) -> dict[str, float]:
@@ -16,7 +14,7 @@ def two_minskys(**last: bool) -> Instance:
     """Two nodes of two sockets of two GPUs in a rack; a half GPU is held on GPU 0."""
     nodes = (node("n0", domain="r0"), node("n1", domain="r0", **last))
     half = job("half", gpu_milli=500)
-    kinds = [machine(gpus=GPUS, parts=PARTS)]
+    kinds = [sockets(2, 2)]
     return instance(nodes, [half], machines=kinds, domains=[Domain(id="r0")], running=[running(half, [("n0", [0])])])
 
 

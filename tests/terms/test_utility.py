@@ -1,20 +1,18 @@
 """Jobs below their minimal utility wait, on the Minsky of the SC'17 artifact; `check/` has the numbers."""
 
+from helpers.machines import SC17_MATRIX, sockets
 from helpers.referee_messages import rules
 from placeopt import solve
-from placeopt.build import instance, job, machine, running
+from placeopt.build import instance, job, running
 from placeopt.check import violations
-from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Postpone, Slowdown
+from placeopt.model import Communication, Job, Machine, Policy, Postpone, Slowdown
 
-NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 POLICY = Policy(postpone=Postpone(rule="utility"), share_mode="exclusive")
 
 
 def minsky() -> Machine:
     """Two sockets of two GPUs, 1 apart inside and 20 across, as the artifact states them."""
-    sockets = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
-    gpus = [Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)]
-    return machine(gpus=gpus, parts=sockets, gpu_distance_matrix=NEAR)
+    return sockets(2, 2, gpu_distance_matrix=SC17_MATRIX)
 
 
 def pair() -> Job:

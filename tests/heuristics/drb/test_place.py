@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.machines import sockets
 from helpers.plan_records import plan_of
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy, order_jobs
 from placeopt.heuristics.drb.exhaustive import Exhaustive
-from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Job, Part, Policy, Slowdown, Weights
+from placeopt.model import Communication, Domain, Edge, Instance, Job, Policy, Slowdown, Weights
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.topology import dgx1, gpu_distances, minsky
 
@@ -42,10 +43,6 @@ def test_two_gpus_of_a_job_share_a_socket_of_the_minsky(chooser: str) -> None:
     assert sorted(tuple(sorted(g)) for g in gpus) == [(0, 1), (2, 3)]
 
 
-UNEVEN = machine(
-    gpus=[Gpu(model="P100", memory_mib=16_384, part="s0" if i < 2 else "s1") for i in range(6)],
-    parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
-)
 ALIKE = (job("here", profile="a"), job("there", profile="a"))
 CASES: dict[str, tuple[Instance, list[tuple[int, ...]]]] = {
     "the socket with two free GPUs, though another is fuller": (
@@ -57,7 +54,7 @@ CASES: dict[str, tuple[Instance, list[tuple[int, ...]]]] = {
     # (1/2 + 1/4) / 2 = 3/8 free, the last of the large one (1 + 0) / 2; over the sockets of one half alone it was 1/2
     # against 0
     "fragmentation is the mean over all sockets": (
-        minskys(1, job("busy", gpus=3), job("one"), held=(2, 3, 4), machines=[UNEVEN]), [(0,), (1,)]),
+        minskys(1, job("busy", gpus=3), job("one"), held=(2, 3, 4), machines=[sockets(2, 4)]), [(0,), (1,)]),
     # one task alone would go to the fuller machine; those to come count where there is no room for them
     "two workers go to a machine that holds both": (
         minskys(3, job("busy", gpus=3), job("two", workers=2, communication=TALKS), held=(0, 1, 2)),
