@@ -164,3 +164,13 @@ def test_every_stage_is_explained(page: str) -> None:
     assert len(stages) > 15
     unnamed = {"race", "reserve"}  # the plan states the names of what they solve, and of nothing
     assert {stage for stage in stages if not re.search(f"`{stage}[`-]", text)} <= unnamed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_a_page_names_are_there(page: Path) -> None:
+    """Their files and functions."""
+    files = list((ROOT / "tests").rglob("*.py"))
+    there = {file.stem for file in files}
+    there |= {name for file in files for name in re.findall(r"^ *def (test_\w+)", file.read_text(), re.MULTILINE)}
+    named = set(re.findall(r"\btest_\w+", page.read_text(encoding="utf-8")))
+    assert named <= there
