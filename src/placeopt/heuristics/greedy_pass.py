@@ -21,8 +21,6 @@ from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
-MANY_OPTIONS = 16
-"""Options of a job from which on room is looked for by halving: an elastic range is one option for every number."""
 PACE_AFTER = 32
 """Jobs after which it is known how long a job takes."""
 
@@ -202,7 +200,7 @@ def place(candidates: Candidates, job: int) -> Placement | None:
         name, workers, _ = problem.options.shapes[option]
         if workers > most.get(name, workers):
             continue
-        if len(options) > MANY_OPTIONS and not candidates.has_room(option):
+        if len(options) > 1 and not candidates.has_room(option):  # of an elastic range, each number is an option
             most[name] = _most_workers_with_room(candidates, option)
             continue
         for placement in places(candidates, option):
