@@ -60,35 +60,25 @@ def test_every_file_of_results_is_of_a_spec() -> None:
 
 def row(**fields: object) -> Row:
     """Return a row of a round by ``auto``, value 90 of at most 100, cost 50."""
-    figures = {
-        "value": 90,
-        "value_bound": 100,
-        "cost": 50,
-        "cost_bound": 40,
-        "seconds": 2.0,
-        "load": 1.0,
-        "status": "feasible",
-    }
-    return {"spec": "middle", "round": "r", "method": "auto", "limit_s": 3.0, **figures, **fields}
+    names = {"spec": "middle", "round": "r", "method": "auto", "limit_s": 3.0, "status": "feasible"}
+    figures = {"value": 90, "value_bound": 100, "cost": 50, "cost_bound": 40, "seconds": 2.0, "load": 1.0}
+    return {**names, **figures, **fields}
 
 
 def test_versions_are_compared_by_value_then_cost() -> None:
-    """Costs of plans that are worth more say nothing; a worse value is named."""
+    """
+    Costs of plans that are worth more say nothing; a worse value and a failure of the later version are named.
+
+    A value above a proven bound is a contradiction: one of the two versions is wrong, whichever it is.
+    """
     before = [row(), row(round="q"), row(round="p")]
     after = [row(value=95, cost=70), row(round="q", cost=45, seconds=1.0), row(round="p", value=80)]
     total, worse = compared(before, after)
     assert "value better in 1, worse in 1 of 3" in total
     assert "cost better in 1, worse in 0 of 1" in total
     assert worse == "middle p auto 3.0: value 80, before 90 (-11.111 %)"
-
-
-def test_a_value_above_a_proven_bound_is_a_contradiction() -> None:
-    """One of the two versions is wrong, whichever it is."""
     (_, line) = compared([row()], [row(value=101, value_bound=101)])
     assert "CONTRADICTION: the former bound 100 is below the value 101" in line
-
-
-def test_a_failure_of_the_later_version_is_named() -> None:
     assert compared([row()], [row(failed="MemoryError: ")])[1].endswith("failed: MemoryError: ")
 
 

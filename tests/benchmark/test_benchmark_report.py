@@ -36,13 +36,8 @@ def row(instance: str, solver: str, wall: float, objective: int | None, bound: i
     proven = objective is not None and objective == bound
     answer: dict[str, Any] = {"status": "optimal" if proven else "feasible", "sense": "min"}
     answer |= {"objective": objective, "bound": bound, "wall_s": wall, "cpu_s": 2 * wall}
-    made: dict[str, Any] = {
-        "run": 1,
-        "verdict": "timeout",
-        "trajectory": ((wall, objective, bound, None, None),),
-        "began": "now",
-    }
-    made |= {"load_before": 0.5, "load_after": 1.5}
+    made: dict[str, Any] = {"run": 1, "verdict": "timeout", "began": "now", "load_before": 0.5, "load_after": 1.5}
+    made |= {"trajectory": ((wall, objective, bound, None, None),)}
     for name, value in fields.items():
         (case if name in Case.model_fields else answer if name in CaseAnswer.model_fields else made)[name] = value
     return Row.model_validate({**made, "case": Case.model_validate(case), "answer": CaseAnswer.model_validate(answer)})
@@ -166,11 +161,11 @@ def test_performance_profile() -> None:
     """
 
     def profile(**seconds: list[float | None]) -> dict[str, list[tuple[float, float]]]:
-        rows = [
-            row(f"i{i}", name, wall or 10, 5, 5 if wall is not None else 4) if wall is None
-            else row(f"i{i}", name, wall, 5, 5, verdict="solved")
-            for name, times in seconds.items() for i, wall in enumerate(times)
-        ]  # fmt: skip
+        rows = []
+        for name, times in seconds.items():
+            for i, wall in enumerate(times):
+                done = (10, 5, 4) if wall is None else (wall, 5, 5)
+                rows.append(row(f"i{i}", name, *done, verdict="timeout" if wall is None else "solved"))
         return curves_of(rows, "profile")
 
     found = profile(A=[1, 4, 10, None], B=[2, 2, None, None])
@@ -225,11 +220,8 @@ def test_what_is_wrong_counts_as_nothing() -> None:
 def test_unsupported_cases_enter_no_mean() -> None:
     """What one solver cannot take is compared for none; one that can take nothing hides no other."""
     cannot = {"verdict": "unsupported", "trajectory": (), "status": "unsupported", "message": "'x' is continuous"}
-    rows = [
-        row(name, solver, wall, 10, 10, verdict="solved")
-        for name, solver, wall in (("a", "able", 1), ("a", "other", 2))
-    ]
-    rows += [row("b", "able", 1, 10, 10, verdict="solved")]
+    able = [("a", "able", 1), ("a", "other", 2), ("b", "able", 1)]
+    rows = [row(*case, 10, 10, verdict="solved") for case in able]
     rows += [row(name, solver, 1, None, None, **cannot) for name, solver in (("b", "other"), ("a", "none"))]
     tables = tables_of(rows)
     assert [line[:2] for line in tables["summary"].rows] == [("able", 1), ("other", 1)]

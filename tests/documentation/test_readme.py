@@ -121,16 +121,6 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_there_is_an_example_of_every_first_command() -> None:
-    """And the set-up that continuous integration runs is the one that the README names."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = readme + (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    for command in ("solve", "check", "import topo", "generate", "show", "doctor"):
-        assert f"$ placeopt {command}" in text
-    assert "make test" in readme
-    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1] == "exec make test"
-
-
 def test_every_page_is_in_the_index() -> None:
     """A page that nobody finds is not there."""
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")

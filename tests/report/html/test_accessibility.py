@@ -1,7 +1,5 @@
 """The page for everyone: contrast of its colours, headings, unique ids; axe-core where it is found."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter
@@ -13,16 +11,7 @@ from helpers.accessibility import MISSING, checked, contrast, schemes
 from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, node
-from placeopt.report.html import (
-    Fact,
-    comparisons,
-    gpu_map,
-    page,
-    plan_table,
-    policy_table,
-    read_log,
-    simulation_figures,
-)
+from placeopt.report import html
 from placeopt.simulation import named_policy, simulate
 
 pytest.importorskip("matplotlib")
@@ -33,7 +22,7 @@ SERIOUS = {"serious", "critical"}
 @pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
 def test_contrast_of_text(scheme: int) -> None:
     """4.5 to 1 for text, 3 to 1 for lines that carry meaning, in each of the page's styles."""
-    found = schemes(page("title", "command", [], [], []))
+    found = schemes(html.page("title", "command", [], [], []))
     assert len(found) == 3
     colours = found[scheme]
     for name in ("ink", "soft", "link", "good", "bad"):
@@ -45,20 +34,18 @@ def test_contrast_of_text(scheme: int) -> None:
 @pytest.fixture
 def whole_page(tmp_path: Path) -> str:
     """A page with every part: changes, policies, inputs, panels, bars, a map."""
-    world = scenario(
-        [timed(name, at, 60_000, gpus=gpus) for name, at, gpus in (("a", 0, 3), ("b", 900, 4), ("c", 2, 1))]
-    )
-    logs = []
-    for policy in (named_policy("fcfs"), named_policy("best-fit")):
-        path = tmp_path / f"{world.name}.{policy.name}.s0.jsonl"
-        simulate(world, policy, log=path)
-        logs.append(read_log(path))
+    jobs = [timed(name, at, 60_000, gpus=gpus) for name, at, gpus in (("a", 0, 3), ("b", 900, 4), ("c", 2, 1))]
+    world, logs = scenario(jobs), []
+    for name in ("fcfs", "best-fit"):
+        path = tmp_path / f"{world.name}.{name}.s0.jsonl"
+        simulate(world, named_policy(name), log=path)
+        logs.append(html.read_log(path))
     round_ = instance([node(f"n{i}") for i in range(3)], [job("a"), job("b", gpus=2)])
     plan = solve(round_)
-    tables = [policy_table([], logs, world), plan_table([plan])]
-    figures = [gpu_map(round_, plan), *simulation_figures(logs, world)]
-    tables = [*comparisons(tables, tables), *tables]
-    return page("Report", "placeopt report x", [Fact("seed", "0")], figures, tables, tables)
+    tables = [html.policy_table([], logs, world), html.plan_table([plan])]
+    figures = [html.gpu_map(round_, plan), *html.simulation_figures(logs, world)]
+    tables = [*html.comparisons(tables, tables), *tables]
+    return html.page("Report", "placeopt report x", [html.Fact("seed", "0")], figures, tables, tables)
 
 
 def test_structure(whole_page: str) -> None:

@@ -1,7 +1,5 @@
 """Figures and the page: numbers by hand, tips, escaping, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of results and their comparison: logs against summaries, verdicts by hand, pages read again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -34,9 +32,8 @@ from placeopt.simulation import named_policy, simulate, summarise
 
 pytest.importorskip("matplotlib")
 
-WORLD = scenario(
-    [timed(name, at, 60_000, gpus=gpus) for name, at, gpus in (("a", 0, 3), ("b", 1000, 4), ("c", 2000, 1))]
-)
+JOBS = (("a", 0, 3), ("b", 1000, 4), ("c", 2000, 1))
+WORLD = scenario([timed(name, at, 60_000, gpus=gpus) for name, at, gpus in JOBS])
 
 
 @pytest.fixture
