@@ -113,6 +113,7 @@ SERVED: list[tuple[dict[str, Any], dict[str, Any], tuple[float, float, float, fl
     ({"load": {0: 16_000}}, {}, (64, 4 * (16 - 20 / 3), 4, None)),  # up to 6.7 of 10
     ({"load": {0: 1_000}, "latency_target_ms": 100}, {}, (4, 4, 4, None)),
     ({"load": {0: 5_000, 9000: 2_000}, "until_ms": 10_000}, {}, (47, 0, 0, 150)),  # 45 of 47 take 150 ms
+    ({"load": {0: 2_000, 9900: 5_000}, "until_ms": 10_000}, {}, (20.3, 0, 0, 112.5)),  # 19.8 of 20.3 take 112.5 ms
 ]
 
 
@@ -158,8 +159,7 @@ def test_a_full_cluster_makes_answers_late() -> None:
 def test_a_replica_answers_once_it_has_started() -> None:
     """The first runs with the endpoint; of 16 requests a second one serves 6.7 in time until the second has started."""
     late = endpoint(gpu=GPU.model_copy(update={"start_ms": 250}), autoscaler=Autoscaler(**LATE))
-    one, two = 20 / 3, 40 / 3
-    expected = 0.85 * (16 - one) + 0.15 * (16 - two) + 0.65 * (16.001 - two)
+    expected = 0.85 * (16 - 20 / 3) + 0.15 * (16 - 40 / 3) + 0.65 * (16.001 - 40 / 3)
     assert summarise(play(late)).serving.late == pytest.approx(expected)
 
 
@@ -177,33 +177,37 @@ def test_dynamoml_is_late_once_its_autoscaler_lags() -> None:
     assert 0 < shares[3] < shares[2] < 0.01
 
 
-def cpu_job(name: str, at_ms: int, cores: int, **fields: Any) -> Job:
-    """Build a job on cores alone that runs for 10 s."""
-    return timed(name, at_ms, 10_000, gpus=0, cpu_millicores=1000 * cores, **{"kind": "cpu", **fields})
+def cpu_job(name: str, at_ms: int, cores: int, *, ms: int = 10_000, **fields: Any) -> Job:
+    """Build a job on cores alone."""
+    return timed(name, at_ms, ms, gpus=0, cpu_millicores=1000 * cores, **{"kind": "cpu", **fields})
 
 
 FULL = cpu_job("full", 0, 30)
 """It leaves 2 of a machine's 32 cores, and its GPUs."""
 WAITS, WANTS = cpu_job("waits", 10, 16), timed("wants", 10, 1, gpus=2, cpu_millicores=3000)
-CHOICES: dict[str, tuple[list[Job], bool]] = {
-    "as many cores as they would take are waited for": ([FULL, WAITS], True),
-    "fewer cores": ([FULL, cpu_job("small", 10, 15)], False),
-    "nobody waits": ([FULL], False),
-    "no GPU is idle": ([FULL, WAITS, timed("gpus", 0, 9000, gpus=4)], False),
-    "GPU jobs want those that are idle": ([FULL, WAITS, timed("two", 0, 9000, gpus=2), WANTS], False),
-    "one more is idle": ([FULL, WAITS, timed("one", 0, 9000), WANTS], True),
-    "inference waits for the cores": ([FULL, cpu_job("other", 10, 16, kind="inference")], False),
+FEW, GROWING = {1000: 3_000, 4000: 20_000}, {1000: 1_000, 2000: 3_000, 4000: 20_000}
+CHOICES: dict[str, tuple[list[Job], dict[int, int], bool]] = {
+    "as many cores as they would take are waited for": ([FULL, WAITS], FEW, True),
+    "fewer cores": ([FULL, cpu_job("small", 10, 15)], FEW, False),
+    "nobody waits": ([FULL], FEW, False),
+    "no GPU is idle": ([FULL, WAITS, timed("gpus", 0, 9000, gpus=4)], FEW, False),
+    "GPU jobs want those that are idle": ([FULL, WAITS, timed("two", 0, 9000, gpus=2), WANTS], FEW, False),
+    "one more is idle": ([FULL, WAITS, timed("one", 0, 9000), WANTS], FEW, True),
+    "inference waits for the cores": ([FULL, cpu_job("other", 10, 16, kind="inference")], FEW, False),
+    "chosen once, by the first of two": ([cpu_job("full", 0, 30, ms=1500), cpu_job("waits", 10, 8)], GROWING, True),
 }
 
 
-@pytest.mark.parametrize(("jobs", "expected"), CHOICES.values(), ids=CHOICES)
-def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(jobs: list[Job], expected: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("jobs", "load", "instead"), CHOICES.values(), ids=CHOICES)
+def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(
+    jobs: list[Job], load: dict[int, int], instead: bool, tmp_path: Path
+) -> None:
     """Two replicas would take 16 cores; the choice for one is the choice for all, and for as long as few are wanted."""
-    world = scenario(jobs, endpoints=(endpoint({1000: 3_000, 4000: 20_000}, 5000, cpu=CPU),))
+    world = scenario(jobs, endpoints=(endpoint(load, 5000, cpu=CPU),))
     rules, log = policy("best-fit", cpu_replicas=True), tmp_path / "log"
     history = simulate(world, rules, log=log)
     came = {line["job"] for line in log_lines(log) if line["e"] == "arrival" and line["job"].startswith("e.")}
-    few = {"e.gpu-instead.0"} if expected else {"e.cpu0.0", "e.cpu1.0"}
+    few = {"e.gpu-instead.0"} if instead else {"e.cpu0.0", "e.cpu1.0"}
     assert came == {"e.gpu0.0", "e.gpu1.0", "e.gpu2.0"} | few
     assert simulate(world, rules, log=log, resume=True).jobs == history.jobs
 

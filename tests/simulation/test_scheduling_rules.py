@@ -69,6 +69,7 @@ def test_names_without_a_rule_are_listed() -> None:
     """A second rule would change what earlier policies mean."""
     with pytest.raises(BadArgument, match="order: there is a rule 'fcfs' already"):
         QUEUE_ORDERS.register("fcfs", QUEUE_ORDERS["srtf"])
-    known = r"order: no rule 'mine' is registered in this process; known: fcfs, priority"
-    with pytest.raises(BadArgument, match=known):
+    with pytest.raises(
+        BadArgument, match=r"order: no rule 'mine' is registered in this process; known: fcfs, priority"
+    ):
         QUEUE_ORDERS["mine"]

@@ -54,8 +54,7 @@ def test_a_moment_under_a_policy_that_chooses_cores() -> None:
     """The job asked for one core and got the three that its curve is fastest with; who waits has asked for one."""
     curve = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
     jobs = [timed(name, 0, 100_000, gpus=4, cpu_millicores=1000, profile="slow") for name in ("a", "b")]
-    world = scenario(jobs, core_curves=(curve,))
-    found = round_at(simulate(world, policy("best-fit", cores="best_fit")), 1000)
+    found = round_at(simulate(scenario(jobs, core_curves=(curve,)), policy("best-fit", cores="best_fit")), 1000)
     held, waits = found.jobs
     assert found.running[0].assignments[0].cpu_millicores == held.options[0].demand.cpu_millicores > 1000
     assert waits.options[0].demand.cpu_millicores == 1000

@@ -28,9 +28,7 @@ def test_by_hand() -> None:
     users = [(one.user, one.ended, one.wait_s, one.slowdown_with_wait) for one in found.users]
     assert users == [("u", 1, 0, 1), ("v", 1, 90, 5.5)]
     held = found.occupancy
-    assert held.granted == 420_000 * 1000
-    assert held.allocation == 420 / 480
-    assert held.fragmentation == 60 / 480
+    assert (held.granted, held.allocation, held.fragmentation) == (420_000 * 1000, 420 / 480, 60 / 480)
     assert found.rounds == 3
     assert found.decision_ms is not None
 
