@@ -145,11 +145,20 @@ def test_integrals(points: list[tuple[float, int]], seconds: float) -> None:
     assert scored.primal_dual_s == pytest.approx(seconds)
 
 
+def test_without_a_bound_the_gap_to_it_is_whole() -> None:
+    """The best value from the start, and no bound until the limit."""
+    one = row("a", "highs", 10, 100, None, trajectory=((0, 100, None, None, None),))
+    [scored] = score_rows([one], {"a": Known(100, None)})
+    assert (scored.primal_s, scored.primal_dual_s) == (0, 10)
+
+
 def test_course() -> None:
-    """The mean gap to the best known value: 100 % until a value is found, then what it lacks."""
-    one = row("a", "highs", 10, 100, 100, trajectory=((2, 200, None, None, None), (5, 100, 100, None, None)))
-    for at, gap in curves_of([one], "course")["highs"]:
-        assert gap == pytest.approx(100 if at < 2 else 50 if at < 5 else 0), at
+    """The mean gap to the best known value: 100 % until a value is found, then what it lacks; the last at the limit."""
+    one = row("a", "highs", 10, 100, 100, trajectory=((2, 200, None, None, None), (10, 100, 100, None, None)))
+    curve = curves_of([one], "course")["highs"]
+    assert curve[-1] == (10, 0)
+    for at, gap in curve[:-1]:
+        assert gap == pytest.approx(100 if at < 2 else 50), at
 
 
 def test_performance_profile() -> None:
