@@ -34,7 +34,7 @@ def listed(name: str, value: object, words: str) -> None:
 
 
 def mapped(name: str, value: object) -> None:
-    """Refuse what is no mapping by id."""
+    """Refuse what is not a mapping by id."""
     if not isinstance(value, Mapping):
         raise BadInput(f"{name}: {type(value).__name__}, expected a mapping by id")
     odd = next((key for key in value if not isinstance(key, str)), None)

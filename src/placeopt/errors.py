@@ -39,7 +39,7 @@ class BadInput(PlaceoptError):
 
 class BadArgument(BadInput):
     """
-    An argument that is no file: an unknown name, or text of another form than expected; lists what is known.
+    An argument that is not a file: an unknown name, or text of another form than expected; lists what is known.
 
     A job that the instance lacks is a plain `BadInput`: which jobs there are is a question to the file.
     """

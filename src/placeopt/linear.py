@@ -256,7 +256,7 @@ class ModelBuilder:
         It adds nothing to the model. A solver finds the values by itself; `complete` needs them for a hint.
 
         ``columns``: Shape ``(k,)``. ``definition``: Called with values of shape ``(n,)``, returns those of ``columns``.
-        It may read what is no helper, and helpers that were defined before.
+        It may read what is not a helper, and helpers that were defined before.
         """
         self._definitions.append((columns, definition))
 

@@ -4,4 +4,4 @@ from placeopt import check
 from placeopt.arguments import checked
 
 violations = checked(check.violations)
-"""`placeopt.check.violations`, which see; raises `BadInput` if an argument is no instance or no plan at all."""
+"""`placeopt.check.violations`, which see; raises `BadInput` if an argument is not an instance or a plan."""

@@ -157,8 +157,8 @@ def _fewest_freed(q: Question, free: State, by_room: Sequence[int]) -> tuple[Rea
     Return the fewest GPUs, not fewer than ``by_room``, that let the job in at its minimal utility; and its best place.
 
     ``by_room`` is tried first, then all sets, the small ones first; of options on a single node the sets of each node.
-    A freed GPU gives back what it does in `Gpus`, and a job that holds no other on the node is no neighbour there any
-    more. Raises ``OutOfTime`` at the deadline.
+    A freed GPU gives back what it does in `Gpus`, and a job that holds no other on the node is not a neighbour there
+    any more. Raises ``OutOfTime`` at the deadline.
     """
     busy = np.flatnonzero(free.gpu_jobs > 0).tolist()
     groups = [busy]

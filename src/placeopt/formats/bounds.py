@@ -74,7 +74,7 @@ def parse_json(document: bytes | str, source: str) -> Any:
 
 
 def top_keys(document: bytes, source: str) -> KeysView[str] | None:
-    """Return the keys at the top of a JSON document; none if it is another value, None if it is no JSON."""
+    """Return the keys at the top of a JSON document; none if it is another value, None if it is not JSON."""
     check_bounds(document, source)
     try:
         top = json.loads(document)

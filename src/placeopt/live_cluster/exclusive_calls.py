@@ -27,7 +27,7 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     Wrap a public method so that it raises ``EngineInUse`` while another one of the same object is at work.
 
     The second call is refused and does not wait: a caller that waits in silence loses its time limit, and a call from
-    ``on_progress``, in the thread of the first one, would wait for ever.
+    ``on_progress``, in the thread of the first one, would wait forever.
 
     Notes
     -----

@@ -58,7 +58,7 @@ class Gpu(Record):
 
 
 class Link(Record):
-    """A direct link between two GPUs. It shortens distances; it is no capacity."""
+    """A direct link between two GPUs. It shortens distances; it is not a capacity."""
 
     gpus: tuple[GpuIndex, GpuIndex]
     """Indices of the two GPUs."""

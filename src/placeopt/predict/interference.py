@@ -17,7 +17,7 @@ from placeopt.model import Slowdown
 from placeopt.predict.fitted import Fitted, Provenance, predicted_out_of_fold, relative_errors
 
 LEAST_RATIO = 1e-3
-"""Ratios up to this are left out: the job starved, so the rate is no measurement of interference."""
+"""Ratios up to this are left out: the job starved, so the rate is not a measurement of interference."""
 MOST_THOUSANDTHS = 1_000_000
 _NAME = re.compile(r"\(.+, ([1-9][0-9]{0,4})\)", re.DOTALL)
 ZEROS = "of zeros: not runnable together, or never measured"

@@ -38,7 +38,7 @@ def onnx_features(path: str | os.PathLike[str], *, batch: int = 1) -> dict[str, 
     Raises
     ------
     BadInput
-        If the file is no ONNX model.
+        If the file is not an ONNX model.
     Unsupported
         If onnx is not installed.
     """

@@ -316,7 +316,7 @@ class Journal:
         return LastChange(0, bytes(32)) if row is None else LastChange(*row)
 
     def _keep_last(self) -> None:
-        """Note beside the database what its last change is; where that fails, the note is behind, which is no fault."""
+        """Note beside the database what its last change is; if that fails, the note is behind: not a fault."""
         if self._folder is not None and self._is_changed:
             self._is_changed = False
             with suppress(OSError):

@@ -58,7 +58,7 @@ def read_request(name: str, body: bytes, path: Text, query: Text, key: str | Non
 
 
 def whole_number(query: Text, name: str) -> int:
-    """Return an argument behind the path, 0 without it; raises `Refused` with 400 if it is no whole number."""
+    """Return an argument behind the path, 0 without it; raises `Refused` with 400 if it is not a whole number."""
     text = query.get(name, "0")
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise Refused(400, f"{name}: {text!r}, expected a whole number", place=name)

@@ -29,7 +29,7 @@ class StateFolder:
     The lock is on the folder itself, so that no file can be removed to let a second process in. Beside the database
     stands ``last-change``, the last change that was answered: what sqlite alone cannot tell is that the end of its
     journal was cut off. It is written once the change is on disk, so it is never ahead, and it is not synchronised:
-    after a loss of power it may be behind, which is no fault.
+    after a loss of power it may be behind, which is not a fault.
 
     Parameters
     ----------

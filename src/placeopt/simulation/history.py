@@ -121,7 +121,7 @@ class History:
 
     @property
     def stranded(self) -> tuple[str, ...]:
-        """The jobs that wait for ever, in the queue or on their GPUs for more workers."""
+        """The jobs that wait forever, in the queue or on their GPUs for more workers."""
         return tuple(job.job for job in self.jobs if job.end_ms is None) if self.finished else ()
 
 

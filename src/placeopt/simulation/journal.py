@@ -38,7 +38,7 @@ class EventLog:
     Writes lines; while lines of an older log are left, compares with those instead.
 
     A context manager: it opens and locks the file on entry, and then raises `BadInput` if the file cannot be written,
-    another simulation writes it, or it is no text. Without a ``path`` nothing is written. With ``resume`` it goes on
+    another simulation writes it, or it is not text. Without a ``path`` nothing is written. With ``resume`` it goes on
     from an existing log, whose incomplete last line is dropped; otherwise the file is rewritten.
     """
 

@@ -62,7 +62,7 @@ class Worker(Runner):
         return child.pid if child is not None and child.alive else None
 
     def start(self) -> None:
-        """Start the child, if there is none, without waiting for it. Failing is no error here: `solve` says why."""
+        """Start the child, if there is none, without waiting for it. Failing is not an error here: `solve` says why."""
         with contextlib.suppress(OSError):
             self._living_child()
 

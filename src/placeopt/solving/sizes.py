@@ -1,4 +1,4 @@
-"""How large a round is, and up to which size an exact model of it is built. Time is no matter of size."""
+"""How large a round is, and up to which size an exact model of it is built. Time does not depend on size."""
 
 from __future__ import annotations
 

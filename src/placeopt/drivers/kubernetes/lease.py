@@ -1,7 +1,7 @@
 """
 The Lease that one driver of several holds.
 
-It keeps drivers from working against each other; it is no fence. A driver that was stopped may go on for a moment
+It keeps drivers from working against each other; it is not a fence. A driver that was stopped may go on for a moment
 while another one holds the Lease already, so every write names the version of what it was decided for.
 """
 

@@ -114,7 +114,7 @@ def _driver_pod(image: str) -> Any:
 
 def extender_configuration(url: str = EXTENDER_URL, resource: str = "nvidia.com/gpu") -> Object:
     """
-    Return kube-scheduler's configuration for asking the extender of ``placeopt serve``; it is no object of the API.
+    Return kube-scheduler's configuration for asking the extender of ``placeopt serve``; it is not an object of the API.
 
     Fields: ``Extender`` in config/v1/types.go of kubernetes/kube-scheduler. kube-scheduler goes on counting the
     resource, and pods that request it are not bound while the extender does not answer. There is no ``bindVerb``:

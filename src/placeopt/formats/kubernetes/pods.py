@@ -247,7 +247,7 @@ def content_key(parts: Any) -> bytes | None:
 
 
 def picked(listed: Any, fields: tuple[str, ...]) -> Any:
-    """Return some fields of the objects of a list; what is no list of objects as it is."""
+    """Return some fields of the objects of a list; what is not a list of objects as it is."""
     if not isinstance(listed, list):
         return listed
     return [tuple(map(one.get, fields)) if isinstance(one, dict) else one for one in listed]

@@ -181,7 +181,7 @@ class GresRequest:
     models: tuple[str, ...] = ()
     """GPU types, where each GPU has one; empty: any."""
     others: tuple[str, ...] = ()
-    """Names of what is not read: parts of GPUs, other resources by type, what is no generic resource."""
+    """Names of what is not read: parts of GPUs, other resources by type, what is not a generic resource."""
     named: tuple[tuple[str, int], ...] = ()
     """Other generic resources and their counts, as ``gres/nic``."""
 

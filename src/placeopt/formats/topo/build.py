@@ -109,7 +109,7 @@ def build_machine(host: Host, stated: Stated) -> Machine:
     becomes a socket; a socket with a single domain is one part. A GPU with fewer PCIe switches above it than others
     gets switches of its own, so that a farther pair never becomes nearer. 1 logical CPU = 1000 millicores. What no file
     states is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths). Raises `BadInput` if the files contradict each
-    other, or the result is no valid machine.
+    other, or the result is not a valid machine.
     """
     if len(host.places) > MAX_PLACES:
         raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")

@@ -121,7 +121,7 @@ def _connect(subnet: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
 
 
 def _hosts(subnet: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
-    """Host name -> switches of its adapters. The aggregation node of a switch is no host."""
+    """Host name -> switches of its adapters. The aggregation node of a switch is not a host."""
     names = {guid: name for guid, name in subnet.names.items() if guid in subnet.adapters}
     if ibstat is None:
         host_of = {guid: name.split()[0] for guid, name in names.items() if name.split()}

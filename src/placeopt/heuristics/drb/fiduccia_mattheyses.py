@@ -34,7 +34,7 @@ class Graph:
 
 
 def graph_of(weights: IntArray, sizes: Iterable[int] | None = None) -> Graph:
-    """Return the graph of a symmetric matrix; 0 is no edge, the diagonal is not read. Vertices weigh 1 by default."""
+    """Return the graph of a symmetric matrix; 0: no edge; the diagonal is not read. Vertices weigh 1 by default."""
     near: list[dict[int, int]] = [{} for _ in weights]
     rows, columns = np.nonzero(weights)
     for a, b, w in zip(rows.tolist(), columns.tolist(), weights[rows, columns].tolist(), strict=True):

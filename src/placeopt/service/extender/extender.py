@@ -23,8 +23,8 @@ BIND_WITHIN_S = 60.0
 """How long the room of a decision is held without a bind; kube-scheduler binds within seconds of its filter call."""
 Binder = Callable[[BindingArgs], None]
 """
-Binds a pod at the API server; a pod with this UID that is bound to this node is no error. Raises `PlaceoptError` with
-the reason if it is refused, so that the pod is not bound; after any other exception it may be bound or not.
+Binds a pod at the API server; a pod with this UID that is bound to this node is not an error. Raises `PlaceoptError`
+with the reason if it is refused, so that the pod is not bound; after any other exception it may be bound or not.
 """
 
 

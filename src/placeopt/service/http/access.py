@@ -16,7 +16,7 @@ LONGEST_TOKEN = 4096
 
 def authorise(headers: Mapping[str, str], role: Role, tokens: Tokens | None) -> str:
     """
-    Return the name of a request's token, which allows calls of a role; without a token file everybody may call.
+    Return the name of a request's token, which allows calls of a role; without a token file every client may call.
 
     Raises
     ------

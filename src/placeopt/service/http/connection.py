@@ -26,7 +26,7 @@ def protocol_of(limits: Limits) -> type[H11Protocol]:
 
 
 class Connection(H11Protocol):
-    """An HTTP/1.1 connection whose client may not be slow for ever."""
+    """An HTTP/1.1 connection whose client may not be slow without limit."""
 
     limits: ClassVar[Limits]
 
@@ -74,7 +74,7 @@ class Connection(H11Protocol):
             self._reader_due = None
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or has too long headers; called where the error is handled."""
+        """Refuse what is not HTTP, or has too long headers; called where the error is handled."""
         status = getattr(sys.exc_info()[1], "error_status_hint", 400)
         self._refuse(status, f"the headers are longer than {self.limits.header_bytes} bytes" if status == 431 else msg)
 

@@ -82,7 +82,7 @@ def parse_goal(text: str) -> Goal:
     Raises
     ------
     BadInput
-        If it is no goal, or bounds the measure on the wrong side.
+        If it is not a goal, or bounds the measure on the wrong side.
     """
     match = FORM.fullmatch(text)
     if match is None or match[1] not in measures():

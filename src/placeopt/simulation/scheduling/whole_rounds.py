@@ -100,7 +100,7 @@ class WholeRounds(Scheduler):
         self._note(decision, view)
 
     def _may_change(self, job: str) -> bool:
-        """Return whether a job may change: where work is lost, once, or two jobs could stop each other for ever."""
+        """Return whether a job may change: where work is lost, once, or two jobs could stop each other forever."""
         return super()._may_change(job) and job not in self._lost_work
 
     def _note(self, decision: Decision, view: RoundView) -> None:

@@ -54,7 +54,7 @@ class MultiStart:
         if not context.is_far:
             return "the plan is close to the bound"
         if context.handover.first_pass is None or context.greedy.shape != "value" or context.greedy.strict:
-            return "there is no whole pass of greedy that other orders could improve on"
+            return "there is not a whole pass of greedy that other orders could improve on"
         if context.problem.changeable:
             return "running jobs may be changed"
         if room_decides(context.problem) and not shares_nest(context.problem):

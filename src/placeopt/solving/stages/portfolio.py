@@ -58,7 +58,7 @@ class Alternative(ABC):
         if self.name in handover.tried:
             return "it has run"
         if handover.first_pass is None:
-            return "there is no whole pass of greedy"
+            return "there is not a whole pass of greedy"
         if context.proven:
             return "nothing better is possible"
         if reason := self._useless(context):

@@ -126,7 +126,7 @@ def _judged(problem: Problem, option: int) -> bool:
 
 
 def _limit(problem: Problem, option: int) -> int | None:
-    """Return the longest path at which a job in the option can reach its minimum; None if that is no matter of it."""
+    """Return the longest path at which a job in the option can reach its minimum; None if paths do not matter."""
     if not _judged(problem, option) or not talks(problem, option):
         return None
     least = int(problem.class_utility_min[problem.options.job_class[option]])
