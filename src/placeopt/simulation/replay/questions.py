@@ -64,7 +64,7 @@ def add(
     Returns
     -------
     ReplaySeries
-        Every number that was tried. A simulation proves nothing: ``found`` is the smallest number tried from which on all
+        Every number that was tried. Nothing is proven: ``found`` is the smallest number tried from which on all
         meet the goal.
 
     Raises
