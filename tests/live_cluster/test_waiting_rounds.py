@@ -149,16 +149,16 @@ def test_a_quota_that_running_jobs_exceed_binds_no_other_queue(method: str) -> N
 
 
 def test_only_nodes_with_room_are_used() -> None:
-    """Five nodes are full; half a GPU is room for the smaller job; one without CPU and a drained one take nothing."""
+    """Five are full; half a GPU and just the CPU left are room for ``w0``; without CPU, or drained, there is none."""
     held = [job(f"full{n}", gpus=2, cpu_millicores=10) for n in range(5)]
     runs = [running(one, [(f"n{n}", [0, 1])]) for n, one in enumerate(held)]
-    half, heavy = job("half", gpu_milli=500, cpu_millicores=10), job("heavy", cpu_millicores=4000)
+    half, heavy = job("half", gpu_milli=500, cpu_millicores=10), job("heavy", cpu_millicores=30)
     whole = job("whole", cpu_millicores=10)
     runs += [running(half, [("n5", [0])]), running(whole, [("n5", [1])]), running(heavy, [("n6", [0])])]
     nodes = [*(node(f"n{n}") for n in range(7)), node("n7", drained=True), node("n8")]
     waiting = [job("w0", gpu_milli=500, cpu_millicores=10), job("w1", gpus=2, cpu_millicores=20)]
-    machines = [machine(gpus=2, cpu_millicores=4000)]
-    with engine_of(nodes, [*held, half, whole, heavy, *waiting], machines=machines, running=runs) as engine:
+    fields = {"machines": [machine(gpus=2, cpu_millicores=30)], "policy": Policy(jobs_per_gpu_max=2)}
+    with engine_of(nodes, [*held, half, whole, heavy, *waiting], running=runs, **fields) as engine:
         plan = engine.place(waiting_only=True, time_limit_s=60)
         assert places(plan) == {"w0": [("n5", [0])], "w1": [("n8", [0, 1])]}
         assert violations(engine.snapshot, plan) == []
