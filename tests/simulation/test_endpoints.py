@@ -72,7 +72,7 @@ def test_replicas_stay_at_their_peak_or_their_first_number() -> None:
 
 
 LATE = {"lag_ms": 300, "period_ms": 400}
-FAR = {"load": {0: 8_000, 1000: 13_000}, "latency_target_ms": 1100, "lag_ms": 300}
+FAR = {"load": {0: 8_000, 1000: 13_600}, "latency_target_ms": 1100, "lag_ms": 300}
 RISE = {"load": {0: 1000, 60_000: 9000, 359_999: 9000}, "until_ms": 600_000, "lag_ms": 300}
 FORGOTTEN = RISE | {"load": {0: 1000, 60_000: 9000, 360_000: 9000}}
 NUMBERS: list[tuple[dict[str, Any], str, list[tuple[int, int]]]] = [
@@ -86,7 +86,7 @@ NUMBERS: list[tuple[dict[str, Any], str, list[tuple[int, int]]]] = [
     (LATE | {"start_ms": 250}, "ahead", [(0, 2), (1600, 5), (3600, 3)]),
     # within 1,250 ms the second rise is from nothing: 16 + 16 x 3/2, 16.001 + 16 x 4/3, 3 + 16 x 5/4
     (LATE | {"lag_ms": 600, "start_ms": 250}, "ahead", [(0, 2), (1600, 5), (3600, 3)]),
-    # what is expected may use all that answers in time: 20/21 within 1,100 ms, so 3 for 8 + 8 x 2 and 13 + 8 x 3/2
+    # what is expected may use all that answers in time: 20/21 within 1,100 ms, so 3 for 8 + 8 x 2 and 13.6 + 8 x 3/2
     (FAR, "ahead", [(0, 3)]),
     # a rise is forgotten after five minutes: 9 + 8 x 3/2 = 21, then 9 + 8 x 4/3, then the load alone
     (RISE, "ahead", [(0, 1), (60_300, 3)]),

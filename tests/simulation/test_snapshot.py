@@ -31,9 +31,8 @@ def test_a_moment() -> None:
 
 def test_a_moment_in_which_a_job_was_stopped() -> None:
     """A job that was stopped waits; when it runs again it is where it restarted."""
-    stops = policy("best-fit", order="priority", preempts="priority")
     world = scenario([timed("low", 0, 50_000, gpus=4), timed("high", 10_000, 20_000, gpus=3, priority=1)])
-    history = simulate(world, stops)
+    history = simulate(world, policy("best-fit", order="priority", preempts="priority"))
     assert [held.job for held in round_at(history, 5000).running] == ["low"]
     between = round_at(history, 20_000)
     assert ([held.job for held in between.running], [job.id for job in between.jobs]) == (["high"], ["low", "high"])

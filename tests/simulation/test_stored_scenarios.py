@@ -93,8 +93,7 @@ def test_every_policy_plays_any_scenario_to_its_end(name: str) -> None:
 
 def test_no_two_policies_differ_in_name_only() -> None:
     """Two that decide alike are one."""
-    digests = [named_policy(name).digest for name in policy_names()]
-    assert len(set(digests)) == len(digests)
+    assert len({named_policy(name).digest for name in policy_names()}) == len(policy_names())
 
 
 def test_an_unknown_policy_is_reported_with_the_known_ones() -> None:
