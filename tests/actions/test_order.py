@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 
 from helpers.brute_force import placements
 from helpers.plan_records import at_request, plan_of, standing
@@ -56,6 +56,7 @@ def workers_of(held: Placement) -> Workers:
     return sorted((w.rank, at.node, frozenset(w.gpus)) for at in held.assignments for w in at.workers)
 
 
+@settings(max_examples=settings().max_examples * 2)
 @given(rounds(changes=True, minima=False), choices)
 def test_room_is_free_before_it_is_used(round_: Instance, choice: Choice) -> None:
     """In three orders of the actions of any lawful plan."""

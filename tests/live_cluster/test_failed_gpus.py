@@ -75,11 +75,11 @@ def test_its_node_fails_goes_or_shrinks() -> None:
         assert engine.fail_node("n2") == ()
         engine.update(nodes={"n2": "undrain"})
         assert places(engine.place(["first"])) == {"first": [("n2", [1, 2])]}
-        engine.update(machines=[machine("two", 2)])
+        engine.update(machines=[machine("two", 2)], remove_jobs=["second"])
         engine.update(nodes={"n2": node("n2", "two")})
         assert (failed(engine), len(runs(engine))) == (["n2:0"], 2)
         assert_as_if_fresh(engine)
-        engine.update(nodes={"n2": None}, remove_jobs=["second"])
+        engine.update(nodes={"n2": None})
         assert runs(engine) == ["gang"]
         assert_as_if_fresh(engine)
         engine.fail_gpu("n1", 1)

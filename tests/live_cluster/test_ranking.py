@@ -67,12 +67,15 @@ def test_gangs_stay_on_the_nodes(loaded: Instance, choice: Choice) -> None:
 def test_reasons_are_the_first_true_ones() -> None:
     """A drained node, one with few GPUs left, and one that the caller did not ask for."""
     runs, wide = job("runs"), job("wide", gpus=4)
+    useless = job("useless", utility_min_thousandths=500, utility_thousandths=400)
     nodes = [node("drained", drained=True), node("busy"), node("free")]
-    with engine_of(nodes, [runs, wide], running=[running(runs, [("busy", [0])])]) as engine:
+    with engine_of(nodes, [runs, wide, useless], running=[running(runs, [("busy", [0])])]) as engine:
         found = engine.rank("wide")
         assert [(entry.node, entry.workers) for entry in found.nodes] == [("free", 1)]
         assert found.refused["drained"] == "the node is drained and takes no new work"
         assert found.refused["busy"] == "3 of 4 GPUs have room"
+        below = "the option's utility is below the minimum of the job"
+        assert set(engine.rank("useless").refused.values()) == {below}
         asked = engine.rank("wide", ["busy"])
         assert (asked.nodes, set(asked.refused)) == ((), {"busy"})
 
