@@ -342,6 +342,10 @@ def test_the_cheapest_mixture_by_hand() -> None:
     both = instance([node("n0", drained=True)], jobs, machines=(machine(), other))
     needed = cheapest(both, ["m", "other"], limits=Limits(10.0, threads=1))
     assert (needed.best, needed.mixture, needed.proven) == (None, (1, 1), True)
+    never = cheapest(with_jobs(five_jobs(), job("huge", gpus=16)), ["m", "big"], limits=SHORT)
+    assert (never.best, never.mixture, never.at_least_milli_per_hour) == (None, None, None)
+    assert all(one.impossible for one in never.choices)
+    assert never.tried
     with pytest.raises(BadInput, match="each once"):
         cheapest(five_jobs(), ["m", "m"])
     free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=TWO_TYPES)
