@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from helpers.scenarios import PLAIN, log_lines, policy, scenario, timed
@@ -152,6 +152,7 @@ MODES = {"exclusive": None, "fraction": None, "overcommit": 2}
 
 
 @pytest.mark.parametrize("order", [*SORTED, *OWNERS])
+@settings(max_examples=8)  # of each order: more than a hundred in all
 @given(world=scenarios(most_jobs=30, within_ms=20_000), mode=st.sampled_from(sorted(MODES)))
 def test_each_round_starts_what_finds_room_in_the_order_of_the_queue(world: Scenario, order: str, mode: str) -> None:
     """

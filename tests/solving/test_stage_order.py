@@ -50,6 +50,15 @@ def test_patterns_of_gpus_are_for_fractions_of_jobs_that_repeat(name: str, suits
         assert found["greedy"] < found["node-refills"] <= solved(name).levels[0].objective
 
 
+def test_the_jobs_of_the_capacity_relaxation_are_a_plan_of_the_portfolio() -> None:
+    """Gangs of which greedy places too few: large rounds ended at greedy's value, since that plan came last of all."""
+    round_, cancel = generate("gangs", jobs=60, nodes=20, gpus=8, seed=0), threading.Event()
+    stop = lambda news: cancel.set() if news.stage == "capacity-plan" else None  # noqa: E731
+    plan = solve(round_, time_limit_s=60, isolation="thread", cancel=cancel, on_progress=stop)
+    found = {stage.name: stage.objective for stage in plan.stages}
+    assert found["greedy"] < found["capacity-plan"] == plan.levels[0].objective == plan.levels[0].bound
+
+
 def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
     """A cost model of 20,380 columns is solved, from its first bound on with the news that this is so."""
     round_, cancel = generate("gangs", jobs=80, nodes=16, gpus=8, seed=11), threading.Event()

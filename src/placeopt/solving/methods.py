@@ -25,7 +25,7 @@ from placeopt.solving.stages.multi_start import MultiStart
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch
 from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.node_refills import RefillNodes
-from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
+from placeopt.solving.stages.portfolio import CapacityRelaxationPlan, DrbPlan, SwafPlan
 from placeopt.solving.stages.rounding import RoundRelaxations
 from placeopt.solving.stages.trivial_proof import TrivialProof
 
@@ -84,7 +84,7 @@ class Method:
         for stage in self.stages:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
-            elif not isinstance(stage, DrbPlan | SwafPlan):
+            elif not isinstance(stage, DrbPlan | SwafPlan | CapacityRelaxationPlan):
                 stages.append(stage)
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))
@@ -95,6 +95,7 @@ REPEATED = (
     Block,
     DrbPlan,
     SwafPlan,
+    CapacityRelaxationPlan,
     RefillNodes,
     GpuPatternPlans,
     BranchAndPrice,
@@ -165,6 +166,8 @@ METHODS: dict[str, Method] = {
             *PORTFOLIO,
             TrivialProof(),
             Bound(),
+            CapacityRelaxationBound(),
+            CapacityRelaxationPlan(),
             RefillNodes(),
             MultiStart(),
             GpuPatternPlans(before_exact="counts"),

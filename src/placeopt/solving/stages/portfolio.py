@@ -1,9 +1,10 @@
 """
-Stages ``drb`` and ``swaf``: what else may be the first plan of a round, beside greedy's.
+Stages ``drb``, ``swaf`` and ``capacity-plan``: what else may be the first plan of a round, beside greedy's.
 
 Greedy by a score is quick and right for most rounds. Where jobs communicate, dual recursive bi-partitioning (SC'17
 algorithm 2) keeps their GPUs closer together; where jobs may run in several shapes and far more wait than fit, the
-shapes that SWAF chooses (GENIE eq. 12) leave room for more of them. The best by value, then by cost, goes on.
+shapes that SWAF chooses (GENIE eq. 12) leave room for more of them; where capacity decides, the jobs that the capacity
+relaxation chooses all find room. The best by value, then by cost, goes on.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ import numpy as np
 
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
 from placeopt.heuristics.greedy_pass import GreedyResult
+from placeopt.heuristics.search import construct
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.capacity_relaxation import choose_jobs
+from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.costs.communication import Communication
 
 JOBS_PER_S = 1000
@@ -126,3 +130,24 @@ class SwafPlan(Alternative):
         rule = context.greedy
         jobs = rule.jobs(context.problem)
         return swaf(context.problem, jobs, rule.score, deadline=deadline, cancelled=context.budget.cancelled)
+
+
+@dataclass(frozen=True)
+class CapacityRelaxationPlan(Alternative):
+    """Places the jobs that the capacity relaxation chooses first, gangs by what their traffic costs."""
+
+    name: ClassVar[str] = "capacity-plan"
+    uses_solver: ClassVar[bool] = True
+    share: float = 0.5
+
+    def _useless(self, context: SolveContext) -> str | None:
+        if context.value_proven:
+            return "the value is proven"
+        return None if context.handover.capacity_plan else "no jobs are chosen by capacity"
+
+    def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
+        plan, problem = context.handover.capacity_plan, context.problem
+        assert plan is not None  # noqa: S101 - see `_useless`
+        chosen = choose_jobs(context, plan, cost_alone(problem, context.weighted))
+        cancelled = context.budget.cancelled
+        return construct(problem, context.weighted, chosen=chosen, deadline=deadline, cancelled=cancelled)
