@@ -22,6 +22,7 @@ from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.heuristics.search import construct
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
+from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
@@ -143,6 +144,8 @@ class CapacityRelaxationPlan(Alternative):
     def _useless(self, context: SolveContext) -> str | None:
         if context.value_proven:
             return "the value is proven"
+        if has_many_fractions(context.problem):
+            return "fractions of GPUs decide which jobs find room together, and GPU patterns count these"
         return None if context.handover.capacity_plan else "no jobs are chosen by capacity"
 
     def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
