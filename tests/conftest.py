@@ -36,7 +36,7 @@ def _as_json(record: Instance | Plan | Scenario, printer: RepresentationPrinter,
 
 
 for kind in (Instance, Plan, Scenario):
-    kind._repr_pretty_ = _as_json  # type: ignore[union-attr]
+    kind._repr_pretty_ = _as_json
 
 
 @pytest.fixture(scope="session")

@@ -97,4 +97,4 @@ def test_a_scenario_tells_expected_from_actual_run_times() -> None:
 def test_what_is_wrong_is_named(make: object, words: str) -> None:
     """The errors are those of the records: field, value and what was expected."""
     with pytest.raises(ValidationError, match=words):
-        make()  # type: ignore[operator]
+        make()

@@ -113,7 +113,7 @@ def test_usage_errors() -> None:
         ("column", lambda: builder.add_row([2], [1], 0, 1)),
         ("column", lambda: builder.add_row([-1], [1], 0, 1)),
         ("row", lambda: builder.add_rows([1], [0], [1], [0], [1])),
-        ("sense", lambda: builder.set_objective([0], [1], "maximize")),  # type: ignore[arg-type]
+        ("sense", lambda: builder.set_objective([0], [1], "maximize")),
         ("values for", lambda: builder.build().objective_value(np.zeros(3, dtype=np.int64))),
     ]
     for words, call in wrong:

@@ -69,7 +69,7 @@ def curves_of(rows: Iterable[Row], figure: str) -> dict[str, list[tuple[float, f
     """Return the steps of a figure of the report, by solver."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for name, x, y in next(one for one in reported(rows).figures if one.name == figure).rows:
-        curves.setdefault(str(name), []).append((float(x), float(y)))  # type: ignore[arg-type]
+        curves.setdefault(str(name), []).append((float(x), float(y)))
     return curves
 
 

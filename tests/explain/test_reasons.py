@@ -144,7 +144,7 @@ def test_the_reason_of_the_plan_is_kept(reason: str) -> None:
     """It fits, but the plan kept it back for an order or for later: that word is passed on."""
     round_ = instance(1, [job("j")])
     plan = plan_for(round_, {}).model_copy(
-        update={"unplaced": (Unplaced(job="j", reason=reason, detail="an earlier job does not fit"),)}  # type: ignore[arg-type]
+        update={"unplaced": (Unplaced(job="j", reason=reason, detail="an earlier job does not fit"),)}
     )
     found = explained(round_, "j", plan)
     assert (found.reason, found.detail) == (reason, "an earlier job does not fit")

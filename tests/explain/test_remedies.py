@@ -27,7 +27,7 @@ def explained(round_: Instance) -> Explanation:
 def racks(per_rack: int, *splits: Split, **fields: object) -> Instance:
     """Three racks of ``per_rack`` nodes of 4 GPUs, and a gang that is split among them."""
     nodes = [node(f"n{i}", domain=f"r{i // per_rack}") for i in range(3 * per_rack)]
-    return instance(nodes, [job("j", splits=splits, **fields)], domains=RACKS)  # type: ignore[arg-type]
+    return instance(nodes, [job("j", splits=splits, **fields)], domains=RACKS)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_jobs_to_preempt(may_go: str, changes: dict[str, int], stated: tuple[lis
         running(one, [(at, range(first, first + gpus))], preemptible=name in may_go)
         for one, (name, gpus, _, at, first) in zip(jobs, rows, strict=True)
     ]
-    policy = Policy(changes=Changes(**changes))  # type: ignore[arg-type]
+    policy = Policy(changes=Changes(**changes))
     round_ = instance(3, [*jobs, job("j", gpus=4, value=1)], running=runs, policy=policy)
     found = explained(round_).remedies
     preempt = found.preempt

@@ -21,7 +21,7 @@ NODE_HEADER, POD_HEADER = "sn,cpu_milli,memory_mib,gpu,model\n", "name,cpu_milli
 
 
 def read(**options: object) -> Instance:
-    return read_openb(NODES, PODS, **options)  # type: ignore[arg-type]
+    return read_openb(NODES, PODS, **options)
 
 
 def test_nodes_become_one_machine_type_per_shape() -> None:

@@ -48,7 +48,7 @@ def test_any_allocation_is_a_solution_of_the_model(round_: Instance, seed: int) 
 
 
 @pytest.mark.parametrize("add", [add_assignment, add_counts])
-def test_encode_and_decode_are_each_others_inverse(add) -> None:  # type: ignore[no-untyped-def]
+def test_encode_and_decode_are_each_others_inverse(add) -> None:
     """A hint that says something else than the plan it was made of would be worse than none."""
     options = (option("gang", workers=2, gpus=2), option("one", gpus=1, gpu_milli=500))
     problem = compile_problem(instance(2, [job("a", options=options), job("b", options=options), job("c", gpus=0)]))

@@ -233,7 +233,7 @@ def test_cubemesh_is_dgx1() -> None:
 def test_refusals(wrong: dict[str, object], expected: str) -> None:
     arguments: dict[str, object] = {"spec": "uniform", "jobs": 1, "nodes": 1, "gpus": 1, "seed": 0, **wrong}
     with pytest.raises(BadInput) as caught:
-        generate(**arguments)  # type: ignore[arg-type]
+        generate(**arguments)
     assert expected in str(caught.value)
 
 

@@ -176,7 +176,7 @@ def decisions(engine: Engine) -> object:
     found: list[object] = []
     for jobs, options in ((waiting, {}), (None, {"deterministic": True, "warm": False, "prove": False})):
         try:
-            plan = engine.place(jobs, method="best-fit", **options)  # type: ignore[arg-type]
+            plan = engine.place(jobs, method="best-fit", **options)
             found.append((plan.placements, plan.unplaced, plan.standing, plan.levels))
         except PlaceoptError as refused:
             found.append(str(refused))

@@ -6,7 +6,7 @@ from placeopt.model import Policy, Queue
 from placeopt.problem import compile_problem
 
 
-def ids(round_) -> list[str]:  # type: ignore[no-untyped-def]
+def ids(round_) -> list[str]:
     """The waiting jobs in weighted fair order."""
     problem = compile_problem(round_)
     return [problem.job_ids[j] for j in order_jobs(problem, "weighted_fair").tolist()]

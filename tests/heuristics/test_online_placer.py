@@ -38,7 +38,7 @@ def crowded(seed: int, *, busy: bool = False) -> Instance:
 
 def play(problem: Problem, **arguments: object) -> OnlinePlacer:
     """Let all jobs that wait come in their order."""
-    game = OnlinePlacer(problem, **arguments)  # type: ignore[arg-type]
+    game = OnlinePlacer(problem, **arguments)
     for one in range(problem.num_jobs):
         if one not in problem.running:
             game.arrive(one)
@@ -175,7 +175,7 @@ def test_a_quota_gives_prices_their_mix() -> None:
 def test_moves_are_whole_numbers_of_one_or_more(name: str, value: object) -> None:
     """The field is named."""
     with pytest.raises(BadInput, match=f"Moves.{name}"):
-        Moves(**{name: value})  # type: ignore[arg-type]
+        Moves(**{name: value})
 
 
 @pytest.mark.parametrize(

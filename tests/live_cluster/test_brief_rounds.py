@@ -34,8 +34,8 @@ def both(loaded: Instance, **options: object) -> tuple[bool, int]:
     """Compare the brief round with the whole one; return whether it was brief, and how many jobs wait."""
     runs = {one.job for one in loaded.running}
     with engine_of(loaded) as engine:
-        short = engine.place(deterministic=True, brief=True, **options)  # type: ignore[arg-type]
-        whole = engine.place(deterministic=True, warm=False, **options)  # type: ignore[arg-type]
+        short = engine.place(deterministic=True, brief=True, **options)
+        whole = engine.place(deterministic=True, warm=False, **options)
         starts = [one for one in whole.placements if one.job not in runs]
         assert [one for one in short.placements if one.job not in runs] == starts
         assert violations(loaded, short) == []

@@ -30,7 +30,7 @@ def afresh(cluster: Instance, name: str, method: str) -> list[tuple[str, list[in
     """Where greedy puts a job beside what runs, with nothing known from before."""
     problem = compile_problem(cluster)
     chooser = {"score": SCORES[method]} if method in SCORES else {"chooser": CHOOSERS[method]}
-    found = greedy(problem, np.array([problem.job_ids.index(name)]), **chooser)  # type: ignore[arg-type]
+    found = greedy(problem, np.array([problem.job_ids.index(name)]), **chooser)
     return where(plan_of(problem, found.allocation), name)
 
 

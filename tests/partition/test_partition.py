@@ -25,7 +25,7 @@ RACKS = (Domain(id="r0"), Domain(id="r1"))
 def racked(*jobs: object, **fields: object) -> Instance:
     """Four nodes of two GPUs in two racks."""
     nodes = [node(f"n{i}", domain=f"r{i % 2}") for i in range(4)]
-    return instance(nodes, jobs, machines=[machine(gpus=2)], domains=RACKS, **fields)  # type: ignore[arg-type]
+    return instance(nodes, jobs, machines=[machine(gpus=2)], domains=RACKS, **fields)
 
 
 def test_a_share_of_the_cluster_is_one_of_the_whole() -> None:
@@ -104,7 +104,7 @@ def test_bad_arguments_are_reported_with_what_was_expected() -> None:
     with pytest.raises(BadInput, match="parts: 0; expected 1 or more"):
         split(racked(), 0)
     with pytest.raises(BadInput, match="by: 'colour'; expected one of random, rack, price"):
-        split(racked(), 2, "colour")  # type: ignore[arg-type]
+        split(racked(), 2, "colour")
     with pytest.raises(BadInput, match="jobs: 0"):
         solve_in_parts(racked(), parts=2, jobs=0)
 
@@ -181,7 +181,7 @@ ROUND = generate("varied", jobs=60, nodes=8, gpus=4, seed=5)
 def bytes_of(**options: object) -> str:
     """Parts by patterns, whose linear programs are many; the limit is far off, so that work ends them."""
     fields = {"parts": 4, "method": "node-patterns", "mend": "node-patterns", "time_limit_s": 120.0, **options}
-    plan = solve_in_parts(ROUND, seed=1, deterministic=True, **fields)  # type: ignore[arg-type]
+    plan = solve_in_parts(ROUND, seed=1, deterministic=True, **fields)
     assert plan.limit != "time"
     return plan.model_dump_json()
 
@@ -195,7 +195,7 @@ def test_the_parts_that_have_ended_are_joined(monkeypatch: pytest.MonkeyPatch) -
     """Ctrl-C after the first of two."""
 
     def one_only(task: object, items: list[object], width: int, *, ahead: bool, due: float) -> Iterator[object]:
-        yield task(items[0])  # type: ignore[operator]
+        yield task(items[0])
         raise KeyboardInterrupt
 
     monkeypatch.setattr("placeopt.partition.solve.run_parallel", one_only)

@@ -69,7 +69,7 @@ def table(**first: float) -> list[dict[str, float]]:
 
 
 def fitted(rows: list[dict[str, float]], kind: str = "linear") -> Regressor:
-    return fit_regressor(kind, rows, "utilisation", source="test")  # type: ignore[arg-type]
+    return fit_regressor(kind, rows, "utilisation", source="test")
 
 
 def gavel(table: object) -> tuple[list[Pair], dict[str, int]]:
@@ -165,7 +165,7 @@ class TestCores:
 
     def test_where_the_search_begins(self) -> None:
         """By category, by history, by what else is told; never below one."""
-        assert [first_cores(c) for c in ("vision", "language", "speech")] == [3, 5, 5]  # type: ignore[arg-type]
+        assert [first_cores(c) for c in ("vision", "language", "speech")] == [3, 5, 5]
         assert first_cores("vision", largest_before=8, heavy_preprocessing=True) == 9
         assert first_cores(largest_before=2, pipelined=True, many_weights=True) == 1
 

@@ -313,7 +313,7 @@ class TestBeside:
     @staticmethod
     def begun(worker: Worker, model: Callable = hard, solver: str = "highs", **fields: object) -> Beside:
         """Begin a solve that nothing ends within the hour."""
-        return Beside(worker, solver, model(), SolveOptions(3600.0), deadline=within(3600), **fields)  # type: ignore[arg-type]
+        return Beside(worker, solver, model(), SolveOptions(3600.0), deadline=within(3600), **fields)
 
     def test_it_is_waited_for(self, shared: Worker) -> None:
         """The second time costs nothing."""

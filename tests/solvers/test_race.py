@@ -57,7 +57,7 @@ class Script:
 
 def run(*scripts: Script, options: SolveOptions = OPTIONS, seconds: float = 10.0, **arguments: object) -> Solution:
     contestants = [Contestant(name, script, 1) for name, script in zip(("highs", "cpsat"), scripts, strict=True)]
-    return race(contestants, knapsack(), options, deadline=time.monotonic() + seconds, **arguments)  # type: ignore[arg-type]
+    return race(contestants, knapsack(), options, deadline=time.monotonic() + seconds, **arguments)
 
 
 def found(values: np.ndarray, bound: int = 287) -> Progress:
@@ -65,7 +65,7 @@ def found(values: np.ndarray, bound: int = 287) -> Progress:
 
 
 def killed(limit: str = "none") -> Solution:
-    return Solution("error", limit, bound=287, message="ended with signal 9", failed=True)  # type: ignore[arg-type]
+    return Solution("error", limit, bound=287, message="ended with signal 9", failed=True)
 
 
 def test_a_solution_of_one_and_a_bound_of_the_other_are_a_proof() -> None:
@@ -93,7 +93,7 @@ def test_news_are_those_of_the_race() -> None:
     assert threads == {threading.get_ident()}
     values, bounds = [v for v, _ in news if v is not None], [b for _, b in news]
     assert values == sorted(values)
-    assert bounds == sorted(bounds, reverse=True)  # type: ignore[type-var]
+    assert bounds == sorted(bounds, reverse=True)
     assert (values[-1], bounds[-1]) == (227, 240)
 
 

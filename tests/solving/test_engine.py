@@ -142,7 +142,7 @@ def test_a_bad_argument_is_refused_with_what_is_expected(
 ) -> None:
     for call in (solve, engine.solve):
         with pytest.raises(BadInput, match=re.escape(words)):
-            call(knapsack(), **arguments)  # type: ignore[arg-type]
+            call(knapsack(), **arguments)
 
 
 def test_every_option_is_a_field_with_a_default() -> None:
@@ -273,5 +273,5 @@ def test_two_solvers_race_in_processes_of_their_own(arguments: dict[str, object]
     """With one thread, in deterministic mode, or with options meant for one solver there is one."""
     round_ = stored("generated/uniform-20x4x4-s0.json.gz")
     with Engine(Policy(interference=Interference(model="worst"))) as engine:  # which is left to exact models
-        engine.solve(round_, time_limit_s=2, **arguments)  # type: ignore[arg-type]
+        engine.solve(round_, time_limit_s=2, **arguments)
         assert len(engine.solver_pids) == processes

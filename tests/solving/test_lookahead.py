@@ -194,6 +194,6 @@ def test_the_fullest_nodes_are_not_all_that_is_looked_at(engine: Engine) -> None
     runs = [running(one, [(f"n{i}", [0, 2])], expected_end_ms=NOW + 600_000) for i, one in enumerate(loud)]
     noise, policy = (Slowdown(profile="a", beside="a", socket_thousandths=900),), Policy(postpone=LOOKAHEAD)
     fields = {"machines": [MINSKY], "running": runs, "slowdowns": noise, "now_ms": NOW, "policy": policy}
-    placed = solved(engine, instance(13, [*loud, coming], **fields)).placement_of("w")  # type: ignore[arg-type]
+    placed = solved(engine, instance(13, [*loud, coming], **fields)).placement_of("w")
     assert placed is not None
     assert placed.assignments[0].node == "n12"

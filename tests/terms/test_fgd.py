@@ -85,7 +85,7 @@ def test_what_is_left_of_a_gpu(fields: dict[str, object], gpus: tuple[int | None
 
     A GPU that may have one job only has nothing left, nor has one of which 600 and 1000 are held, rather than -600.
     """
-    problem = four_gpus(HALF, **fields)  # type: ignore[arg-type]
+    problem = four_gpus(HALF, **fields)
     assert TERM.score(problem, at(problem, *gpus)) == lost
 
 

@@ -14,7 +14,7 @@ from placeopt.report.text import defrag_page, failures_page, fit_page, prices_pa
 from placeopt.whatif import Defrag, Price, Prices, fail, fit, parse_job
 
 
-def page(parts: list) -> str:  # type: ignore[type-arg]
+def page(parts: list) -> str:
     """Return a page as text of 100 columns."""
     out = io.StringIO()
     Console(file=out, width=100).print(*parts, sep="\n")

@@ -101,6 +101,6 @@ def test_checked_leaves_right_values_alone() -> None:
     import numpy as np
 
     assert call(None, 1, np.int64(2), by=3) == (None, (1, 2), 3, None)
-    for wrong in (lambda: call(None, True), lambda: call(None, 1.0), lambda: call(None, by="1"), lambda: call(5)):  # type: ignore[arg-type]
+    for wrong in (lambda: call(None, True), lambda: call(None, 1.0), lambda: call(None, by="1"), lambda: call(5)):
         with pytest.raises(BadInput):
             wrong()

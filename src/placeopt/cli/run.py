@@ -63,7 +63,7 @@ def run(arguments: Sequence[str], *, started: float | None = None) -> int:
         return _fail(ExitCode.BAD_INPUT, "out of memory; the input is too large for this machine or its limit")
     except KeyboardInterrupt:
         return _fail(ExitCode.INTERRUPTED, "interrupted before there was anything to write")
-    except SystemExit:  # rich prints the help, and so ends where nobody reads it
+    except SystemExit:  # how rich ends where the pipe that takes the help is closed
         return ExitCode.DONE
     except (InternalFault, SolverFault, Exception) as error:  # noqa: BLE001 - the last resort, and it is reported
         return _internal(error)

@@ -137,8 +137,8 @@ def _gpus(name: str) -> int:
     return 0 if name.startswith("(") or not name.strip() else 1
 
 
-def _rate(value: object) -> float:
-    rate = float(value)  # type: ignore[arg-type]  # what is not a number raises TypeError, which the caller reports
+def _rate(value: Any) -> float:
+    rate = float(value)  # what is not a number raises TypeError, which the caller reports
     if not 0 <= rate < float("inf"):
         raise ValueError(f"a rate of {rate}")
     return rate

@@ -183,7 +183,7 @@ def test_two_files_make_one_machine(tmp_path: Path) -> None:
 
 def test_given_values_take_precedence() -> None:
     given = {"cpu_millicores": 7, "memory_mib": 8, "gpu_model": "L4", "gpu_memory_mib": 24_576}
-    machine = read_machine([DATA / "4gpu_phb.txt"], **given)  # type: ignore[arg-type]
+    machine = read_machine([DATA / "4gpu_phb.txt"], **given)
     assert (machine.cpu_millicores, machine.memory_mib) == (7, 8)
     assert {(gpu.model, gpu.memory_mib) for gpu in machine.gpus} == {("L4", 24_576)}
 

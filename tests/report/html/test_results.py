@@ -78,7 +78,7 @@ def test_a_policy_has_one_colour(logs: list[SimulationLog]) -> None:
 
 def table(rows: list[tuple[Any, ...]], better: str = "less", unit: str = "s") -> ResultTable:
     """A table of one figure; a measured time has the unit ``decision_s``."""
-    return ResultTable("t", "T", "", (Column("policy"), Column("wait", unit, better)), rows)  # type: ignore[arg-type]
+    return ResultTable("t", "T", "", (Column("policy"), Column("wait", unit, better)), rows)
 
 
 def compared(before: ResultTable, after: ResultTable) -> list[tuple[object, object, object]]:
