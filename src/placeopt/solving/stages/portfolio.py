@@ -3,8 +3,8 @@ Stages ``drb``, ``swaf`` and ``capacity-plan``: what else may be the first plan 
 
 Greedy by a score is quick and right for most rounds. Where jobs communicate, dual recursive bi-partitioning (SC'17
 algorithm 2) keeps their GPUs closer together; where jobs may run in several shapes and far more wait than fit, the
-shapes that SWAF chooses (GENIE eq. 12) leave room for more of them; where capacity decides, the jobs that the capacity
-relaxation chooses all find room. The best by value, then by cost, goes on.
+shapes that SWAF chooses (GENIE eq. 12) leave room for more of them; where only GPU shares are scarce, the jobs that the
+capacity relaxation chooses all find room. The best by value, then by cost, goes on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
 from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.heuristics.search import construct
+from placeopt.problem.free_capacity import only_shares_bind
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
@@ -144,9 +145,11 @@ class CapacityRelaxationPlan(Alternative):
     def _useless(self, context: SolveContext) -> str | None:
         if context.value_proven:
             return "the value is proven"
+        if context.handover.capacity_plan is None:
+            return "no jobs are chosen by capacity"
         if has_many_fractions(context.problem):
             return "fractions of GPUs decide which jobs find room together, and GPU patterns count these"
-        return None if context.handover.capacity_plan else "no jobs are chosen by capacity"
+        return None if only_shares_bind(context.open) else "more than GPU shares decides which jobs find room together"
 
     def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
         plan, problem = context.handover.capacity_plan, context.problem
