@@ -59,7 +59,8 @@ def build_gpu_patterns(state: State, deadline: float = float("inf"), *, scarce_r
 
     Without ``scarce_rows``, which depend on what is scarce, a cluster with one node more has the same rows.
     """
-    problem, builder, starts = state.problem, ModelBuilder(deadline), draft_starts(state)
+    problem, builder = state.problem, ModelBuilder(deadline)
+    starts = draft_starts(state, builder.check_time)
     start = builder.add_variables(0, starts.most)
     bundle = builder.add_variables(0, starts.bundle_most)
     _add_start_rows(builder, problem, starts, start, bundle)

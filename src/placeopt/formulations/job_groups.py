@@ -7,6 +7,7 @@ Waiting jobs fold by class; running ones that may be changed by class, option, a
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,13 +36,16 @@ class Starts:
     bundle_most: IntArray  # (P,) limit on the bundles
 
 
-def draft_starts(state: State) -> Starts:
+def draft_starts(state: State, check_time: Callable[[], None]) -> Starts:
     """
     Return what the jobs that are not placed in ``state`` may do: start, or stay, shrink or move where they run now.
+
+    ``check_time`` is called for each group, and raises where time is over.
     """
     groups = _job_groups(state)
     draft = _Draft(state, groups)
     for c, jobs in enumerate(groups):
+        check_time()
         if jobs[0] in state.problem.running:
             draft.add_running(c)
         else:
