@@ -69,6 +69,27 @@ def test_what_a_pod_holds() -> None:
     assert (demand.cpu_millicores, demand.memory_mib, demand.gpus) == (3500, 201, 0)
 
 
+@pytest.mark.parametrize(("gpus", "holds"), [("1024", True), ("1025", False), ("500m", False)])
+def test_whole_gpus_up_to_1024(gpus: str, holds: bool) -> None:
+    """More, or a part of one: the pod is left out, the node drained, both with the number."""
+    found = read(node(gpus=gpus), pod("p", asks={"nvidia.com/gpu": gpus}))
+    assert ([job.options[0].demand.gpus for job in found.jobs], drained(found)) == (
+        ([1024], []) if holds else ([], ["n"])
+    )
+    assert found.note.count("up to 1024") == (0 if holds else 2)
+
+
+def test_uids_are_kept() -> None:
+    """Of nodes and pods that have one, so that a later object of the same name is told apart."""
+    bare, named = node("bare"), node("named")
+    named["metadata"]["uid"] = "u-1"
+    found = read(bare, named, pod("p", "named", uid="u-2"))
+    assert [one.origin and one.origin.id for one in found.cluster.nodes] == [None, "u-1"]
+    origin = found.jobs[0].origin
+    assert origin is not None
+    assert [worker.id for worker in origin.workers] == ["u-2"]
+
+
 def test_required_topology_is_a_split() -> None:
     """A gang that must stay in a rack, by the label that tells racks; labels may be named."""
     rack = "cloud.provider.com/topology-rack"
