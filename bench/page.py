@@ -31,8 +31,8 @@ longer and plans worse. Values, bounds and gaps are proven or counted, and check
 """
 COMMANDS = """\
 `python bench/run.py SPEC` measures one of them, `all` every one, `--smoke` the smallest round of each within seconds;
-it exits with 1 if a round fails, and the failure is a row. The last results of long tests are in
-[campaigns.md](campaigns.md); `instances/` holds the rounds, and `bench/instances/` the scripts that make them.
+it exits with 1 if a round fails, and the failure is a row. `instances/` holds the rounds, and `bench/instances/` the
+scripts that make them.
 """
 VERSIONS = """\
 `python bench/run.py baseline` measures {baseline}. Plans of method `auto`;
@@ -75,6 +75,10 @@ the other), with explanations, readings and what-ifs between them.
 SOLVERS = """\
 `python bench/run.py solvers`. 5 s a case, one thread; gaps are to the best value known (`instances/best.solu`).
 """
+CAMPAIGNS = """\
+`make night`, or one of them as [tests/README.md](../tests/README.md) says: checks that run for hours, each on new
+random cases. *Faults* are cases that came out as they must not.
+"""
 FAILURES = """\
 The latest results that are failures.
 """
@@ -96,6 +100,7 @@ def page(rows: list[Row]) -> str:
         live_section(results),
         memory_section(results.get("memory", [])),
         solvers_section(results.get("solvers", [])),
+        campaigns_section(results.get("campaigns", [])),
         failures_section(results),
     )
     return HEAD + specs + "\n" + "".join(sections)
@@ -237,6 +242,22 @@ def solvers_section(rows: list[Row]) -> str:
         lines.append((name, f"`{method}`", len(able), proven, best, *figures, span([row["load"] for row in some])))
     columns = ("problems", "solver", "cases", "proven", "best known value", "mean gap %", "median s", "load")
     return section("QAP, GAP, MIP", SOLVERS, rows, columns, lines)
+
+
+def campaigns_section(rows: list[Row]) -> str:
+    """Return what long tests have tried, and how often it went wrong."""
+    lines = [
+        (
+            f"`{row['round']}`",
+            "; ".join(f"{times:,} {kind}" for kind, times in row["kinds"].items()),
+            len(row["faults"]),
+            f"{row['seconds'] / 60:.0f}",
+            f"`{row['commit']}`",
+            row["load"],
+        )
+        for row in rows
+    ]
+    return section("Long tests", CAMPAIGNS, rows, ("what", "tried", "faults", "minutes", "commit", "load"), lines)
 
 
 def failures_section(results: Results) -> str:

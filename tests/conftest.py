@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from hypothesis.vendor.pretty import RepresentationPrinter
 
 from placeopt import Engine
@@ -27,6 +29,9 @@ settings.register_profile(
     database=None,
 )
 settings.load_profile("ci")
+# Hypothesis mixes constants of the modules that are loaded into what it draws: then a test that ran before, on the same
+# worker, would decide which examples are tried, whatever the seed.
+pytest.MonkeyPatch().setattr(providers, "_get_local_constants", Constants)
 
 
 def _as_json(record: Instance | Plan | Scenario, printer: RepresentationPrinter, cycle: bool) -> None:

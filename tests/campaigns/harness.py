@@ -96,7 +96,8 @@ def write_down(name: str, result: Result, seed: int, seconds: float, out: Path =
     """Add a line to the results: what was tried, with which code, on what machine, and what came of it."""
     shown = {name: [median(values), max(values)] for name, values in result.figures.items()}
     record = {
-        "campaign": name,
+        "spec": "campaigns",
+        "round": name,
         "seed": seed,
         "cases": result.kinds.total(),
         "kinds": dict(result.kinds),
@@ -112,19 +113,19 @@ def write_down(name: str, result: Result, seed: int, seconds: float, out: Path =
 
 def about() -> dict[str, object]:
     """Return code, machine and load."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],  # noqa: S607
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
+    changed = git("status", "--porcelain", "src", "tests")
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "commit": commit,
+        "commit": git("rev-parse", "--short=12", "HEAD") + "+" * bool(changed),
         "cpu": platform.processor() or platform.machine(),
         "cores": usable_cores(),
         "load": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
         "versions": versions(),
     }
+
+
+def git(*words: str) -> str:
+    """Return what git says of this checkout."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S607
+    return done.stdout.strip()

@@ -42,8 +42,9 @@ def squeezed(choice: Choice, round_: Instance, rest: tuple[Placement, ...]) -> t
     out = []
     for held in rest:
         first, *others = held.assignments
-        if choice.chance(0.5):
-            first = first.model_copy(update={"node": choice.pick(round_.cluster.nodes).id})
+        free = {node.id for node in round_.cluster.nodes} - {other.node for other in others}
+        if choice.chance(0.5) and free:
+            first = first.model_copy(update={"node": choice.pick(sorted(free))})
         out.append(held.model_copy(update={"assignments": (first, *others)}))
     return tuple(out)
 

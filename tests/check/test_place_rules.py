@@ -188,10 +188,12 @@ class TestShape:
         two = [("split", "job 'a'", ["2", f"'{level}'", "1"]) for level in ("rack", "node")]
         assert self.judged("02", splits=splits) == two
 
-    def test_an_unknown_node_lies_nowhere(self) -> None:
-        """Its worker counts in no domain, the others do; nothing is raised."""
+    def test_an_unknown_node_lies_in_no_rack(self) -> None:
+        """Its worker counts in no domain, the others do; but a node it is."""
+        unknown, two = ("unknown_node", "job 'a' on node 'n9'", []), ("split", "job 'a'", ["2", "'rack'", "1"])
         found = self.judged("092", splits=(Split(level="rack", domains=1),))
-        assert found == [("unknown_node", "job 'a' on node 'n9'", []), ("split", "job 'a'", ["2", "'rack'", "1"])]
+        assert found == [unknown, ("split", "job 'a'", ["'n9'"]), two]
+        assert self.judged("099", splits=(Split(level="node", domains=2),)) == [unknown]
 
 
 def test_missing_gpus_of_an_unchecked_record_are_only_reported() -> None:

@@ -103,6 +103,15 @@ class TestAlone:
         assert stands == []
 
 
+@pytest.mark.parametrize(("level", "expected"), [("node", []), ("rack", [("split", None, None)] * 2)])
+def test_a_job_shrinks_on_a_node_that_is_gone(level: str, expected: list[Known]) -> None:
+    """On one node it still is; its rack is not known, so its new shape is not allowed."""
+    gang = job("a", workers=2, workers_min=1, splits=(Split(level=level, domains=1),))
+    round_ = one(gang, [("gone", [0]), ("gone", [1])])
+    broken, _ = judged(round_, plan_for(round_, {"a": [("gone", [0])]}, shrunk=["a"]))
+    assert broken == expected
+
+
 class TestTogether:
     """Limits that several jobs break together."""
 

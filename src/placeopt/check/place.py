@@ -95,11 +95,11 @@ def _check_split(case: CheckCase, held: PlacedJob, split: Split) -> None:
     where, by = f"job {held.job.id!r}", _whole(case, held)
     workers_in: dict[str, int] = {}
     for assignment in held.placement.assignments:
-        if assignment.node not in case.nodes:
-            continue
-        domain = assignment.node if split.level == "node" else case.domains_of(assignment.node).get(split.level)
+        node = assignment.node
+        above = case.domains_of(node) if node in case.nodes else {}
+        domain = node if split.level == "node" else above.get(split.level)
         if domain is None:
-            what = f"has workers on node {assignment.node!r}, which is in no {split.level}"
+            what = f"has workers on node {node!r}, which is in no {split.level}"
             case.add("split", where, what, by=by)
         else:
             workers_in[domain] = workers_in.get(domain, 0) + len(assignment.workers)
