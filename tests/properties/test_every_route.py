@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers.differential import ROUTES, examine
-from placeopt import Instance, read_instance
+from placeopt import Instance, build, read_instance
+from placeopt.model import Changes, Policy, Split
 from strategies import odd_rounds, rounds
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"
@@ -35,6 +36,12 @@ def test_of_changes_to_running_jobs(round_: Instance, seed: int) -> None:
     assert mismatches(round_, seed) == []
 
 
+GANG = build.job("gang", workers=2, workers_min=1, splits=(Split(level="node", domains=1),))
+ON_A_LOST_NODE = build.running(GANG, [("lost", [0]), ("lost", [1])], shrinkable=True)
+SHRINKS = build.instance(1, [GANG], running=[ON_A_LOST_NODE], policy=Policy(changes=Changes(shrinks_max=1)))
+
+
+@example(round_=SHRINKS, seed=0)  # the referee counted no node for its split
 @example(
     round_=read_instance(ROUNDS / "gang-moves-below-exceeded-uplink.json"), seed=1
 )  # moved as a whole it takes its load off the uplink again; the row had dropped what is below 0
