@@ -9,6 +9,7 @@ from helpers.plans import plan_for, with_assignment
 from helpers.referee_messages import faults, findings, rules
 from placeopt import solve, violations
 from placeopt.build import instance, job, placement, running
+from placeopt.check import Ledger
 from placeopt.model import Instance, Placement, Policy
 
 
@@ -87,6 +88,19 @@ def test_of_a_plan_for_some_jobs_only_those_are_judged(milli: int, expected: lis
     runs, new = (job(name, gpu_milli=300, gpu_milli_limit=600) for name in "ra")
     round_ = instance(1, [runs, new], running=[running(runs, [("n0", [0])], milli=600)])
     assert rules(round_, {"a": placement(new, [("n0", [0])], milli=milli)}, asked="a") == expected
+
+
+def test_a_running_job_that_was_not_asked_for_is_no_fault_of_its_grant() -> None:
+    """Where shares are no fractions: it keeps what it holds, also in a plan for other jobs, which may not name it."""
+    runs = job("r", gpu_milli=300, gpu_milli_limit=600)
+    round_ = instance(
+        1, [runs], running=[running(runs, [("n0", [0])], milli=400)], policy=Policy(share_mode="exclusive")
+    )
+    plan = plan_for(round_, {"r": placement(runs, [("n0", [0])], milli=400)}, asked=("r",))
+    plan = plan.model_copy(update={"asked": ()})
+    for found in (violations(round_, plan), Ledger(round_, round_.policy).violations(round_, plan)):
+        assert "gpu_grant" not in {one.rule for one in found}
+        assert found
 
 
 def test_nowhere_nothing_is_due() -> None:

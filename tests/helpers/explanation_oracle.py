@@ -353,8 +353,8 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
     held = {a.node for a in now.assignments} if now is not None else set()
     places = [
         p
-        for p in placements(problem, job)
-        if not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes)
+        for p in placements(problem, job)  # whatever their utility
+        if fits(state, job, p) and (not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes))
     ]
     ran = next((running for running in instance.running if running.job == explanation.job), None)
     stays = now is not None and ran is not None and _where(ran) == _where(now)

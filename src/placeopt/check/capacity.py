@@ -96,7 +96,7 @@ def check_grants(case: CheckCase) -> None:
 
 def _held_now(case: CheckCase, job: str, node: str, gpu: str) -> int | None:
     """Return the share of a GPU that a running job holds before the round."""
-    here = (part.gpus.get(gpu) for part in case.running[job].assignments if part.node == node)
+    here = (part.gpus.get(gpu) for part in case.directory.running[job].assignments if part.node == node)
     return next(here, None)
 
 
