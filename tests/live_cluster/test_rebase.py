@@ -93,6 +93,16 @@ def test_plans_of_other_clusters_are_refused() -> None:
         assert engine.commit(plan, rebase=True).committed
 
 
+@pytest.mark.parametrize(("nodes", "words"), [(1, "node 'n0' changed"), (7, "nodes 'n0', .*, 'n4' and 2 more changed")])
+def test_what_changed_since_is_named(nodes: int, words: str) -> None:
+    """The first five nodes, and how many more."""
+    with engine_of(nodes, [job("a")]) as engine:
+        plan = engine.place(method="stranding")
+        engine.update(nodes={f"n{number}": "drain" for number in range(nodes)})
+        with pytest.raises(StaleSnapshot, match=words):
+            engine.commit(plan)
+
+
 def test_workers_keep_their_names_when_others_go() -> None:
     """Of three pods the one in the middle goes: the third has rank 1 then, and is still called the same."""
     pods = tuple(Origin(name=f"team/pod-{rank}") for rank in range(3))

@@ -189,7 +189,6 @@ def _whole(record: ClusterRecord, plan: Plan, starts: Sequence[Placement], chang
     return plan.model_copy(
         update={
             "instance": InstanceRef(name=now.name, digest=now.digest, revision=now.revision),
-            "asked": None,
             "placements": tuple(placements),
             "unplaced": waiting,
             "moved": tuple(entry for entry in plan.moved if entry.job in changed),
