@@ -44,7 +44,7 @@ SPEC = BenchSpec(
         "from placeopt import Engine": (*PYTHON, "from placeopt import Engine"),
         "placeopt --version": (*COMMAND, "--version"),
         "placeopt solve, 4 jobs": (*COMMAND, "solve", TINY, "--quiet"),
-        "placeopt check": (*COMMAND, "check", TINY),
+        "placeopt show, 4 jobs": (*COMMAND, "show", TINY),
     },
     run=run,
     columns=("round", "runs", "seconds", "cpu_s", "load"),
