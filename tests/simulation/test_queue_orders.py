@@ -19,6 +19,9 @@ from placeopt.model import Arrays, Job, Placement, Scenario, Scheduling
 from placeopt.simulation import QUEUE_ORDERS, JobHistory, simulate, without_utilisation
 from strategies import scenarios
 
+SHIPPED = tuple(QUEUE_ORDERS)
+"""Before any test or example has registered another one."""
+
 Amounts = np.ndarray[Any, Any]
 """GPU-milli, CPU millicores, MiB of memory."""
 
@@ -273,7 +276,7 @@ def test_a_policy_may_settle_on_an_option() -> None:
 
 def test_an_order_is_documented_where_people_look() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
-    assert [order for order in QUEUE_ORDERS if f"`{order}`" not in page] == []
+    assert [order for order in SHIPPED if f"`{order}`" not in page] == []
 
 
 def test_short_jobs_go_first_only_where_they_are_worth_more() -> None:
