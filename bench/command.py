@@ -17,12 +17,12 @@ def placeopt(*words: str) -> str:
     Raises
     ------
     RuntimeError
-        If it ends with an exit code other than 0, with the last line of what it says of it.
+        If it ends with another exit code than 0, or 1 for an answer of no; with the last line of what it says of it.
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(words)
-    if code:
+    if code not in (0, 1):
         said = text_of(err).strip().splitlines() or ["(nothing said)"]
         raise RuntimeError(f"placeopt {' '.join(words)}: exit code {code}: {said[-1]}")
     return text_of(out)

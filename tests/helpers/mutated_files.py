@@ -134,7 +134,7 @@ def changed_json(document: Any, draw: random.Random) -> Any:
         key = draw.choice(list(below)) if isinstance(below, dict) else draw.randrange(len(below))
         below = holder[key]
     if holder is None:
-        return draw.choice(ODD)
+        return copy.deepcopy(draw.choice(ODD))  # it may be changed in its turn
     what = draw.random()
     if what < 0.6:
         holder[key] = copy.deepcopy(draw.choice(ODD))
