@@ -11,6 +11,8 @@ from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.formats import read_slurm
 
 GIVE = "give the output of 'scontrol show nodes --json'"
+MOST, MORE = {"allocated": 10**9}, {"allocated": 10**9 + 1}
+"""MiB of memory: the most that is read, and beyond it."""
 NODES, JOBS, TOPOLOGY = DATA / "slurm_nodes.json", DATA / "slurm_jobs.json", DATA / "topology.conf"
 
 
@@ -75,6 +77,24 @@ def test_fields_of_slurm_node_by_node() -> None:
     assert [len(part.workers) for part in found.running[0].assignments] == [11, 16, 5]
     found = read(runs | {"gres_detail": ["gpu:a100:1(IDX:3)"] * 3, "tres_per_node": "gres/gpu:1"})
     assert [one.assignments[0].cpu_millicores for one in found.running] == [44_000, 64_000, 20_000]
+
+
+@pytest.mark.parametrize(
+    ("fields", "memory_mib", "gpus"),
+    [
+        ({"tres_alloc_str": "cpu=8,mem=8G,node=1,gres/shard=2"}, 8192, 4),
+        (
+            {"job_resources": {"nodes": {"allocation": [{"name": "gpu01", "cpus": {"count": 8}, "memory": MOST}]}}},
+            10**9,
+            0,
+        ),
+        ({"job_resources": {"nodes": {"allocation": [{"name": "gpu01", "cpus": {"count": 8}, "memory": MORE}]}}}, 0, 4),
+    ],
+)
+def test_what_cannot_be_read_of_a_running_job(fields: dict[str, Any], memory_mib: int, gpus: int) -> None:
+    """Its GPUs: it keeps its CPUs and memory, and all GPUs left on its node; of its memory: that is unknown."""
+    demand = read(RUNS | fields).jobs[0].options[0].demand
+    assert (demand.gpus, demand.cpu_millicores, demand.memory_mib) == (gpus, 8000 * (memory_mib > 0), memory_mib)
 
 
 def test_sites_that_do_not_account_for_gpus() -> None:
