@@ -31,6 +31,23 @@ def test_the_last_job_fails_after_the_delay_and_requests_more() -> None:
     assert history.jobs[1].failures == summarise(history).failures == 1
 
 
+def test_what_is_left_on_the_fullest_gpu_counts() -> None:
+    """
+    A pair finds 8,384 on one of its GPUs, 4,384 on the other, and needs 9,000.
+
+    4,385 fit beside the first job again, which leaves 8,384: only then it asks for more than anybody leaves.
+    """
+    world = scenario(
+        [
+            needing("a", 0, 5000, 8000, None),
+            needing("c", 0, 5000, 12_000, None),
+            needing("b", 1, 1000, 2000, 9000, workers=2),
+        ],
+        physics=FAILS,
+    )
+    assert [job.failures for job in simulate(world, policy()).jobs] == [0, 0, 2]
+
+
 def test_the_one_that_came_first_is_safe_though_it_understates_too() -> None:
     """
     It has what it needs; only newcomers find too little, and again until they ask for what nobody thinks is there.

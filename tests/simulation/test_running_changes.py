@@ -6,7 +6,7 @@ import pytest
 
 from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt import BadInput
-from placeopt.build import option
+from placeopt.build import machine, option
 from placeopt.model import Arrays, Arrival, Job, Scenario, Scheduling, Slowdown, Watch
 from placeopt.simulation import simulate, summarise
 
@@ -22,9 +22,11 @@ def story(world: Scenario, scheduling: Scheduling) -> dict[str, list[tuple[int, 
     }
 
 
-def elastic(name: str, arrival_ms: int, run_ms: int, *, asked: int = 2, most: int = 4, **told: Any) -> Arrival:
+def elastic(
+    name: str, arrival_ms: int, run_ms: int, *, asked: int = 2, most: int = 4, memory_mib: int = 0, **told: Any
+) -> Arrival:
     """Build a job of 1 to ``most`` workers of a GPU; ``run_ms`` with all of them."""
-    options = (option(workers=most, workers_min=1, value=5, run_time_ms=run_ms),)
+    options = (option(workers=most, workers_min=1, value=5, run_time_ms=run_ms, memory_mib=memory_mib),)
     return Arrival(job=timed(name, arrival_ms, 1, options=options), workers_asked=asked, **told)
 
 
@@ -52,6 +54,7 @@ LONG_WAITS = [timed("run", 0, 3000, gpus=4), timed("old", 100, 10, gpus=4)]
 LONG_WAITS += [timed(name, at, 10, gpus=4, priority=1) for name, at in (("new", 1200), ("newest", 900))]
 GROWS = elastic("first", 0, 6000), elastic("second", 1500, 1000)
 PAIR = timed("held", 0, 1000, gpus=3), elastic("pair", 1, 1000, most=2)
+QUARTER_MIB = machine().memory_mib // 4
 Spans = dict[str, list[tuple[int, int, int]]]
 STORIES: list[tuple[Any, Scheduling, dict[str, Any], Spans]] = [
     # a job of 5 s is stopped after 3 s, by one of 1 s: it has 2 s left, and what the physics say
@@ -76,6 +79,9 @@ STORIES: list[tuple[Any, Scheduling, dict[str, Any], Spans]] = [
     # resizing costs the pauses, and 0.1 s of work with three workers
     (GROWS, LOAD, {"resize_ms": 100}, {"first": [(0, 1500, 4), (1500, 5500, 3), (5500, 5500 + 100 + 1500 + 75, 4)]}),
     (GROWS, policy("best-fit"), {}, {"first": [(0, 12_000, 2)]}),  # as many as it asks for
+    # a worker more needs all the memory that is left
+    ([elastic("first", 0, 6000, memory_mib=QUARTER_MIB)], LOAD, {}, {"first": [(0, 6000, 4)]}),
+    ([elastic("first", 0, 6000, memory_mib=QUARTER_MIB + 1)], LOAD, {}, {"first": [(0, 8000, 3)]}),
     # pods are placed one by one: one of two stands on the free GPU, idle, until the second is there
     (PAIR, PODS, {}, {"pair": [(1, 1000, 1), (1000, 2000, 2)]}),
     (PAIR, policy("fcfs"), {}, {"pair": [(1000, 2000, 2)]}),
