@@ -169,3 +169,18 @@ class TestRefused:
                     compile_problem(round_)
             else:
                 assert compile_problem(round_).num_jobs == 902
+
+
+def test_gpus_that_are_gone_are_far_from_all_others() -> None:
+    """As far as any two of a stated matrix are, and 0 from themselves."""
+    gang = job("a", gpus=2)
+    kind = machine(gpus=3, gpu_distance_matrix=((0, 1, 20), (1, 0, 7), (20, 7, 0)))
+    problem = compile_problem(instance(1, [gang], machines=[kind], running=[running(gang, [("n0", [3, 4])])]))
+    topology = problem.topology
+    assert topology.distance[topology.node_machine[0]].tolist() == [
+        [0, 1, 20, 20, 20],
+        [1, 0, 7, 20, 20],
+        [20, 7, 0, 20, 20],
+        [20, 20, 20, 0, 20],
+        [20, 20, 20, 20, 0],
+    ]

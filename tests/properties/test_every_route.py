@@ -30,6 +30,18 @@ def test_of_a_round(round_: Instance, seed: int) -> None:
     assert mismatches(round_, seed) == []
 
 
+WIDE = build.job("wide", workers=2, workers_min=1, gpus=2, value=4, value_per_extra_worker=2)
+WORTH = build.job("worth", gpus=2, value=9)
+MAY = Changes(shrinks_max=1, moves_max=1)
+HALF = build.instance(
+    [build.node("n0")],
+    [WIDE, WORTH],
+    running=[build.running(WIDE, [("n0", [0, 1]), ("n0", [2, 3])], shrinkable=True, movable=True)],
+    policy=Policy(changes=MAY),
+)
+
+
+@example(round_=HALF, seed=0)  # what is left of a gang of two GPUs a worker holds both of its own
 @given(round_=rounds(changes=True, resources=True), seed=seeds)
 def test_of_changes_to_running_jobs(round_: Instance, seed: int) -> None:
     """Keep, shrink, move, preempt: what each may be is enumerated from the records, and so are prices and limits."""
