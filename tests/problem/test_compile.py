@@ -10,7 +10,7 @@ import pytest
 
 from placeopt import BadInput, Policy, Unsupported
 from placeopt.build import instance, job, machine, node, option, running
-from placeopt.model import Changes, Communication, Domain, Fragmentation, Gpu, Job, Queue, Weights
+from placeopt.model import Changes, Communication, Domain, Fragmentation, Gpu, Job, Part, Queue, Weights
 from placeopt.problem import compile_problem
 from placeopt.terms import weighted_costs
 
@@ -184,3 +184,13 @@ def test_gpus_that_are_gone_are_far_from_all_others() -> None:
         [20, 20, 20, 0, 20],
         [20, 20, 20, 20, 0],
     ]
+
+
+def test_fragmentation_is_counted_at_every_level_inside_machines() -> None:
+    """Sockets, NUMA domains and switches."""
+    levels = ("socket", "numa", "switch")
+    parts = tuple(Part(id=level, level=level, parent=above) for level, above in zip(levels, (None, "socket", "numa"), strict=True))
+    kind = machine(gpus=[Gpu(model="A", part="switch")] * 2, parts=parts)
+    policy = Policy(fragmentation=Fragmentation(level_weights=dict.fromkeys(("node", "rack", *levels), 1)))
+    problem = compile_problem(instance(1, [job("a")], machines=[kind], policy=policy))
+    assert {*levels, "node"} <= {level.name for level in problem.levels}

@@ -32,16 +32,17 @@ def test_of_a_round(round_: Instance, seed: int) -> None:
 
 WIDE = build.job("wide", workers=2, workers_min=1, gpus=2, value=4, value_per_extra_worker=2)
 WORTH = build.job("worth", gpus=2, value=9)
-MAY = Changes(shrinks_max=1, moves_max=1)
-HALF = build.instance(
-    [build.node("n0")],
-    [WIDE, WORTH],
-    running=[build.running(WIDE, [("n0", [0, 1]), ("n0", [2, 3])], shrinkable=True, movable=True)],
-    policy=Policy(changes=MAY),
-)
+IN_TWO_PLACES = build.running(WIDE, [("n0", [0, 1]), ("n0", [2, 3])], shrinkable=True, movable=True)
 
 
-@example(round_=HALF, seed=0)  # what is left of a gang of two GPUs a worker holds both of its own
+def half(**changes: int) -> Instance:
+    """Return a round in which a gang of two GPUs a worker gives one to a job that is worth more."""
+    policy = Policy(changes=Changes(move_price=1, shrink_price_per_worker=1, **changes))
+    return build.instance([build.node("n0")], [WIDE, WORTH], running=[IN_TWO_PLACES], policy=policy)
+
+
+@example(round_=half(shrinks_max=1), seed=0)  # what is left holds both GPUs of its own; one worker's price is due
+@example(round_=half(moves_max=1), seed=0)  # with fewer workers in place it starts again, which is a move
 @given(round_=rounds(changes=True, resources=True), seed=seeds)
 def test_of_changes_to_running_jobs(round_: Instance, seed: int) -> None:
     """Keep, shrink, move, preempt: what each may be is enumerated from the records, and so are prices and limits."""
