@@ -189,7 +189,8 @@ def test_gpus_that_are_gone_are_far_from_all_others() -> None:
 def test_fragmentation_is_counted_at_every_level_inside_machines() -> None:
     """Sockets, NUMA domains and switches."""
     levels = ("socket", "numa", "switch")
-    parts = tuple(Part(id=level, level=level, parent=above) for level, above in zip(levels, (None, "socket", "numa"), strict=True))
+    above = (None, "socket", "numa")
+    parts = tuple(Part(id=a, level=a, parent=b) for a, b in zip(levels, above, strict=True))
     kind = machine(gpus=[Gpu(model="A", part="switch")] * 2, parts=parts)
     policy = Policy(fragmentation=Fragmentation(level_weights=dict.fromkeys(("node", "rack", *levels), 1)))
     problem = compile_problem(instance(1, [job("a")], machines=[kind], policy=policy))
