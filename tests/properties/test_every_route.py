@@ -30,15 +30,15 @@ def test_of_a_round(round_: Instance, seed: int) -> None:
     assert mismatches(round_, seed) == []
 
 
-WIDE = build.job("wide", workers=2, workers_min=1, gpus=2, value=4, value_per_extra_worker=2)
+WIDE = build.job("wide", workers=3, workers_min=1, gpus=2, value=6, value_per_extra_worker=2)
 WORTH = build.job("worth", gpus=2, value=9)
-IN_TWO_PLACES = build.running(WIDE, [("n0", [0, 1]), ("n0", [2, 3])], shrinkable=True, movable=True)
+IN_PLACE = build.running(WIDE, [("n0", [gpu, gpu + 1]) for gpu in (0, 2, 4)], shrinkable=True, movable=True)
 
 
 def half(**changes: int) -> Instance:
     """Return a round in which a gang of two GPUs a worker gives one to a job that is worth more."""
     policy = Policy(changes=Changes(move_price=1, shrink_price_per_worker=1, **changes))
-    return build.instance([build.node("n0")], [WIDE, WORTH], running=[IN_TWO_PLACES], policy=policy)
+    return build.instance(1, [WIDE, WORTH], machines=[build.machine(gpus=6)], running=[IN_PLACE], policy=policy)
 
 
 @example(round_=half(shrinks_max=1), seed=0)  # what is left holds both GPUs of its own; one worker's price is due
