@@ -49,6 +49,8 @@ def plain(found: Any) -> Any:
         return [plain(one) for one in found]
     if isinstance(found, dict):
         return {key: plain(one) for key, one in found.items()}
+    if isinstance(found, str):
+        return found.removeprefix(f"{TESTS.parent}/")
     fields = getattr(found, "__dataclass_fields__", None)
     return found if fields is None else {name: plain(getattr(found, name)) for name in fields}
 
