@@ -224,7 +224,7 @@ def memory_section(rows: list[Row]) -> str:
 
 
 def solvers_section(rows: list[Row]) -> str:
-    """Return how far solvers get on assignment problems and mixed-integer programs."""
+    """Return the gaps that solvers reach for assignment problems and mixed-integer programs."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if FAILED not in row:
