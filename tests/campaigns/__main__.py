@@ -27,8 +27,8 @@ from campaigns.harness import RESULTS, ROOT, Campaign, Case, run, write_down
 HERE = Path(__file__).parent
 PROPERTIES = {path.stem.removeprefix("test_"): path for path in sorted((HERE.parent / "properties").glob("test_*.py"))}
 CAMPAIGNS = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in ("__main__", "harness"))
-BATCH = 500
-"""Examples of a property in one process, which starts anew with another seed."""
+BATCH = 100
+"""Examples of a property in one process, which starts anew with another seed: the clock is looked at in between."""
 
 
 def property_campaign(name: str, examples: int, workers: int) -> Campaign:

@@ -102,7 +102,7 @@ def write_down(name: str, result: Result, seed: int, seconds: float, out: Path =
         "cases": result.kinds.total(),
         "kinds": dict(result.kinds),
         "median_and_largest": {name: [round(value, 3) for value in pair] for name, pair in shown.items()},
-        "faults": result.faults[:20],
+        "faults": [fault.replace(f"{ROOT}/", "") for fault in result.faults[:20]],
         "seconds": round(seconds),
         **about(),
     }
