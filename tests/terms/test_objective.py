@@ -4,7 +4,7 @@ import pytest
 
 from placeopt import Unsupported
 from placeopt.build import instance, job, machine, option, running
-from placeopt.model import Communication, Fragmentation, Policy, Weights
+from placeopt.model import Changes, Communication, Fragmentation, Policy, Weights
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.terms import MAX_COST, cost, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 from placeopt.terms.costs import COSTS, costs_of
@@ -83,6 +83,15 @@ def test_the_trivial_bounds_by_hand() -> None:
     assert trivial_gpu_milli_bound(problem) == 4000
     shared = Policy(share_mode="overcommit", jobs_per_gpu_max=3)
     assert trivial_gpu_milli_bound(compile_problem(problem.instance, shared)) == 12_000
+
+
+def test_the_trivial_bound_of_a_running_job_pays_for_its_move() -> None:
+    """It runs in the option worth 5; a move into the one worth 7 costs 1, or more than it brings."""
+    either = job("a", options=(option("small", value=5), option("large", value=7)))
+    for price, bound in ((1, 6), (3, 5)):
+        policy = Policy(changes=Changes(moves_max=1, move_price=price))
+        held = [running(either, [("n0", [0])], option="small", movable=True)]
+        assert trivial_value_bound(compile_problem(instance(1, [either], running=held, policy=policy))) == bound
 
 
 def test_costs_and_weights_of_the_policy_are_the_same() -> None:

@@ -48,6 +48,7 @@ def test_splits_by_hand() -> None:
     assert not fits(state, 0, Placement(0, (0, 0, 1, 2), ()))
     assert not fits(state, 0, Placement(0, (0, 0, 1, 1), ()))
     assert not fits(state, 0, Placement(0, (0, 0, 2, 4), ()))
+    assert not fits(state, 0, Placement(0, (0, 0, 4, 4), ()))  # no rack is no second rack
 
 
 def test_a_queue_may_hold_its_quota_and_what_it_borrows() -> None:

@@ -69,6 +69,15 @@ def test_placements_alone_will_do() -> None:
     assert review(base, plan, limits=SHORT).value == 11
 
 
+def test_a_placement_in_an_unknown_option_is_refused_by_its_name() -> None:
+    """Another scheduler may know an option that the job does not have."""
+    base = pair()
+    (named,) = plan_for(base, {"b": [("n0", (0, 1, 2))]}).placements
+    found = review(base, plan_of(base, [named.model_copy(update={"option": "other"})]), limits=SHORT)
+    assert not found.valid
+    assert any("'other'" in text for text in found.violations)
+
+
 def test_no_more_moves_than_asked_for() -> None:
     """The best of them first."""
     base = instance(2, [job("small", value=1), job("big", gpus=4, value=9), job("mid", gpus=2, value=4)])

@@ -67,6 +67,8 @@ def test_what_a_pod_holds() -> None:
     found = read(node(), pod("p", containers=containers, initContainers=init, overhead={"memory": "1"}))
     demand = found.jobs[0].options[0].demand
     assert (demand.cpu_millicores, demand.memory_mib, demand.gpus) == (3500, 201, 0)
+    without = read(node(), *(pod(name, overhead={"memory": size}) for name, size in (("p", "1Mi"), ("q", "3Mi"))))
+    assert [job.options[0].demand.memory_mib for job in without.jobs] == [1, 3]
 
 
 @pytest.mark.parametrize(("gpus", "holds"), [("1024", True), ("1025", False), ("500m", False)])

@@ -158,6 +158,58 @@ def test_nvswitch_in_nccl_joins_all_pairs(tmp_path: Path) -> None:
     assert found == [(pair, 12, 300_000) for pair in ((0, 1), (0, 2), (1, 2))]
 
 
+ROCM = """====== ROCm System Management Interface ======
+====== Link Type between two GPUs ======
+       GPU0         GPU1
+GPU0   0            PCIE
+GPU1   PCIE         0
+====== Numa Nodes ======
+GPU[0]\t\t: (Topology) Numa Node: 0
+GPU[1]\t\t: (Topology) Numa Node: 1
+"""
+
+
+def test_numa_nodes_of_rocm_smi(tmp_path: Path) -> None:
+    """Each GPU in the domain that the second table names; a header with a gap is refused."""
+    assert [gpu.part for gpu in read_text(tmp_path, ROCM).gpus] == ["socket0", "socket1"]
+    with pytest.raises(BadInput, match="header"):
+        read_text(tmp_path, ROCM.replace("GPU1", "GPU2"))
+
+
+def test_cpus_near_a_gpu_choose_its_socket_and_its_number_the_domain(tmp_path: Path) -> None:
+    """CPUs of a whole socket of two domains, as lscpu has them; domains that hwloc numbers, without CPUs."""
+    matrix = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tSYS\t{}\t{}\nGPU1\tSYS\t X \t{}\t{}\n"
+    domains = "".join(f"NUMA node{i} CPU(s): {2 * i},{2 * i + 1}\n" for i in range(4))
+    lscpu = f"Architecture: x86_64\nCPU(s): 8\nThread(s) per core: 1\nCore(s) per socket: 4\nSocket(s): 2\n{domains}"
+    hwloc = """<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">
+      <object type="Machine" cpuset="0xf">
+       <object type="Package" cpuset="0x3"><object type="NUMANode" os_index="0" cpuset="0x3"/>
+        <object type="PU" os_index="0"/><object type="PU" os_index="1"/></object>
+       <object type="Package" cpuset="0xc">
+        <object type="NUMANode" os_index="1" cpuset="0x4"/><object type="NUMANode" os_index="2" cpuset="0x8"/>
+        <object type="PU" os_index="2"/><object type="PU" os_index="3"/></object>
+      </object></topology>"""
+    files = tmp_path / "matrix.txt", tmp_path / "host.txt"
+    for words, host, parts in (
+        (("0-3", "N/A", "4-7", "N/A"), lscpu, ["socket0", "socket1"]),
+        (("N/A", "0", "N/A", "2"), hwloc, ["socket0", "numa2"]),
+    ):
+        files[0].write_text(matrix.format(*words))
+        files[1].write_text(host)
+        assert [gpu.part for gpu in read_machine(files).gpus] == parts
+
+
+def test_a_bridge_that_nothing_leaves_limits_what_is_below(tmp_path: Path) -> None:
+    """8 GT/s x 8 = 7,877 MB/s above a bridge of 16 GT/s x 16, which alone splits; ``affinity`` may be missing."""
+    pcie = '<pci busid="0000:{}:00.0" class="0x0{}00" link_speed="{} GT/s" link_width="{}">{}</pci>'
+    gpus = [pcie.format(f"{i}0", "302", 16, 16, f'<gpu dev="{i}" sm="80"/>') for i in (3, 4, 5)]
+    chain = pcie.format("01", "604", 8, 8, pcie.format("02", "604", 16, 16, "".join(gpus[:2])))
+    machine = read_text(tmp_path, f'<system version="1"><cpu numaid="0">{chain}{gpus[2]}</cpu></system>')
+    uplinks = {part.id: part.uplink_mbps for part in machine.parts if part.level == "switch"}
+    assert [uplinks[gpu.part or ""] for gpu in machine.gpus] == [7_877, 7_877, 31_508]
+    assert machine.cpu_millicores == 0
+
+
 def test_two_files_make_one_machine(tmp_path: Path) -> None:
     """
     Links from the matrix; models, memory and CPUs from the host's text; the tree of both is the same.
