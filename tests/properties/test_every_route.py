@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.differential import ROUTES, examine
 from placeopt import Instance, build, read_instance
-from placeopt.model import Changes, Policy, Split
+from placeopt.model import Changes, Gpu, Policy, Split
 from strategies import odd_rounds, rounds
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"
@@ -52,8 +52,18 @@ def test_of_changes_to_running_jobs(round_: Instance, seed: int) -> None:
 GANG = build.job("gang", workers=2, workers_min=1, splits=(Split(level="node", domains=1),))
 ON_A_LOST_NODE = build.running(GANG, [("lost", [0]), ("lost", [1])], shrinkable=True)
 SHRINKS = build.instance(1, [GANG], running=[ON_A_LOST_NODE], policy=Policy(changes=Changes(shrinks_max=1)))
+TOO_MUCH, MODEST = build.job("too-much", gpu_memory_mib=3000), build.job("modest")
+TWO_A_GPU = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
+BEYOND = build.instance(
+    1,
+    [TOO_MUCH, MODEST],
+    machines=[build.machine(gpus=[Gpu(model="small", memory_mib=2000)])],
+    running=[build.running(TOO_MUCH, [("n0", [0])])],
+    policy=TWO_A_GPU,
+)
 
 
+@example(round_=BEYOND, seed=0)  # a GPU that holds more than its memory was closed to who asks for none
 @example(round_=SHRINKS, seed=0)  # the referee counted no node for its split
 @example(
     round_=read_instance(ROUNDS / "gang-moves-below-exceeded-uplink.json"), seed=1

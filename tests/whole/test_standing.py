@@ -31,6 +31,7 @@ def solved(engine: Engine, jobs: list[Job], runs: list[Running], policy: dict[st
 
 QUOTA = {"queues": (Queue(id="q", quota=Quota(gpu_milli=1000)), Queue(id="r"))}
 SHARE = {"queues": (Queue(id="q", dominant_share_percent=50),)}
+TWO_A_GPU = {"share_mode": "overcommit", "jobs_per_gpu_max": 2}
 MINE, OTHER = job("mine", queue="q"), job("other", queue="r")
 CORE, NONE = job("core", cpu_millicores=1), job("none")
 EACH: dict[str, tuple[Job, list[tuple[str, list[int]]], list[Job], dict[str, Any], list[str], Stands]] = {
@@ -41,6 +42,10 @@ EACH: dict[str, tuple[Job, list[tuple[str, list[int]]], list[Job], dict[str, Any
     "share": (job("held", gpus=3, queue="q"), [("n0", [0, 1, 2])], [MINE], SHARE, [], ("held", "queue_share", None)),
     # 10 of 8 cores are held: a job that needs a core waits, one that needs none starts beside
     "cores": (job("held", cpu_millicores=10_000), [("n0", [0])], [CORE, NONE], {}, ["none"], ("held", "cpu", "n0")),
+    # GPUs hold more memory than they have: whoever asks for memory waits, whoever does not may share them
+    "memory": (job("held", gpus=4, gpu_memory_mib=99_000), [("n0", [0, 1, 2, 3])],
+               [job("some", gpu_memory_mib=1), job("none", gpus=4)], TWO_A_GPU, ["none"],
+               ("held", "gpu_memory", "n0")),
     # GPU 4 of a node that lists 0 to 3 is kept by that name; three of the four are free, late waits
     "GPU": (job("held", gpus=2), [("n0", [3, 4])],
             [job("pair", gpus=2, value=2), job("other", value=2), job("late")], {}, ["pair", "other"],
@@ -60,7 +65,7 @@ def test_each_limit(engine: Engine, name: str) -> None:
     assert [placed.job for placed in plan.placements] == ["held", *starts]
     assert plan.facts["gpu_milli_capacity"] == 4000
     assert [part.gpus.keys() for part in plan.placements[0].assignments] == [{*map(str, gpus)} for _, gpus in where]
-    assert [(one.job, one.rule, one.node) for one in plan.standing] == [stands]
+    assert {(one.job, one.rule, one.node) for one in plan.standing} == {stands}
     if name == "quota":
         assert plan.standing[0].detail == "queue 'q': 2000 gpu_milli, quota 1000 and 0 borrowed"
 

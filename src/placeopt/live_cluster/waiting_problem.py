@@ -61,9 +61,10 @@ def open_nodes(classes: Classes, state: State) -> BoolArray:
     problem, options = state.problem, classes.options
     if not len(options):
         return np.zeros(problem.num_nodes, dtype=bool)
-    room: BoolArray = problem.node_schedulable & (state.node_free >= options.demand.min(axis=0)).all(axis=1)
+    free = np.maximum(state.node_free, 0)  # beyond a limit, there is still room for who asks for none of it
+    room: BoolArray = problem.node_schedulable & (free >= options.demand.min(axis=0)).all(axis=1)
     if (options.gpus > 0).all():
-        gpu = state.gpu_free_memory >= options.gpu_memory_mib.min()
+        gpu = np.maximum(state.gpu_free_memory, 0) >= options.gpu_memory_mib.min()
         if problem.shares_bind:
             gpu &= state.gpu_free_milli >= options.milli.min()
         if problem.jobs_per_gpu is not None:

@@ -34,7 +34,7 @@ def gpus_with_room(
     if jobs_per_gpu is not None and jobs is not None:
         room &= jobs < jobs_per_gpu
     if free_memory is not None:
-        room &= free_memory >= memory_mib
+        room &= np.maximum(free_memory, 0) >= memory_mib  # a GPU that holds too much still takes who asks for none
     return room
 
 
