@@ -10,7 +10,7 @@ from helpers.explanation_oracle import faults
 from placeopt import Policy, read_instance, solve
 from placeopt.build import instance, job, machine, running
 from placeopt.explain import explain
-from placeopt.model import Communication, Weights
+from placeopt.model import Communication, Postpone, Slowdown, Weights
 from placeopt.problem import compile_problem
 from placeopt.solving import allocation_of
 from placeopt.terms import weighted_costs
@@ -83,3 +83,17 @@ def test_a_running_job_may_stay_below_its_minimal_utility(number: int) -> None:
     assert found.best is not None
     assert found.best.spot == found.spot
     assert faults(round_, plan, found) == []
+
+
+def test_where_neighbours_decide_about_a_minimal_utility_no_other_place_is_claimed_or_denied() -> None:
+    """Beside ``calm``, which must not be slowed at all, there is no place; the model does not know that."""
+    calm = job("calm", profile="p", utility_min_thousandths=1000)
+    slow = (Slowdown(profile="p", beside="p", node_thousandths=50),)
+    policy = Policy(postpone=Postpone(rule="utility", utility="sum"))
+    round_ = instance(2, [job("loud", profile="p"), calm], slowdowns=slow, policy=policy)
+    plan = solve(round_, time_limit_s=5)
+    assert len(plan.placements) == 2
+    found = explain(round_, plan, "loud").elsewhere
+    assert found is not None
+    assert (found.spot, found.proven) == (None, False)
+    assert "minimal utility" in found.detail

@@ -373,5 +373,6 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
         if (stated.gain_value, stated.gain_cost) != gain:
             yield f"gains {stated.gain_value} and {stated.gain_cost}, true are {gain}"
     bounded = stated is not None and not stated.proven and spot is not None and best is not None and spot >= best
-    if spot != best and not bounded:  # a term whose linear form only bounds it leaves the best place unproven
+    neighbours = stated is not None and not stated.proven and round_.policy.postpone.rule == "utility"
+    if spot != best and not bounded and not (spot is None and neighbours):  # what only bounds leaves the best unproven
         yield f"{'elsewhere' if elsewhere else 'best'} {spot}, true is {best}"

@@ -18,6 +18,7 @@ from placeopt.solving.sizes import MOST_COLUMNS
 from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted, cost, cost_expression, value_expression
 from placeopt.terms.rules import fits
+from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.variables import Variables
 
 MAX_BUNDLES = 4_000_000
@@ -164,6 +165,8 @@ def _solved(q: Question, builder: ModelBuilder) -> Solution | None:
 
 def _placement(case: ExplainCase, v: Variables, solution: Solution, others: State) -> Placement:
     placement = decode(v, np.asarray(solution.values))[case.number]
+    if placement is not None and not MinimalUtility().fits(others, case.number, placement):
+        raise Unsupported("the model leaves out neighbours, who keep a minimal utility from being reached there")
     if placement is None or not fits(others, case.number, placement):
         raise SolverFault("the solver returned a placement that does not fit the job")
     return placement
