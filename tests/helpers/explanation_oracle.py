@@ -342,6 +342,10 @@ def _where(held: PlacementRecord) -> list[object]:
     return [held.option, *((assignment.node, assignment.workers) for assignment in held.assignments)]
 
 
+def _named(problem: Problem, placement: Placement) -> tuple[object, ...]:
+    return problem.options.name[placement.option], placement.nodes, placement.gpus
+
+
 def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, elsewhere: bool) -> Iterator[str]:
     """Compare with all places that the job could have while the others stay."""
     round_ = beside(instance, plan, explanation.job, whole_plan=True)
@@ -356,6 +360,10 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
         for p in placements(problem, job)  # whatever their utility
         if fits(state, job, p) and (not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes))
     ]
+    if round_.policy.postpone.rule == "utility":
+        asking = _asking(round_, instance)  # its options have other numbers
+        kept = {_named(asking, p) for p in placements(asking, job) if _reaches_in(State(asking), job, [p])}
+        places = [p for p in places if _named(problem, p) in kept]
     ran = next((running for running in instance.running if running.job == explanation.job), None)
     stays = now is not None and ran is not None and _where(ran) == _where(now)
     if not elsewhere and now is not None and stays:

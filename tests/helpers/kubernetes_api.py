@@ -323,8 +323,6 @@ class _Handler(BaseHTTPRequestHandler):
         if api.down:
             raise ConnectionResetError
         since = int(query["resourceVersion"])
-        if since < api.compacted:
-            raise Refusal(410, "Expired", f"too old resource version: {since} ({api.compacted})")
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -332,8 +330,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         end = time.monotonic() + float(query.get("timeoutSeconds") or 60)
         with api.lock:
-            epoch = api.watch_epoch
+            epoch, expired = api.watch_epoch, since < api.compacted
         try:
+            if expired:  # a server opens the watch all the same
+                text = f"too old resource version: {since} ({api.compacted})"
+                status = {"kind": "Status", "code": 410, "reason": "Expired", "message": text}
+                self._chunk(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n")
+                end = 0.0
             while time.monotonic() < end:
                 with api.changed:
                     if api.watch_epoch != epoch or api.down:
