@@ -45,6 +45,7 @@ def set_label(api, name):
 
 def test_a_list_is_read_in_parts_and_then_watched(api, store, listed):
     assert names(store) == [f"p{i}" for i in range(10)]
+    assert listed == 4 + 6  # ten pods, three at a time, and each other kind
     api.add("pods", pod("q"))
     api.remove("pods", "p3")
     set_label(api, "p4")
@@ -114,3 +115,12 @@ def test_kinds_that_the_cluster_lacks_are_not_watched(api, store):
         *(("", name) for name in ("nodes", "pods", "namespaces", "persistentvolumeclaims", "persistentvolumes")),
         ("scheduling.x-k8s.io", "podgroups"),
     }
+
+
+def test_who_set_which_field_is_not_kept(api, store):
+    api.change(
+        "pods", "p0", lambda found: found["metadata"].update(labels={"a": "b"}, managedFields=[{"manager": "m"}])
+    )
+    until(lambda: labels(store, "p0") == {"a": "b"})
+    assert "managedFields" in api.get("pods", "p0")["metadata"]
+    assert "managedFields" not in store.get("default", "p0")["metadata"]

@@ -161,16 +161,32 @@ def test_a_driver_that_ends_between_two_patches_is_followed_by_another(world, su
     assert [len(nodes) for nodes in world.cluster.bindings.values()] == [1] * 3
 
 
-def test_a_half_lifted_gang_whose_node_is_gone_begins_anew(world, submitted):
+def not_ready(found):
+    found["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_half_lifted_gang_whose_node_is_gone_or_not_ready_begins_anew(world, submitted, gone):
     submitted(*gang("g", 2))
     world.at("lift", "g-1", ConnectionResetError(), always=True)
     driven = world.connect()
     driven.turn()
     world.calm()
-    world.api.remove("nodes", "n0")
+    if gone:
+        world.api.remove("nodes", "n0")
+    else:
+        world.api.change("nodes", "n0", not_ready)
     world.add_nodes("n1")
     assert "node n0 cannot be used any more" in driven.turn().notes[0]
     driven.turn()
     world.cluster.turn()
     assert list(world.cluster.bindings.values()) == [["n1"], ["n1"]]
     assert "g-0" not in world.lifted()
+
+
+def test_a_gang_of_the_same_name_in_another_namespace_is_another(world, submitted):
+    submitted(*gang("g", 2))
+    driven = world.connect()
+    driven.turn()  # it is not known to run as a whole yet
+    world.submit(*gang("g", 2, namespace="other"))
+    assert driven.turn().placed == 1
