@@ -55,6 +55,16 @@ def test_which_command_lists_nodes(version, lists, saying):
     assert (reading.nodes, reading.jobs) == ({"by": lists}, {"by": "squeue --json"})
 
 
+def test_topology_is_shown_or_there_is_none(saying):
+    assert saying('[ "$*" = "show topology" ] && echo SwitchName=s').topology() == "SwitchName=s\n"
+    assert saying("echo No topology information available").topology() == ""
+
+
+def test_words_of_slurm_may_be_of_any_encoding(saying):
+    with pytest.raises(SlurmRefused, match="no such job \ufffd"):
+        saying("printf 'no such job \\377' >&2; exit 1").release("1")
+
+
 @pytest.mark.parametrize(
     ("line", "now", "held"),
     [

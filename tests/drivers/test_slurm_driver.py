@@ -9,6 +9,7 @@ from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt import BadInput, Engine
 from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmRefused, read_note
 from placeopt.errors import BadArgument
+from placeopt.model import Policy, Weights
 
 TRIES = 5
 """Failed starts of a job after which it is left held: docs/slurm.md."""
@@ -45,7 +46,24 @@ def test_what_slurm_gave_is_scored_as_the_plan_was():
     slurm.schedule()
     third = running.run_round()
     assert (came_of(third, "as-planned"), came_of(third, "elsewhere")) == (1, 1)
+    assert [(o.kind, o.nodes, o.got) for o in third.outcomes if o.job == "2"] == [("elsewhere", ("n0",), ("n1",))]
     assert third.costs_obtained == {"fragmentation": 4}
+
+
+def test_what_slurm_gave_is_scored_by_the_drivers_policy():
+    """Which has no costs; that of the reading has."""
+    none = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
+    obtained = [steps(FakeSlurm(2, [FakeJob("1")]), 2, policy=policy)[1].costs_obtained for policy in (None, none)]
+    assert obtained == [{"fragmentation": 0}, {}]
+
+
+def test_a_job_that_has_ended_by_the_next_reading_ran_as_planned():
+    slurm = FakeSlurm(jobs=[FakeJob("1")])
+    running = driver(slurm)
+    step(running, slurm)
+    slurm.jobs["1"].state = "COMPLETED"
+    (outcome,) = running.run_round().outcomes
+    assert (outcome.kind, outcome.nodes, outcome.got) == ("as-planned", ("n0",), ("n0",))
 
 
 class LaterSlurm(FakeSlurm):
@@ -119,7 +137,8 @@ def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():
 
 def test_no_more_actions_than_allowed():
     slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 8)])
-    assert [record.count("start") for record in steps(slurm, 3, max_actions=3)] == [3, 3, 1]
+    records = steps(slurm, 3, max_actions=3)
+    assert [(record.count("start"), record.postponed) for record in records] == [(3, 4), (3, 1), (1, 0)]
 
 
 def test_a_released_job_holds_its_place_until_it_runs():
@@ -225,13 +244,14 @@ def test_a_refused_start_waits_longer_each_time():
 
 def test_a_partition_is_held_when_jobs_come_and_what_slurm_was_quicker_with_is_adopted():
     quick = FakeJob("1", held="nobody", comment="", gpus=4, state="RUNNING", on=["n3"])
-    slow = FakeJob("2", held="nobody", comment="", gpus=4)
+    slow = FakeJob("2", held="nobody", comment="", gpus=4, restarts=2)
     by_user = FakeJob("3", held="user", comment="")
     elsewhere = FakeJob("4", held="nobody", comment="", partition="other")
     slurm = FakeSlurm(jobs=[quick, slow, by_user, elsewhere])
     running = driver(slurm, "partition=gpu")
     first = running.run_round()
     assert [(a.do, a.job) for a in first.actions] == [("hold", "2")]
+    assert read_note(slow.admin_comment).restarts == 2
     second = running.run_round()
     assert (second.running, started(second).keys()) == (1, {"2"})
     assert started(second)["2"] != ("n3",)

@@ -112,3 +112,11 @@ def test_a_start_that_is_taken_back_gives_back_the_range(fields: dict[str, Any],
     while slurm.jobs["24"].held != "user":
         step(running, slurm)
     assert slurm.ranges[-1] == back
+    note = read_note(slurm.jobs["24"].admin_comment)
+    assert note is not None
+    assert (note.kind, note.was) == ("wait", "")
+
+
+def test_tasks_that_wait_together_start_one_by_one() -> None:
+    array = {"array_job_id": 24, "array_task_string": "1-2"}
+    assert started(one_round(Listed(**array))).keys() == {"24_1", "24_2"}
