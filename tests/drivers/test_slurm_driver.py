@@ -54,7 +54,7 @@ def test_what_slurm_gave_is_scored_by_the_drivers_policy():
     """Which has no costs; that of the reading has."""
     none = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
     obtained = [steps(FakeSlurm(2, [FakeJob("1")]), 2, policy=policy)[1].costs_obtained for policy in (None, none)]
-    assert obtained == [{"fragmentation": 0}, {}]
+    assert obtained == [{"fragmentation": 3}, {}]  # GPUs left of four
 
 
 def test_a_job_that_has_ended_by_the_next_reading_ran_as_planned():
