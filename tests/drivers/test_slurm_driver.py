@@ -1,6 +1,7 @@
 """The driver against a Slurm in memory: what it starts, what it never touches, and what it knows after a crash."""
 
 import itertools
+import json
 
 import pytest
 
@@ -124,6 +125,8 @@ def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote():
     assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
     note = read_note(slurm.jobs["1"].admin_comment)
     assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 16)
+    (action,) = json.loads(record.json())["actions"]
+    assert (action["nodes"], action["gpus_advised"]) == (["n0", "n1"], [[0, 1, 2], [0, 1, 2]])
 
 
 def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():

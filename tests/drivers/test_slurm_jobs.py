@@ -117,6 +117,17 @@ def test_a_start_that_is_taken_back_gives_back_the_range(fields: dict[str, Any],
     assert (note.kind, note.was) == ("wait", "")
 
 
+@pytest.mark.parametrize(("nodes", "fields"), [(1, tasks(2)), (2, {"max_nodes": 3})])
+def test_a_released_job_holds_what_it_asked_for_and_no_more(nodes: int, fields: dict[str, Any]) -> None:
+    """Its nodes are listed as required by now, which by itself means all of them."""
+    slurm = Listed(num_nodes=4, asked=nodes, **fields)
+    slurm.accepts = set()
+    running = driver(slurm, patience_s=100)
+    step(running, slurm)
+    second = step(running, slurm)
+    assert (second.running, second.waiting, second.gpus_used) == (1, 0, 2)
+
+
 def test_tasks_that_wait_together_start_one_by_one() -> None:
     array = {"array_job_id": 24, "array_task_string": "1-2"}
     assert started(one_round(Listed(**array))).keys() == {"24_1", "24_2"}

@@ -66,6 +66,13 @@ def test_what_is_no_note_is_none(comment: str) -> None:
     assert read_note(comment) is None
 
 
+def test_a_value_is_one_word() -> None:
+    """Spaces and bars end values and notes."""
+    read = read_note(with_note("", Note("wait", "7", why="two words | more")))
+    assert read is not None
+    assert read.why == "two_words_more"
+
+
 def test_nodes_of_workers_are_written_in_runs() -> None:
     note = Note("start", "7", nodes=("g1", "g1", "g2", "g1"))
     assert note.text() == "placeopt/1 start job=7 nodes=g1*2,g2,g1"
