@@ -112,3 +112,21 @@ def test_jobs_beyond_what_may_share_a_gpu_stay(engine: Engine) -> None:
     new = job("new", options=(option(gpus=4, value=100),))
     plan = solved(engine, [a, b, new], runs, {"share_mode": "exclusive", "changes": Changes(preemptions_max=2)})
     assert plan.preempted == ()
+
+
+@pytest.mark.parametrize("name", ["GPU", "node"])
+def test_a_tracked_cluster_names_what_is_gone_as_the_reading_does(engine: Engine, name: str) -> None:
+    """Inside, a GPU that is gone has another number."""
+    held, where, waiting, policy, _, stands = EACH[name]
+    round_ = instance(
+        [node("n0")],
+        [held, *waiting],
+        running=[running(held, where)],
+        policy=NO_COST.model_copy(update=policy),
+        machines=[machine(cpu_millicores=8000)],
+    )
+    engine.load(round_)
+    plan = engine.place(time_limit_s=10)
+    assert [(one.job, one.rule, one.node) for one in plan.standing] == [stands]
+    assert plan.facts["gpu_milli_capacity"] == 4000
+    assert [part.gpus.keys() for part in plan.placements[0].assignments] == [{*map(str, gpus)} for _, gpus in where]
