@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from helpers.brute_force import placements
-from placeopt.model import Amounts, Communication, Instance, Job, Option, Plan, Policy, Queue, Running
+from placeopt.model import Amounts, Communication, Instance, Job, Node, Option, Plan, Policy, Queue, Running
 from placeopt.problem import compile_problem
 
 RESOURCES = {
@@ -75,8 +75,11 @@ def single_changes(round_: Instance, plan: Plan) -> Iterator[tuple[str, Instance
         machines = tuple(m.model_copy(update=u) for m, u in zip(cluster.machines, updates, strict=True))
         yield f"enough {name} on every node", edited(machines=machines)
     for kind in {node.machine for node in cluster.nodes}:
-        node = min((node for node in cluster.nodes if node.machine == kind), key=lambda one: one.drained)
-        more = node.model_copy(update={"id": "one more", "drained": False})
+        like = [node for node in cluster.nodes if node.machine == kind]
+        labels = {k: v for k, v in like[0].labels.items() if all(node.labels.get(k) == v for node in like)}
+        taints = tuple(taint for taint in like[0].taints if all(taint in node.taints for node in like))
+        domain = like[0].domain if all(node.domain == like[0].domain for node in like) else None
+        more = Node(id="one-more", machine=kind, labels=labels, taints=taints, domain=domain)
         yield f"one more node of type {kind!r}", edited(nodes=(*cluster.nodes, more))
 
 

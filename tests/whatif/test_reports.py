@@ -1,17 +1,15 @@
-"""What planners of other systems got wrong, as rounds with the right answer; each fails today, as it says."""
+"""What planners of other systems got wrong, as rounds with the right answer."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from placeopt import Instance, read_instance, solve
+from placeopt import Instance, build, read_instance, solve
 from placeopt.explain import explain_all
 from placeopt.whatif import Limits, add, fail, parse_variation, price, sweep
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports"
 LIMITS = Limits(time_limit_s=20)
-wrong_today = partial(pytest.mark.xfail, strict=True, raises=AssertionError)
 
 
 def report(name: str) -> Instance:
@@ -27,37 +25,37 @@ def test_what_is_right_already() -> None:
     assert add(report("taint"), "m", limits=LIMITS).found == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a node of a type has none of the labels that all nodes of the type share",
-)
 def test_a_node_of_a_type_has_the_labels_of_the_type() -> None:
     """Ten jobs select the label that both nodes bear, and two of them wait."""
     assert add(report("label"), "m", limits=LIMITS).found == 1
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a copied node takes the taints of the first node of its type"
-)
 def test_one_more_node_is_the_same_for_whoever_asks() -> None:
     """Five jobs wait beside a tainted node and a free one; a node of the type, whose taint one has, starts four."""
     (node,) = price(report("taint"), limits=LIMITS).prices
     assert (node.low, node.high) == (40, 40)
 
 
-@wrong_today(reason="a quota that is varied replaces the queue's whole quota")
 def test_a_varied_quota_keeps_the_other_resources() -> None:
     """Four GPUs and, as before, three cores: three jobs of a GPU and a core run."""
     (point,) = sweep(report("quota"), parse_variation("quota:Q=4"), limits=LIMITS).points
     assert point.outcome.jobs_placed == 3
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a failure gives up as few jobs as it can, whatever they are worth"
-)
 @pytest.mark.parametrize(("name", "lost"), [("prio", {"nb1", "nb2"}), ("f", {"small"})])
 def test_a_failure_gives_up_what_is_worth_least(name: str, lost: set[str]) -> None:
     """The production job of 6 GPUs stays and notebooks go; so stays the job of 7 GPUs, and that of one goes."""
     worst = next(one for one in fail(report(name), "node", limits=LIMITS).scenarios if one.domains == ("x",))
     assert set(worst.lost_jobs or ()) == lost
+
+
+def test_a_hostname_is_the_nodes_own() -> None:
+    """A job that names a node's hostname is not helped by a copy of the node; one that names its pool is."""
+    labels = {"host": "n0", "pool": "train"}
+    base = [build.node("n0", labels=labels), build.node("n1", labels={**labels, "host": "n1"})]
+    runs = [build.job(f"r{i}", gpus=4) for i in range(2)]
+    held = [build.running(one, [(f"n{i}", [0, 1, 2, 3])]) for i, one in enumerate(runs)]
+    for label, found in (("host", None), ("pool", 1)):
+        waits = build.job("waits", node_selector={label: labels[label]})
+        round_ = build.instance(base, [*runs, waits], running=held)
+        assert [add(round_, name, limits=LIMITS).found for name in ("n0", base[0].machine)] == [found, found]

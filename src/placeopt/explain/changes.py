@@ -40,7 +40,7 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
     Yield the changes that are possible.
 
     Nodes drained are no more; one taint is removed everywhere; one queue has no limits; no node runs short of one
-    resource; there is one more node of a machine type, where the first one of it is.
+    resource; there is one more node of a machine type.
     """
     cluster = instance.cluster
     drained = sum(node.drained for node in cluster.nodes)
@@ -55,12 +55,8 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
     named = sorted({NAMED + name for demand in demands for name in demand.resources})
     for group in (*RESOURCE_GROUPS, *named):
         yield QueueChange(f"enough {constraint_name(group)} on every node", group, _with_plenty(group))
-    first: dict[str, Node] = {}
-    for node in cluster.nodes:
-        if node.machine not in first or (first[node.machine].drained and not node.drained):
-            first[node.machine] = node
-    for machine, node in first.items():
-        yield QueueChange(f"one more node of type {machine!r}", None, _with_one_more(node))
+    for machine in dict.fromkeys(node.machine for node in cluster.nodes):
+        yield QueueChange(f"one more node of type {machine!r}", None, _with_one_more(machine))
 
 
 def _with_nodes(instance: Instance, nodes: tuple[Node, ...]) -> Instance:
@@ -111,12 +107,12 @@ def _with_plenty(group: str) -> Callable[[Instance, Policy], Edited]:
     return edit
 
 
-def _with_one_more(node: Node) -> Callable[[Instance, Policy], Edited]:
+def _with_one_more(machine: str) -> Callable[[Instance, Policy], Edited]:
     def edit(instance: Instance, policy: Policy) -> Edited:
-        taken, name = {other.id for other in instance.cluster.nodes}, f"{node.machine}-one-more"[-253:]
+        taken, name = {other.id for other in instance.cluster.nodes}, f"{machine}-one-more"[-253:]
         while name in taken:
             name = f"{name[-252:]}'"
-        more = node.model_copy(update={"id": name, "drained": False, "origin": None})
+        more = instance.cluster.node_of_type(machine, name)
         return _with_nodes(instance, (*instance.cluster.nodes, more)), policy
 
     return edit

@@ -59,6 +59,11 @@ class Node(Record):
     origin: Origin | None = None
     """The node in the system that it comes from."""
 
+    def copied(self, new_id: Id) -> Self:
+        """Return a node like this one that takes new work; a label that holds its id, as a hostname, is its own."""
+        labels = {name: new_id if value == self.id else value for name, value in self.labels.items()}
+        return self.model_copy(update={"id": new_id, "labels": labels, "drained": False, "origin": None})
+
 
 class Cluster(Record):
     """Machine types, domains (parents first) and nodes."""
@@ -74,6 +79,28 @@ class Cluster(Record):
         """Return the price of a node, in thousandths an hour: its own, else that of its machine type, else 1000."""
         price = node.price_milli_per_hour
         return self._price_of_type[node.machine] if price is None else price
+
+    def node_of_type(self, machine: Id, new_id: Id = "added") -> Node:
+        """
+        Return one more node of a machine type: what all nodes of the type share, and nothing else.
+
+        These are labels (one that holds each node's id, as a hostname, is the new node's own), taints and the domain;
+        the price is the lowest of theirs.
+        """
+        of_type = [node.copied(new_id) for node in self.nodes if node.machine == machine]
+        if not of_type:
+            return Node(id=new_id, machine=machine)
+        labels = set.intersection(*(set(node.labels.items()) for node in of_type))
+        taints = set.intersection(*(set(node.taints) for node in of_type))
+        domains = {node.domain for node in of_type}
+        return Node(
+            id=new_id,
+            machine=machine,
+            domain=domains.pop() if len(domains) == 1 else None,
+            labels=dict(sorted(labels)),
+            taints=tuple(taint for taint in of_type[0].taints if taint in taints),
+            price_milli_per_hour=min(map(self.price_of, of_type)),
+        )
 
     @cached_property
     def _price_of_type(self) -> dict[str, int]:

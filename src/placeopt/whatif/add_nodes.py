@@ -14,7 +14,6 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
-from placeopt.model.cluster import DEFAULT_PRICE
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.answers import NodesNeeded, NodeTrial
 from placeopt.whatif.domain_levels import free_prefix
@@ -44,8 +43,8 @@ def add(
     instance
         The round.
     node_type
-        A machine type of the cluster; nodes are added without a domain unless all nodes of the type are in one. Or the
-        id of a node to copy with domain, labels and taints.
+        A machine type of the cluster: added nodes have the domain, labels and taints that all nodes of the type share.
+        Or the id of a node to copy.
     limits
         ``time_limit_s`` applies to the whole search.
     cancel
@@ -104,7 +103,7 @@ class NodeTrials:
         present = self.instance.cluster.nodes
         prefix = free_prefix(node.id for node in present)
         more = (
-            template.model_copy(update={"id": f"{prefix}-{kind}.{i}"})
+            template.copied(f"{prefix}-{kind}.{i}")
             for kind, (template, count) in enumerate(zip(self._templates, counts, strict=True))
             for i in range(count)
         )
@@ -251,16 +250,11 @@ class _NodeSearch:
 
 
 def template_node(instance: Instance, node_type: str) -> Node:
-    """Return the node to copy: the one of that id, or one of that machine type."""
-    nodes = instance.cluster.nodes
-    named = next((node for node in nodes if node.id == node_type), None)
+    """Return the node to copy: the one of that id, or `Cluster.node_of_type`."""
+    named = next((node for node in instance.cluster.nodes if node.id == node_type), None)
     if named is not None:
-        return named.model_copy(update={"drained": False})
+        return named
     if all(machine.id != node_type for machine in instance.cluster.machines):
         known = ", ".join(machine.id for machine in instance.cluster.machines[:20])
         raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
-    of_type = [node for node in nodes if node.machine == node_type]
-    domains = {node.domain for node in of_type}
-    price = min((instance.cluster.price_of(node) for node in of_type), default=DEFAULT_PRICE)
-    domain = domains.pop() if len(domains) == 1 else None
-    return Node(id="added", machine=node_type, domain=domain, price_milli_per_hour=price)
+    return instance.cluster.node_of_type(node_type)

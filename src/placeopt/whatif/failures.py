@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance
+from placeopt.model import Instance, Job
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
 from placeopt.whatif.domain_levels import INSIDE, LostHardware, gpus_by_node, joined, lost_hardware
@@ -44,6 +44,8 @@ def fail(
 ) -> Failures:
     """
     Fail domains of a level, and place the jobs that ran there again; waiting jobs are ignored.
+
+    Where not all can be placed, those of the least value are lost.
 
     Parameters
     ----------
@@ -142,10 +144,12 @@ def _failure(
         displaced = patched.displaced
         lost, least = (), 0
         if displaced:
-            round_ = placing_only(patched.instance, lambda _: 1, changes=changes)
+            round_ = placing_only(patched.instance, _worth, changes=changes)
             share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
             trial = attempt(engine, round_, share, deadline)
-            lost, least = tuple(unplaced.job for unplaced in trial.plan.unplaced), trial.total - trial.most
+            lost = tuple(unplaced.job for unplaced in trial.plan.unplaced)
+            may_go = round_.jobs if changes else [job for job in round_.jobs if job.id in set(displaced)]
+            least = _fewest(map(_worth, may_go), trial.total - trial.most)
     milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
     return Failure(
         domains=domains,
@@ -158,6 +162,17 @@ def _failure(
         lost_jobs=lost[:NAMED],
         gpus=whole + sum(map(len, hardware.gpus.values())),
     )
+
+
+def _worth(job: Job) -> int:
+    """Return what a job is worth in its best option, at least 1: so that all are placed where they can be."""
+    return max(1, *(option.value for option in job.options))
+
+
+def _fewest(worths: Iterable[int], total: int) -> int:
+    """Return the smallest number of ``worths`` that sum to ``total``, at least."""
+    sums = itertools.accumulate(sorted(worths, reverse=True), initial=0)
+    return sum(reached < total for reached in sums)
 
 
 def _summary(failures: list[Failure], left: int, **fields: object) -> Failures:

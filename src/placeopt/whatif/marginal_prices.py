@@ -25,7 +25,7 @@ from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Price, Prices, RoundOutcome
-from placeopt.whatif.domain_levels import levels_of, nodes_under
+from placeopt.whatif.domain_levels import free_prefix, levels_of, nodes_under
 from placeopt.whatif.instance_edit import edit_instance, with_nodes
 from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
 
@@ -174,14 +174,12 @@ def _more(base: Instance, what: str) -> Iterator[Addition]:
 
 
 def _nodes(base: Instance) -> Iterator[Addition]:
-    """Yield one more node of each machine type, a copy of the first one that takes new jobs."""
-    seen: set[str] = set()
-    for node in base.cluster.nodes:
-        if node.machine not in seen and not node.drained:
-            seen.add(node.machine)
-            copied = node.model_copy(update={"id": f"{node.id}+"})
-            more = with_nodes(base, (*base.cluster.nodes, copied))
-            yield Addition("node", node.machine, more, (copied,))
+    """Yield one more node of each machine type that there are nodes of."""
+    nodes = base.cluster.nodes
+    name = f"{free_prefix(node.id for node in nodes)}-0"
+    for machine in dict.fromkeys(node.machine for node in nodes):
+        more = base.cluster.node_of_type(machine, name)
+        yield Addition("node", machine, with_nodes(base, (*nodes, more)), (more,))
 
 
 def _domains(base: Instance, level: str) -> Iterator[Addition]:
@@ -195,9 +193,7 @@ def _domains(base: Instance, level: str) -> Iterator[Addition]:
             continue
         seen.add(composition)
         copy = domains[name].model_copy(update={"id": f"{name}+"})
-        copied = [
-            nodes[node].model_copy(update={"id": f"{node}+", "domain": copy.id, "drained": False}) for node in under
-        ]
+        copied = [nodes[node].copied(f"{node}+").model_copy(update={"domain": copy.id}) for node in under]
         cluster = Cluster(
             machines=base.cluster.machines,
             domains=(*base.cluster.domains, copy),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
-from placeopt.model import Instance, Node
+from placeopt.model import Instance, Node, Queue
 from placeopt.model.base import Record
 from placeopt.whatif import steps
 from placeopt.whatif.domain_levels import INSIDE, gpus_by_node, joined, lost_hardware
@@ -90,18 +90,15 @@ def _add_nodes(before: Patched, step: steps.AddNodes) -> Patched:
     if machine is None:
         raise BadInput("machine: expected a machine type, or 'like' with a node to copy")
     _refuse_unknown_machine(before.instance, machine)
-    fields: dict[str, Any] = {} if model is None else dict(model)
-    fields.update(machine=machine, drained=False)
-    if step.domain is not None:
-        fields["domain"] = step.domain
-    if step.labels is not None:
-        fields["labels"] = dict(step.labels)
+    model = model or cluster.node_of_type(machine)
+    stated = {"domain": step.domain, "labels": step.labels}
+    fields = {"machine": machine, **{name: value for name, value in stated.items() if value is not None}}
     used = {node.id for node in cluster.nodes}
     ids = [f"{step.prefix}-{i}" for i in range(step.count)]
     clash = next((name for name in ids if name in used), None)
     if clash is not None:
         raise BadInput(f"prefix: a node {clash!r} is there already; choose another prefix")
-    nodes = (*cluster.nodes, *(Node(**{**fields, "id": name}) for name in ids))
+    nodes = (*cluster.nodes, *(Node(**{**dict(model.copied(name)), **fields}) for name in ids))
     return before.with_nodes(nodes, added=ids)
 
 
@@ -154,9 +151,17 @@ def _set_quota(before: Patched, step: steps.SetQuota) -> Patched:
     policy = before.instance.policy
     if all(queue.id != step.queue for queue in policy.queues):
         raise BadInput(f"queue: no queue {step.queue!r}; there are: {_some(queue.id for queue in policy.queues)}")
-    new = {name: getattr(step, name) for name in ("quota", "borrow") if getattr(step, name) is not None}
-    queues = tuple(queue.model_copy(update=new) if queue.id == step.queue else queue for queue in policy.queues)
+    queues = tuple(_with_quota(queue, step) if queue.id == step.queue else queue for queue in policy.queues)
     return before.edited(policy=policy.model_copy(update={"queues": queues}))
+
+
+def _with_quota(queue: Queue, step: steps.SetQuota) -> Queue:
+    new = {}
+    for name, stated in (("quota", step.quota), ("borrow", step.borrow)):
+        if stated is not None:
+            amounts = {resource: getattr(stated, resource) for resource in stated.model_fields_set}
+            new[name] = getattr(queue, name).model_copy(update=amounts)
+    return queue.model_copy(update=new)
 
 
 def _change_job(before: Patched, step: steps.ChangeJob) -> Patched:

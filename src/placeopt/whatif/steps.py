@@ -25,7 +25,8 @@ class AddNodes(Record):
     """
     Add ``count`` nodes of a machine type, named ``prefix``-0, -1, ...; those ids must be free.
 
-    Labels, taints and price are those stated here or, with ``like``, those of that node.
+    Domain, labels, taints and price are those stated here, or those of the node ``like``, or what all nodes of the
+    machine type share.
     """
 
     do: Literal["add_nodes"]
@@ -76,7 +77,7 @@ class SetPolicy(Record):
 
 
 class SetQuota(Record):
-    """Change the quota of a queue of the policy; a resource that a quota omits is not limited."""
+    """Change the quota of a queue of the policy; a resource that is left out keeps its limit, null has none."""
 
     do: Literal["set_quota"]
     queue: Id
