@@ -1,6 +1,7 @@
 """What holds for all tests: Hypothesis' profiles, how it prints a round, and one engine whose solvers stay warm."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -13,6 +14,9 @@ from hypothesis.vendor.pretty import RepresentationPrinter
 
 from placeopt import Engine
 from placeopt.model import Instance, Plan, Scenario
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""In the background of a shell it is ignored, and would be in all programs that tests start and interrupt."""
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 """How fast the machine draws examples and runs them decides no test."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -70,6 +71,7 @@ def main() -> int:
     names = [*PROPERTIES, *CAMPAIGNS] if options.names == ["all"] else options.names
     if unknown := set(names) - {*PROPERTIES, *CAMPAIGNS}:
         parser.error(f"{min(unknown)!r} is neither a property nor a campaign")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background, and by what is started there
     wrong = 0
     for name in names:
         if name in PROPERTIES:
