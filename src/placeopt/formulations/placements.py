@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, IntArray, Placement, change_of
+from placeopt.problem import Allocation, BoolArray, IntArray, Placement, change_of
 from placeopt.problem.changes import part_of, restarted
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
@@ -26,8 +28,10 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
     out = list(placements)
     free = {c: list(gpus) for c, gpus in enumerate(v.cell_gpus)}
     waiting = [list(jobs) for jobs in v.unit_jobs]
-    grants_of = _group(v.grant_bundle, len(v.bundle))
-    bundles_of = _group(v.bundle_start, len(v.start))
+    used = values[v.bundle] != 0
+    granted = values[v.grant] != 0
+    used[v.grant_bundle[granted]] = True
+    grants_of, bundles_of = _by_owner(v.grant_bundle, granted), _by_owner(v.bundle_start, used)
     for s in range(len(v.start)):
         count, option = int(values[v.start[s]]), int(v.start_option[s])
         if not count:
@@ -40,7 +44,8 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
             placement = _by_ranks(v, values, s, free)
             out[first] = restarted(problem, first, placement) if kind == MOVE else placement
             continue
-        parts = [part for b in bundles_of[s] for part in _bundles(v, values, b, grants_of[b], free)]
+        mine = bundles_of.get(s, ())
+        parts = [part for b in mine for part in _bundles(v, values, b, grants_of.get(b, ()), free)]
         per_job, unit = int(problem.options.bundles[option]), waiting[v.start_unit[s]]
         if len(parts) != per_job * count or len(unit) < count:
             raise ValueError(f"{len(parts)} bundles for {count} starts of {per_job} bundles")
@@ -96,14 +101,16 @@ def _shrunk(v: Variables, values: IntArray, s: int, job: int) -> Placement:
     return part_of(v.problem, job, option, tuple(ranks))
 
 
-def _group(owner: IntArray, size: int) -> list[IntArray]:
-    """Positions by owner, in ascending order."""
-    order = np.argsort(owner, kind="stable")
-    return np.split(order, np.searchsorted(owner[order], np.arange(1, size)))
+def _by_owner(owner: IntArray, used: BoolArray) -> dict[int, list[int]]:
+    """Positions that are used, in ascending order; of a large model these are few."""
+    out: dict[int, list[int]] = {}
+    for position in np.flatnonzero(used).tolist():
+        out.setdefault(int(owner[position]), []).append(position)
+    return out
 
 
 def _bundles(
-    v: Variables, values: IntArray, b: int, grants: IntArray, free: dict[int, list[int]]
+    v: Variables, values: IntArray, b: int, grants: Sequence[int], free: dict[int, list[int]]
 ) -> list[tuple[int, tuple[int, ...]]]:
     """Return (node, GPUs) of every bundle that column ``b`` counts."""
     count, option, node = int(values[v.bundle[b]]), int(v.start_option[v.bundle_start[b]]), int(v.bundle_node[b])
@@ -135,8 +142,9 @@ def encode(variables: Variables, allocation: Allocation, builder: ModelBuilder) 
     values = np.zeros(builder.num_variables, dtype=np.int64)
     starts = zip(v.start_unit.tolist(), v.start_option.tolist(), v.start_kind.tolist(), strict=True)
     start_of = {start: s for s, start in enumerate(starts)}
-    bundle_of = {(int(s), int(n)): b for b, (s, n) in enumerate(zip(v.bundle_start, v.bundle_node, strict=True))}
-    grant_of = {(int(b), int(c)): q for q, (b, c) in enumerate(zip(v.grant_bundle, v.grant_cell, strict=True))}
+    bundles = zip(v.bundle_start.tolist(), v.bundle_node.tolist(), strict=True)
+    grants = zip(v.grant_bundle.tolist(), v.grant_cell.tolist(), strict=True)
+    bundle_of, grant_of = ({place: at for at, place in enumerate(places)} for places in (bundles, grants))
     for unit, jobs in enumerate(v.unit_jobs):
         for job in jobs:
             placement = allocation[job]

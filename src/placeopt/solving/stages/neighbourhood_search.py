@@ -37,7 +37,7 @@ class BeforeExact:
     The condition of a search before an exact stage of ``formulation``: the round is too large for that, or wide.
 
     It is wide from a size on from which the search helps before exact stages: where only value counts, or shares are
-    many, only if the best plan is far from the bound.
+    many and the value is not proven yet, only if the best plan is far from the bound.
     """
 
     formulation: str
@@ -50,7 +50,7 @@ class BeforeExact:
             return None
         if sizes.product(context) <= SMALL_PRODUCT:
             return "the round is small enough for an exact stage"
-        costs_bind = bool(context.weighted) and not has_many_fractions(context.problem)
+        costs_bind = bool(context.weighted) and (context.value_proven or not has_many_fractions(context.problem))
         return None if costs_bind or context.is_far else "the best plan is near the bound"
 
 
