@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from helpers.brute_force import combinations_up_to
 from helpers.plan_records import plan_of
 from placeopt import BadInput, violations
 from placeopt.model import Instance, Job, Queue, Record
 from placeopt.problem import compile_problem
 from strategies.choice import Choice
-from strategies.rounds import make_round
+from strategies.rounds import MOST_COMBINATIONS, MOST_PLACEMENTS, make_round
 
 T = TypeVar("T", bound=Record)
 MOST = {"cpu_millicores": 8000, "memory_mib": 40_000}
@@ -33,10 +34,12 @@ def make_odd_round(choice: Choice) -> Instance:
 
 
 def _stands(round_: Instance) -> bool:
-    """Return whether what runs may stay as it is; otherwise the round contradicts itself."""
+    """Return whether what runs may stay as it is, else the round contradicts itself; and all plans can be listed."""
     try:
         problem = compile_problem(round_)
     except BadInput:
+        return False
+    if combinations_up_to(problem, MOST_PLACEMENTS) > 10 * MOST_COMBINATIONS:
         return False
     return not violations(round_, plan_of(problem, tuple(problem.running.get(j) for j in range(problem.num_jobs))))
 
