@@ -77,7 +77,7 @@ def _reaches(round_: Instance, instance: Instance, job: str, least: int | None =
 
 def _asking(round_: Instance, instance: Instance) -> Problem:
     """Compile a round of one job in which all that starts in ``instance`` runs; only that and the job are judged."""
-    ran = {held.job for held in instance.running}
+    ran = {held.job for held in instance.running} & {held.job for held in round_.running}  # the job may have run, too
     jobs = tuple(
         job.model_copy(update={"utility_min_thousandths": None}) if job.id in ran else job for job in round_.jobs
     )

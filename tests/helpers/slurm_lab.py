@@ -201,8 +201,8 @@ class SlurmLab:
 
     def kill_node(self, node: str) -> None:
         """Take a node away: its daemon and its jobs end, and the controller is told that it is down."""
+        self.stop_daemon(node, signal.SIGKILL)  # first: a daemon that answers brings its node back
         self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
-        self.stop_daemon(node, signal.SIGKILL)
 
     def run(self, *command: str, check: bool = True) -> str:
         """Run a command of Slurm and return its output; raises with its message if it fails."""
