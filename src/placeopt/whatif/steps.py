@@ -25,8 +25,8 @@ class AddNodes(Record):
     """
     Add ``count`` nodes of a machine type, named ``prefix``-0, -1, ...; those ids must be free.
 
-    Domain, labels, taints and price are those stated here, or those of the node ``like``, or what all nodes of the
-    machine type share.
+    Domain and labels are those stated here. All else is that of the node ``like``, or what all nodes of the machine
+    type share.
     """
 
     do: Literal["add_nodes"]
