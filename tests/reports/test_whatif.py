@@ -8,7 +8,7 @@ from placeopt import Instance, build, read_instance, solve
 from placeopt.explain import explain_all
 from placeopt.whatif import Limits, add, fail, parse_variation, price, sweep
 
-REPORTS = Path(__file__).parents[1] / "data" / "reports"
+REPORTS = Path(__file__).parents[1] / "data" / "reports" / "plan"
 LIMITS = Limits(time_limit_s=20)
 
 
