@@ -38,8 +38,12 @@ __all__ = [
     "scenario",
 ]
 
-Where = Sequence[tuple[str, Sequence[int]]]
-"""Places of a job's workers in order of rank: the node of each, and the indices of its GPUs there."""
+Where = Sequence[tuple[str, Sequence[int]] | tuple[str, Sequence[int], str]]
+"""
+Places of a job's workers: the node of each, the indices of its GPUs there, and its leaf where the option has groups.
+
+In order of rank, leaf by leaf.
+"""
 
 
 def machine(
@@ -217,30 +221,34 @@ def placement(job: Job, where: Where, *, option: str | None = None, milli: int |
     job
         The job.
     where
-        Node and GPU indices of each worker, in order of rank.
+        Node, GPU indices and leaf of each worker, in order of rank.
     option
         Id of its option; None: the first.
     milli
         Thousandths of each GPU; None: what the option requests.
     """
     chosen = job.options[0] if option is None else next(one for one in job.options if one.id == option)
-    demand = chosen.demand
-    share = demand.gpu_milli if milli is None else milli
-    on_node: dict[str, list[WorkerGpus]] = {}
-    for rank, (name, gpus) in enumerate(where):
-        on_node.setdefault(name, []).append(WorkerGpus(rank=rank, gpus=tuple(gpus)))
+    leaves = {leaf.id if chosen.groups else None: leaf.demand for leaf in chosen.leaves}
+    held: dict[tuple[str, str | None], list[WorkerGpus]] = {}
+    for rank, (name, gpus, *leaf) in enumerate(where):
+        held.setdefault((name, leaf[0] if leaf else None), []).append(WorkerGpus(rank=rank, gpus=tuple(gpus)))
     return Placement(
         job=job.id,
         option=chosen.id,
         assignments=tuple(
             Assignment(
                 node=name,
-                gpus={str(gpu): share for worker in workers for gpu in worker.gpus},
-                cpu_millicores=len(workers) * demand.cpu_millicores,
-                memory_mib=len(workers) * demand.memory_mib,
+                group=leaf,
+                gpus={
+                    str(gpu): leaves[leaf].gpu_milli if milli is None else milli
+                    for worker in workers
+                    for gpu in worker.gpus
+                },
+                cpu_millicores=len(workers) * leaves[leaf].cpu_millicores,
+                memory_mib=len(workers) * leaves[leaf].memory_mib,
                 workers=tuple(workers),
             )
-            for name, workers in on_node.items()
+            for (name, leaf), workers in held.items()
         ),
     )
 

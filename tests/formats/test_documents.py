@@ -78,7 +78,8 @@ def unstated(*records: Record) -> set[str]:
         if isinstance(value, Record):
             fields |= {f"{path}.{name}" for name in type(value).model_fields}
             stated |= {f"{path}.{name}" for name in value.model_fields_set}
-            todo += [(f"{path}.{name}", getattr(value, name)) for name in type(value).model_fields]
+            below = {name: path if name == "groups" else f"{path}.{name}" for name in type(value).model_fields}
+            todo += [(there, getattr(value, name)) for name, there in below.items()]  # groups are as options are
         elif isinstance(value, tuple | dict):
             todo += [(path, item) for item in (value.values() if isinstance(value, dict) else value)]
     return fields - stated

@@ -33,7 +33,7 @@ def calls_of(call: Callable[[], object], name: str | None = None) -> int:
 def test_a_wide_elastic_range_is_not_tried_number_by_number() -> None:
     """A job of 1 to 100,000 workers took 21.9 s of 3: all numbers for which there is no room were tried."""
     most, gpus = 20_000, 8
-    made = build.instance(2, [build.job("wide", workers=most, workers_min=1, value=10, value_per_extra_worker=1)])
+    made = build.instance(2, [build.job("wide", workers=most, workers_min=1, value=9 + most, value_per_worker=1)])
     plan = solve(made, method="stranding", isolation="thread")
     assert [sum(len(part.workers) for part in one.assignments) for one in plan.placements] == [gpus]
     calls = calls_of(lambda: solve(made, method="stranding", deterministic=True, isolation="thread"))

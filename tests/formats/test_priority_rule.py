@@ -76,15 +76,15 @@ class TestValue:
         assert {job.options[0].value for job in flat.jobs} == {1000}
 
     @pytest.mark.parametrize(
-        ("rule", "value", "extra"), [(None, 2500, 1250), (PriorityRule(value_per_gpu_of={"low": 10}), 20, 10)]
+        ("rule", "value", "each"), [(None, 3750, 1250), (PriorityRule(value_per_gpu_of={"low": 10}), 30, 10)]
     )
-    def test_gangs_with_a_minimum(self, rule: PriorityRule | None, value: int, extra: int) -> None:
-        """The value of the minimum, and that of each worker above."""
+    def test_gangs_with_a_minimum(self, rule: PriorityRule | None, value: int, each: int) -> None:
+        """The value of all workers, and that which each missing one takes away."""
         group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}
         more: dict[str, Any] = {"priority": 1, "priorityClassName": "low"}
         pods = [pod(f"g{i}", labels={"scheduling.x-k8s.io/pod-group": "g"}, **more) for i in range(3)]
         (option,) = read(node(), *pods, group, rule=rule).jobs[0].options
-        assert (option.value, option.value_per_extra_worker) == (value, extra)
+        assert (option.value, option.value_per_worker) == (value, each)
 
     def test_a_file_that_is_no_rule(self, tmp_path: Path) -> None:
         """Names the field."""

@@ -166,7 +166,7 @@ CONTENT: dict[str, tuple[Any, ...]] = {
     "cluster.domains[0].level": ("socket",),  # reserved
     "jobs[0].options[0].demand.gpu_milli_limit": (499,),
     "jobs[0].options[0].workers_min": (4,),
-    "jobs[3].options[0].value_per_extra_worker": (1,),
+    "jobs[3].options[0].value_per_worker": (1,),
     "jobs[4].options[0].demand.gpus": (1,),  # of a CPU job
     "policy.jobs_per_gpu_max": (None,),
     f"{HELD}.gpus": ({"0": 500},),

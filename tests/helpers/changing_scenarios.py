@@ -43,7 +43,7 @@ def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any
         if shape == "elastic":
             most = dice.randrange(2, 5)
             fields["options"] = (
-                option(workers=most, workers_min=1, value=5, value_per_extra_worker=3, run_time_ms=run),
+                option(workers=most, workers_min=1, value=2 + 3 * most, value_per_worker=3, run_time_ms=run),
             )
             fields_of_arrival["workers_asked"] = dice.randrange(1, most + 1)
             if dice.random() < 0.5:

@@ -189,9 +189,7 @@ def resized(option: Option, workers: int) -> Option | None:
         split if split.workers is None else split.model_copy(update={"workers": workers // split.domains})
         for split in option.splits
     )
-    return option.model_copy(
-        update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0, "splits": splits}
-    )
+    return option.model_copy(update={"workers": workers, "workers_min": None, "value_per_worker": 0, "splits": splits})
 
 
 def replaced(jobs: Sequence[Job], job: Job) -> tuple[Job, ...]:

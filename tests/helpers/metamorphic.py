@@ -227,7 +227,7 @@ def _worth(plan: Plan, instance: Instance, name: str) -> int:
         return 0
     option = next(o for job in instance.jobs if job.id == name for o in job.options if o.id == held.option)
     workers = sum(len(assignment.workers) for assignment in held.assignments)
-    return option.value + (workers - (option.workers_min or option.workers)) * option.value_per_extra_worker
+    return option.worth(workers)
 
 
 def _same_best_paths(small: Instance, large: Instance) -> bool:
@@ -255,7 +255,7 @@ UNITS = (
     ("memory_mib", "memory"),
     ("_price", "value"),
     ("_price_per_worker", "value"),
-    ("value_per_extra_worker", "value"),
+    ("value_per_worker", "value"),
     ("value", "value"),
 )
 """Ends of field names, the first that fits decides, and the unit that they are in."""

@@ -36,7 +36,7 @@ def test_the_cheapest_domain(engine: Engine) -> None:
 
 def test_a_shrink_is_cheaper_than_a_stop(engine: Engine) -> None:
     """Three workers go for 3, where stopping the job would cost 13."""
-    a = job("a", workers=4, workers_min=1, value=10, value_per_extra_worker=1)
+    a = job("a", workers=4, workers_min=1, value=13, value_per_worker=1)
     runs = [running(a, [("n0", [i]) for i in range(4)], shrinkable=True, preemptible=True)]
     policy = Policy(changes=Changes(preemptions_max=1, shrinks_max=1))
     assert worth(engine, instance(1, [a, job("w", gpus=3, value=9)], running=runs, policy=policy)) == 19

@@ -36,7 +36,7 @@ def update(**fields: Any) -> Callable[[Engine], object]:
 
 
 IN_A_HALL = job("x", splits=(Split(level="hall", domains=1),))
-VAST = [job(f"x{i}", workers=90_000, workers_min=1, value_per_extra_worker=10**9) for i in range(110)]
+VAST = [job(f"x{i}", workers=90_000, workers_min=1, value=90_000 * 10**9, value_per_worker=10**9) for i in range(110)]
 REFUSED: list[tuple[str, Callable[[Engine], object]]] = [
     ("'first' is there already", update(add_jobs=[job("first")])),
     ("'x' is there already", update(add_jobs=[job("x"), job("x")])),

@@ -17,7 +17,7 @@ from strategies import Choice, choices, rounds
 def single(loaded: Instance) -> Instance:
     """Let every waiting job have one worker, so that a worker's place is the job's."""
     held = {one.job for one in loaded.running}
-    alone = {"workers": 1, "workers_min": None, "splits": (), "value_per_extra_worker": 0}
+    alone = {"workers": 1, "workers_min": None, "splits": (), "value_per_worker": 0}
     jobs = []
     for one in loaded.jobs:
         options = tuple(option.model_copy(update=alone) for option in one.options)

@@ -153,11 +153,11 @@ class TestRefused:
         900 jobs are worth 10^13 each, one 7,199,254,740,992 in its best option, and one that runs nothing. Changes of
         that one count twice; a shrink could take 10,000 workers.
         """
-        large = (option(workers=10_000, workers_min=1, value=10**9, value_per_extra_worker=10**9),)
+        large = (option(workers=10_000, workers_min=1, value=10**13, value_per_worker=10**9),)
         held, policy = job("r", value=0), Policy(changes=Changes(**changes))
         for over in (0, 1):
-            value = 254_740_992 - 2 * dearest + over
-            best = option("best", workers=7200, workers_min=1, value=value, value_per_extra_worker=10**9)
+            value = 7_199_254_740_992 - 2 * dearest + over
+            best = option("best", workers=7200, value=value)
             jobs = [
                 held,
                 job("rest", options=(option("less"), best)),

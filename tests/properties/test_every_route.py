@@ -30,7 +30,7 @@ def test_of_a_round(round_: Instance, seed: int) -> None:
     assert mismatches(round_, seed) == []
 
 
-WIDE = build.job("wide", workers=3, workers_min=1, gpus=2, value=6, value_per_extra_worker=2)
+WIDE = build.job("wide", workers=3, workers_min=1, gpus=2, value=10, value_per_worker=2)
 WORTH = build.job("worth", gpus=2, value=9)
 IN_PLACE = build.running(WIDE, [("n0", [gpu, gpu + 1]) for gpu in (0, 2, 4)], shrinkable=True, movable=True)
 

@@ -17,7 +17,7 @@ def with_one(round_: Instance, machine: str) -> Instance:
 
 def counted(round_: Instance) -> Instance:
     """Return the round in which each job counts 1 however it runs."""
-    same = {"value": 1, "value_per_extra_worker": 0}
+    same = {"value": 1, "value_per_worker": 0}
     jobs = [
         job.model_copy(update={"options": tuple(o.model_copy(update=same) for o in job.options)}) for job in round_.jobs
     ]

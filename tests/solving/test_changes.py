@@ -91,7 +91,7 @@ class TestShrink:
 
     def round(self, wanted: int, worth: int, **changes: Any) -> Instance:
         """Another job of one worker wants so many GPUs."""
-        a = job("a", workers=4, workers_min=1, value=10, value_per_extra_worker=2)
+        a = job("a", workers=4, workers_min=1, value=16, value_per_worker=2)
         runs = [running(a, [("n0", [gpu]) for gpu in (2, 0, 1, 3)], shrinkable=True)]
         rules = policy(**{"shrinks_max": 1, **changes})
         return instance(1, [a, job("w", gpus=wanted, value=worth)], running=runs, policy=rules)
@@ -116,7 +116,7 @@ class TestShrink:
     @every_route
     def test_shares_are_granted_anew(self, method: str, engine: Engine) -> None:
         """Half a GPU is asked for, 700 are held: 500 count, so a 400 fits beside; 600 are granted then."""
-        a = job("a", workers=2, workers_min=1, gpu_milli=500, gpu_milli_limit=900, value_per_extra_worker=1)
+        a = job("a", workers=2, workers_min=1, gpu_milli=500, gpu_milli_limit=900, value=2, value_per_worker=1)
         runs = [running(a, [("n0", [0]), ("n0", [1])], milli=700, shrinkable=True)]
         jobs = [a, *(job(f"w{i}", gpu_milli=400, value=5) for i in range(3))]
         round_ = instance(1, jobs, running=runs, policy=policy(shrinks_max=1), machines=[machine(gpus=2)])
@@ -163,9 +163,9 @@ class TestMove:
         On the CPU another one is worth nearly as much, and its GPU is free for a third. Where only moves are allowed,
         a job without its second worker was moved, and the plan says so.
         """
-        grows = job("a", workers=3, workers_min=1, value=1, value_per_extra_worker=2)
+        grows = job("a", workers=3, workers_min=1, value=5, value_per_worker=2)
         either = job("a", options=(option("gpu", value=5), option("cpu", gpus=0, cpu_millicores=1000, value=4)))
-        pair = job("a", workers=2, workers_min=1, value=3, value_per_extra_worker=1)
+        pair = job("a", workers=2, workers_min=1, value=4, value_per_worker=1)
         for a, worth, gpus, price, value in (
             (grows, 0, 4, 1, 4),
             (either, 3, 1, 0, 7),

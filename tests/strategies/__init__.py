@@ -13,6 +13,7 @@ printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.
 `rounds`                    all of it, with what runs, changes and minimal utilities, each on request or left out
 `odd_rounds`                a limit lowered, a node or GPU gone, a demand changed under what runs
 `gang_rounds`               one gang that spreads among racks, beside running jobs
+`tree_rounds`               jobs of groups of unlike workers, with segments, spread and preferred levels
 `branch_and_price_rounds`   what branch and price takes, and some that it refuses
 `plans`, `any_plans`        lawful plans of a round; plans with something broken
 `scenarios`                 jobs that arrive over time
@@ -33,6 +34,7 @@ from strategies.plans import make_plan
 from strategies.policies import make_cost_weights, policies
 from strategies.rounds import make_branch_and_price_round, make_gang_round, make_round, where_of
 from strategies.scenarios import make_scenario
+from strategies.tree_rounds import make_tree_round
 
 __all__ = [
     "Choice",
@@ -56,6 +58,7 @@ __all__ = [
     "scenarios",
     "seeded",
     "strategy",
+    "tree_rounds",
     "trees",
     "weights",
     "where_of",
@@ -67,6 +70,7 @@ machines, wired_machines = strategy(make_machine), strategy(make_wired_machine)
 clusters, trees = strategy(make_cluster), strategy(make_tree)
 weights, jobs = strategy(make_cost_weights), strategy(make_job)
 rounds, gang_rounds, odd_rounds = strategy(make_round), strategy(make_gang_round), strategy(make_odd_round)
+tree_rounds = strategy(make_tree_round)
 branch_and_price_rounds = strategy(make_branch_and_price_round)
 plans, any_plans, scenarios = strategy(make_plan), strategy(make_any_plan), strategy(make_scenario)
 graphs, distances = strategy(make_graph), strategy(make_distances)

@@ -139,6 +139,7 @@ def _option(choice: Choice, name: str, style: Style, *, cpu_only: bool) -> Any:
         workers = choice.number(2, 3 if gpus < 2 else 2)
         fewest = choice.maybe(style.elastic, 1, workers)
     spread = choice.chance(0.3 if workers > 1 else 0.05) and not style.simple
+    worth, each = choice.pick((1, 0, 1, 2, 3, 5, 7)), choice.number(0, 3) if fewest is not None else 0
     return build.option(
         name,
         workers=workers,
@@ -147,8 +148,8 @@ def _option(choice: Choice, name: str, style: Style, *, cpu_only: bool) -> Any:
         single_node=choice.chance(0.75 if style.simple else 0.2),
         workers_per_node_max=choice.maybe(0.2, 1, 2),
         splits=make_splits(choice, style.levels, workers, fixed=fewest in (None, workers)) if spread else (),
-        value=choice.pick((1, 0, 1, 2, 3, 5, 7)),
-        value_per_extra_worker=choice.number(0, 3) if fewest is not None else 0,
+        value=worth + each * (workers - (fewest or workers)),
+        value_per_worker=each,
         utility_thousandths=choice.pick((None, 300, 400, 500)) if style.has("utility") else None,
         cost_milli=choice.number(0, 3000, 100) if choice.chance(0.5) else 0,
     )

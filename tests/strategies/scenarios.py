@@ -50,7 +50,7 @@ def make_scenario(
         if limits and gpus == workers == 1:
             fields["gpu_milli_limit"] = choice.pick((None, 1000, min(1000, fields["gpu_milli"] + 150)))
         if elastic and workers > 1:
-            fields |= {"workers_min": 1, "value": 5, "value_per_extra_worker": 3}
+            fields |= {"workers_min": 1, "value": 2 + 3 * workers, "value_per_worker": 3}
         if gpus * workers > 1 and choice.chance(0.67):
             fields["communication"] = Communication(weight=1, spread_slowdown_thousandths=choice.pick((0, 300)))
         arrival_ms = choice.number(0, within_ms)

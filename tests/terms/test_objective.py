@@ -66,7 +66,7 @@ def test_a_cost_that_cannot_be_summed_exactly_is_refused() -> None:
 def test_value_counts_running_jobs_and_the_option_taken() -> None:
     """Level 1 is the value of what runs after the round."""
     here = job("here", value=5)
-    elastic = job("more", options=(option(workers=2, workers_min=1, value=3, value_per_extra_worker=4),))
+    elastic = job("more", options=(option(workers=2, workers_min=1, value=7, value_per_worker=4),))
     problem = compile_problem(instance(1, [here, elastic], running=[running(here, [("n0", [0])])]))
     one, two = problem.options_of(1)
     assert value(problem, (problem.running[0], None)) == 5
@@ -104,4 +104,4 @@ def test_costs_and_weights_of_the_policy_are_the_same() -> None:
 @pytest.mark.parametrize("form", ["partial", "fgd"])
 def test_a_policy_selects_one_form_of_each_cost(form: str) -> None:
     names = [cost.name for cost in costs_of(Policy(fragmentation=Fragmentation.model_validate({"form": form})))]
-    assert names == ["communication", "interference", "fragmentation", "horus", "resource"]
+    assert names == ["communication", "interference", "fragmentation", "horus", "resource", "prefer"]

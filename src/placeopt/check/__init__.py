@@ -22,7 +22,7 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``gpu_exclusive`` ``gpu_share`` ``gpu_jobs`` ``gpu_memory``                 what one GPU can hold
 ``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth`` ``resource``     what one node can hold
 ``uplink``                      network load of a machine or a domain, by the hose model
-``single_node`` ``workers_per_node`` ``split``                              how a job's workers lie
+``single_node`` ``workers_per_node`` ``split`` ``spread``                    how a job's workers lie
 ``queue_quota`` ``queue_share`` what one queue may hold
 ``minimal_utility``             a job that starts below its minimal utility, where the policy postpones by it
 ``running``                     a running job changed without the plan saying so

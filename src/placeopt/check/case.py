@@ -1,14 +1,15 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol, Self
 
-from placeopt.check.directory import Directory, PlacedJob, option_of
+from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of
 from placeopt.model import Assignment, Instance, Placement, Plan, Running
 
-Relation = Literal["same", "shrunk", "other"]
+Relation = Literal["same", "shrunk", "grown", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +133,13 @@ class CheckCase:
 
     @cached_property
     def held(self) -> list[PlacedJob]:
-        """The placements that can be judged further: those of a known job in a known option, as often as they stand."""
-        found = []
+        """What can be judged further: workers of known jobs in known options, leaf by leaf, as often as they stand."""
+        found: list[PlacedJob] = []
         for placement in self.placements:
             job = self.jobs.get(placement.job)
             option = None if job is None else option_of(job, placement.option)
             if job is not None and option is not None:
-                found.append(PlacedJob(job, option, placement))
+                found += leaves_of(job, option, placement)
         return found
 
     @cached_property
@@ -152,24 +153,45 @@ class CheckCase:
         return found
 
     def add(
-        self, rule: str, where: str, what: str, *, by: Sequence[str] | None = None, node: str | None = None
+        self,
+        rule: str,
+        where: str,
+        what: str,
+        *,
+        by: Sequence[str] | None = None,
+        node: str | None = None,
+        stands: bool = False,
     ) -> None:
         """
         Record that ``rule`` is broken at ``where``.
 
         ``by`` names the jobs that break it by what they hold, for rules that running jobs may break: if all of them run
-        and stay, the limit was broken before and is not broken further, so it is a standing one.
+        and stay, the limit was broken before and is not broken further, so it is a standing one; ``stands`` says so
+        where that is known.
         """
-        stands = by is not None and all(self.stays(job) for job in by)
+        stands = stands or (by is not None and all(self.stays(job, node) for job in by))
         only = by[0] if by and len(by) == 1 else None
         (self.standing if stands else self.found).append(Violation(rule, where, f"{where}: {what}", only, node))
 
-    def stays(self, job: str) -> bool:
-        """Return whether a job runs and keeps its place, whole or shrunk; one moved onto its own GPUs does not."""
+    def stays(self, job: str, node: str | None = None) -> bool:
+        """
+        Return whether a job runs and keeps its place, whole or shrunk; one moved onto its own GPUs does not.
+
+        Where workers were added, it does on a node where none was.
+        """
         if job not in self.directory.running:
             return False
         relation = self.relation.get(job, "same")
+        if relation == "grown":
+            return node is not None and self._workers_on(self.directory.running, job, node) == self._workers_on(
+                {placement.job: placement for placement in self.placements}, job, node
+            )
         return relation == "same" or (relation == "shrunk" and job not in self._moved)
+
+    @staticmethod
+    def _workers_on(placements: Mapping[str, Placement], job: str, node: str) -> int:
+        there = (assignment for assignment in placements[job].assignments if assignment.node == node)
+        return sum(len(assignment.workers) for assignment in there)
 
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""
@@ -204,19 +226,31 @@ def workers_by_rank(placement: Placement) -> list[tuple[int, str, frozenset[int]
     )
 
 
+def _workers_of_leaves(placement: Placement) -> list[tuple[str | None, str, tuple[int, ...]]]:
+    """List leaf, node and GPUs of each worker; ranks shift where workers are added."""
+    return [
+        (assignment.group, assignment.node, worker.gpus)
+        for assignment in placement.assignments
+        for worker in assignment.workers
+    ]
+
+
 def compare(running: Running, placement: Placement) -> Relation:
     """
     Compare a placement with the one that runs now.
 
     ``same``: option, nodes and GPUs of every worker are equal; the order in which they are written does not matter, nor
     do shares, which grants change at no price. ``shrunk``: the same option with fewer workers, each of them a former
-    one on its former GPUs, the chief (rank 0) still the chief and the others in their former order. ``other``: anything
-    else.
+    one on its former GPUs, the chief (rank 0) still the chief and the others in their former order. ``grown``: of an
+    option with groups, all former workers where they were, and more. ``other``: anything else.
     """
     if running.option != placement.option:
         return "other"
     if running.assignments == placement.assignments:
         return "same"
+    if any(assignment.group is not None for assignment in running.assignments):
+        more, fewer = (Counter(_workers_of_leaves(one)) for one in (placement, running))
+        return "same" if more == fewer else "grown" if more > fewer else "other"
     now, then = workers_by_rank(placement), workers_by_rank(running)
     if now == then:
         return "same"

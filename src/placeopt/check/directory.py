@@ -4,14 +4,18 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from placeopt.model import Instance, Job, Machine, Node, Option, Placement, Running, Slowdown
+from placeopt.model import Assignment, Group, Instance, Job, Machine, Node, Option, Placement, Running, Slowdown
 
 
 class PlacedJob(NamedTuple):
-    """A placement whose job and option exist."""
+    """
+    The alike workers of a placement whose job and option exist: all of it, or of an option with groups those of a leaf.
+
+    ``option`` is what they ask for: the option, or the leaf.
+    """
 
     job: Job
-    option: Option
+    option: Group
     placement: Placement
 
 
@@ -94,6 +98,20 @@ def option_of(job: Job, option: str) -> Option | None:
         if candidate.id == option:
             return candidate
     return None
+
+
+def leaves_of(job: Job, option: Option, placement: Placement) -> list[PlacedJob]:
+    """Return the alike workers of a placement, leaf by leaf; those without workers, or of no leaf, are left out."""
+    if not option.groups:
+        return [PlacedJob(job, option, placement)]
+    of_leaf: dict[str | None, list[Assignment]] = {}
+    for assignment in placement.assignments:
+        of_leaf.setdefault(assignment.group, []).append(assignment)
+    return [
+        PlacedJob(job, leaf, placement.model_copy(update={"assignments": tuple(of_leaf[leaf.id])}))
+        for leaf in option.leaves
+        if leaf.id in of_leaf
+    ]
 
 
 def _domains_above(instance: Instance) -> dict[str, dict[str, str]]:

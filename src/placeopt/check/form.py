@@ -1,11 +1,11 @@
 """Does the plan belong to this instance, does every job stand in it once, and is each placement well formed?"""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from placeopt.check.case import CheckCase, gpu_number
 from placeopt.check.directory import PlacedJob, option_of
-from placeopt.model import Assignment
+from placeopt.model import Assignment, Group, Option, Placement
 
 
 def check_reference(case: CheckCase) -> None:
@@ -77,40 +77,71 @@ def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted:
 
 def check_form(case: CheckCase) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
-    if len(case.held) < len(case.placements):
-        for placement in case.placements:
-            job = case.jobs.get(placement.job)
-            if job is not None and option_of(job, placement.option) is None:
-                known = ", ".join(repr(option.id) for option in job.options)
-                case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
-    for held in case.held:
-        least, utility = held.job.utility_min_thousandths, held.option.utility_thousandths
+    for placement in case.placements:
+        job = case.jobs.get(placement.job)
+        if job is None:
+            continue
+        option = option_of(job, placement.option)
+        if option is None:
+            known = ", ".join(repr(option.id) for option in job.options)
+            case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
+            continue
+        least, utility = job.utility_min_thousandths, option.utility_thousandths
         if least is not None and utility is not None and utility < least:
-            case.add(
-                "option",
-                f"job {held.job.id!r}",
-                f"option {held.option.id!r} has utility {utility} of at least {least} thousandths",
-                by=[held.job.id],
-            )
+            what = f"option {option.id!r} has utility {utility} of at least {least} thousandths"
+            case.add("option", f"job {job.id!r}", what, by=[job.id])
+    for placement in case.placements:
+        job = case.jobs.get(placement.job)
+        option = None if job is None else option_of(job, placement.option)
+        if option is not None:
+            _check_workers(case, option, placement)
     for held in case.held:
-        _check_workers(case, held)
         for assignment in held.placement.assignments:
             _check_assignment(case, held, assignment)
 
 
-def _check_workers(case: CheckCase, held: PlacedJob) -> None:
-    assignments, option = held.placement.assignments, held.option
-    ranks = [worker.rank for assignment in assignments for worker in assignment.workers]
-    count = len(ranks)
-    least = option.workers if option.workers_min is None else option.workers_min
-    if not least <= count <= option.workers:
-        wanted = f"{option.workers}" if least == option.workers else f"{least} to {option.workers}"
-        case.add("workers", f"job {held.job.id!r}", f"{count} workers, option {option.id!r} has {wanted}")
-    ranks.sort()
-    if ranks and (ranks[0] != 0 or ranks[-1] != count - 1 or (count > 2 and ranks != list(range(count)))):
-        case.add("workers", f"job {held.job.id!r}", f"ranks of its {count} workers must be 0 to {count - 1}, each once")
-    if len(assignments) > 1 and len({assignment.node for assignment in assignments}) != len(assignments):
-        case.add("workers", f"job {held.job.id!r}", "a node stands in two assignments")
+def _check_workers(case: CheckCase, option: Option, placement: Placement) -> None:
+    """Each leaf has a number of workers that it may have, ranks run over the leaves, and each node stands once."""
+
+    def fault(what: str) -> None:
+        case.add("workers", f"job {placement.job!r}", what)
+
+    ranks: dict[str | None, list[int]] = {leaf.id if option.groups else None: [] for leaf in option.leaves}
+    for assignment in placement.assignments:
+        if assignment.group in ranks:
+            ranks[assignment.group] += [worker.rank for worker in assignment.workers]
+        else:
+            fault(f"option {option.id!r} has no leaf {assignment.group!r}")
+    if not option.groups:
+        count, least = len(ranks[None]), option.fewest
+        if not least <= count <= option.workers:
+            wanted = f"{option.workers}" if least == option.workers else f"{least} to {option.workers}"
+            fault(f"{count} workers, option {option.id!r} has {wanted}")
+    elif case.relation.get(placement.job) != "same":  # a tree that runs in part may stay as it is
+        for what in _missing(option, {name: len(workers) for name, workers in ranks.items()}):
+            fault(what)
+    first = 0
+    for name, mine in ranks.items():
+        count = len(mine)
+        if sorted(mine) != list(range(first, first + count)):
+            whose = f"of its {count} workers" if name is None else f"of the {count} workers of {name!r}"
+            fault(f"ranks {whose} must be {first} to {first + count - 1}, each once")
+        first += count
+    places = {(assignment.node, assignment.group) for assignment in placement.assignments}
+    if len(places) != len(placement.assignments):
+        fault("a node stands in two assignments")
+
+
+def _missing(group: Group, counts: Mapping[str | None, int]) -> Iterator[str]:
+    """Tell which groups lack workers, or have too many; an optional one may have none at all."""
+    if not group.groups:
+        count, least = counts[group.id], group.fewest
+        if not least <= count <= group.workers:
+            wanted = f"{group.workers}" if least == group.workers else f"{least} to {group.workers}"
+            yield f"{count} workers of group {group.id!r}, which has {wanted}"
+    for part in group.groups:
+        if not part.optional or any(counts[leaf.id] for leaf in part.leaves):
+            yield from _missing(part, counts)
 
 
 def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) -> None:

@@ -1,8 +1,10 @@
 """May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
 
+from collections.abc import Callable, Mapping
+
 from placeopt.check.case import CheckCase, gpu_number
-from placeopt.check.directory import PlacedJob
-from placeopt.model import Node, Split
+from placeopt.check.directory import PlacedJob, option_of
+from placeopt.model import Group, Job, Node, Placement, Spread
 
 
 def check_where(case: CheckCase) -> None:
@@ -19,12 +21,11 @@ def check_where(case: CheckCase) -> None:
         models = held.option.demand.gpu_models
         if not (choosy or models or marked):
             continue
-        stays = case.stays(job.id)
         for assignment in held.placement.assignments:
             node = case.nodes.get(assignment.node)
             if node is None:
                 continue
-            if (choosy or node.taints or node.drained) and not stays:
+            if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id):
                 _check_node(case, held, node)
             if models:
                 gpus = case.machine_of[node.id].gpus
@@ -61,52 +62,98 @@ def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
                 add("node_selector", f"label {key!r} is {label!r}, the job asks for {wanted!r}")
 
 
+def chooses(case: CheckCase, job: Job, node: Node) -> bool:
+    """Return whether the job's own conditions admit a node, whatever keeps jobs off it."""
+    domains = case.domains_of(node.id)
+    selected = all(node.labels.get(key, domains.get(key)) == wanted for key, wanted in job.node_selector.items())
+    return selected and (job.nodes_allowed is None or node.id in job.nodes_allowed)
+
+
 def check_shape(case: CheckCase) -> None:
     """
-    Single node, workers per node, and splits over the domains of a level.
+    How the workers of each group lie: single node, workers per node, splits and spread over the domains of a level.
 
-    A running job that lies otherwise may stand as it is, but not shrink to another shape that is not allowed either.
+    A group that lies otherwise may stand as it runs, but not shrink or grow to another shape that is not allowed.
     """
-    for held in case.held:
-        option, assignments = held.option, held.placement.assignments
-        if option.single_node and len(assignments) > 1:
-            what = f"on {len(assignments)} nodes, must be on one"
-            case.add("single_node", f"job {held.job.id!r}", what, by=_whole(case, held))
-        if option.workers_per_node_max is not None:
-            for assignment in assignments:
-                if len(assignment.workers) > option.workers_per_node_max:
-                    case.add(
-                        "workers_per_node",
-                        f"job {held.job.id!r} on node {assignment.node!r}",
-                        f"{len(assignment.workers)} of at most {option.workers_per_node_max} workers",
-                        by=_whole(case, held),
-                        node=assignment.node,
-                    )
-        for split in option.splits:
-            _check_split(case, held, split)
+    for placement in case.placements:
+        job = case.jobs.get(placement.job)
+        option = None if job is None else option_of(job, placement.option)
+        if job is not None and option is not None:
+            _Shape(case, job, placement).check(option, f"job {job.id!r}")
 
 
-def _whole(case: CheckCase, held: PlacedJob) -> list[str] | None:
-    """The job, as the one that breaks its shape, unless it is a new shape: that must be allowed."""
-    return [held.job.id] if case.relation.get(held.job.id, "same") == "same" else None
+class _Shape:
+    """How the workers of a placement lie."""
 
+    def __init__(self, case: CheckCase, job: Job, placement: Placement) -> None:
+        self._case, self._job, self._placement = case, job, placement
+        self._relation = case.relation.get(job.id, "same")
 
-def _check_split(case: CheckCase, held: PlacedJob, split: Split) -> None:
-    where, by = f"job {held.job.id!r}", _whole(case, held)
-    workers_in: dict[str, int] = {}
-    for assignment in held.placement.assignments:
-        node = assignment.node
-        above = case.domains_of(node) if node in case.nodes else {}
-        domain = node if split.level == "node" else above.get(split.level)
-        if domain is None:
-            what = f"has workers on node {node!r}, which is in no {split.level}"
-            case.add("split", where, what, by=by)
-        else:
-            workers_in[domain] = workers_in.get(domain, 0) + len(assignment.workers)
-    if len(workers_in) != split.domains:
-        what = f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}"
-        case.add("split", where, what, by=by)
-    for domain, count in workers_in.items():
-        if split.workers is not None and count != split.workers:
-            what = f"{count} workers in {split.level} {domain!r}, must be {split.workers}"
-            case.add("split", where, what, by=by)
+    def check(self, group: Group, where: str) -> None:
+        """Judge the workers of a group, and those of each group below it."""
+        on_node = self._on_node(self._placement, group)
+        if on_node:
+            self._check_own(group, on_node, where)
+        for part in group.groups:
+            self.check(part, f"job {self._job.id!r} group {part.id!r}")
+
+    def _on_node(self, placement: Placement, group: Group) -> dict[str, int]:
+        leaves, found = {leaf.id for leaf in group.leaves}, dict[str, int]()
+        for assignment in placement.assignments:
+            if assignment.group is None or assignment.group in leaves:
+                found[assignment.node] = found.get(assignment.node, 0) + len(assignment.workers)
+        return found
+
+    def _check_own(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
+        by = [self._job.id] if self._relation == "same" else None
+        grown = self._relation == "grown"
+        stands = grown and self._on_node(self._case.directory.running[self._job.id], group) == on_node
+
+        def add(rule: str, what: str, node: str | None = None) -> None:
+            at = where if node is None else f"{where} on node {node!r}"
+            self._case.add(rule, at, what, by=by, node=node, stands=stands)
+
+        if group.single_node and len(on_node) > 1:
+            add("single_node", f"on {len(on_node)} nodes, must be on one")
+        most = group.workers_per_node_max
+        for node, count in on_node.items() if most is not None else ():
+            if count > (most or 0):
+                add("workers_per_node", f"{count} of at most {most} workers", node)
+        for split in group.splits:
+            workers_in = self._inside(split.level, on_node, add)
+            if len(workers_in) != split.domains:
+                add("split", f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}")
+            for domain, count in workers_in.items():
+                if split.workers is not None and count != split.workers:
+                    add("split", f"{count} workers in {split.level} {domain!r}, must be {split.workers}")
+        for spread in group.spread:
+            self._check_spread(spread, self._inside(spread.level, on_node, add), add)
+
+    def _inside(self, level: str, on_node: Mapping[str, int], add: Callable[[str, str], None]) -> dict[str, int]:
+        """Return the workers in each domain of a level; those in none are a fault."""
+        found: dict[str, int] = {}
+        for node, count in on_node.items():
+            above = self._case.domains_of(node) if node in self._case.nodes else {}
+            domain = node if level == "node" else above.get(level)
+            if domain is None:
+                add("split", f"has workers on node {node!r}, which is in no {level}")
+            else:
+                found[domain] = found.get(domain, 0) + count
+        return found
+
+    def _check_spread(self, spread: Spread, workers_in: dict[str, int], add: Callable[[str, str], None]) -> None:
+        broken = [domain for domain, count in workers_in.items() if spread.segment and count % spread.segment]
+        for domain in broken[1 if spread.remainder == "smaller" else 0 :]:
+            what = f"{workers_in[domain]} workers in {spread.level} {domain!r}, must be a multiple of {spread.segment}"
+            add("spread", what)
+        for domain, count in workers_in.items():
+            if spread.workers_max is not None and count > spread.workers_max:
+                add("spread", f"{count} workers in {spread.level} {domain!r}, must be at most {spread.workers_max}")
+        if spread.skew_max is not None:
+            case, level = self._case, spread.level
+            chosen = [node for node in case.nodes.values() if chooses(case, self._job, node)]
+            others = {node.id if level == "node" else case.domains_of(node.id).get(level) for node in chosen} - {None}
+            fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
+            most = max(workers_in.values(), default=0)
+            if most - fewest > spread.skew_max:
+                add("spread", f"{most} workers in one {level}, {fewest} in another, must differ by {spread.skew_max}")

@@ -116,7 +116,7 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
         job = record[unplaced.job]
         options = asked.get(id(job.options))
         if options is None:
-            worthless = {"value": 0, "value_per_extra_worker": 0, "id": "o", "cost_milli": 0}
+            worthless = {"value": 0, "value_per_worker": 0, "id": "o", "cost_milli": 0}
             options = asked[id(job.options)] = tuple(option.model_copy(update=worthless) for option in job.options)
         selector = tuple(sorted(job.node_selector.items()))
         key = (options, job.queue, job.utility_min_thousandths, selector, job.nodes_allowed, frozenset(job.tolerations))

@@ -11,7 +11,6 @@ from placeopt.explain.records import DomainsMin, WorkersMax
 from placeopt.feasibility.fit import ceiling, fit, largest, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import DROP_ORDER, Requirement
-from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Split
 
 
@@ -116,7 +115,7 @@ def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: 
         return next((d for d in counts if fit(room, [requirement.spread_over(level, d)], deadline) is not None), None)
     best: int | None = None
     for workers in sizes(requirement.spread_over(level, 1), ceiling(room, requirement, per_node)):
-        layout = WorkerDistribution(room, requirement, workers, per_node, most_domains={level: most}, deadline=deadline)
+        layout = room.distribution(requirement, workers, per_node, most_domains={level: most}, deadline=deadline)
         possible = layout.domains_possible(level)
         if possible and (best is None or possible[0] < best):
             best = possible[0]

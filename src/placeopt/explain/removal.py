@@ -17,7 +17,6 @@ from placeopt.explain.records import Rival
 from placeopt.feasibility.fit import ceiling, fit, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import Requirement
-from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Move, State, hose_loads
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.runners import Solve
@@ -228,7 +227,7 @@ def least_given_up(
         per_node = free.workers(requirement)
         items = candidates.items(now, requirement)
         for workers in sizes(requirement, ceiling(free, requirement, per_node)):
-            if WorkerDistribution(free, requirement, workers, per_node, deadline=deadline).fits:
+            if free.distribution(requirement, workers, per_node, deadline=deadline).fits:
                 candidate = _least(candidates, now, free, requirement.resized(workers), items, solve, deadline)
                 if best is None or candidate.price < best.price:
                     best = replace(candidate, proven=candidate.proven and (best is None or best.proven))

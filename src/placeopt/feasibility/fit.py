@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import Requirement
-from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.problem import IntArray
 
 
@@ -31,7 +30,7 @@ def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadli
     for requirement in requirements:
         per_node = free_capacity.workers(requirement)
         for workers in sizes(requirement, ceiling(free_capacity, requirement, per_node)):
-            distribution = WorkerDistribution(free_capacity, requirement, workers, per_node, deadline=deadline)
+            distribution = free_capacity.distribution(requirement, workers, per_node, deadline=deadline)
             if distribution.fits:
                 return Fit(requirement, workers, distribution.nodes())
     return None
@@ -44,7 +43,7 @@ def best_fit(
     best: Fit | None = None
     for requirement in requirements:
         if best is None or requirement.worth(requirement.most) > best.worth:
-            workers = largest(free_capacity, requirement, deadline) if requirement.value_per_extra_worker else None
+            workers = largest(free_capacity, requirement, deadline) if requirement.value_per_worker else None
             way = fit(free_capacity, [requirement if workers is None else requirement.resized_from(workers)], deadline)
             if way is not None and (best is None or way.worth > best.worth):
                 best = way
@@ -56,7 +55,7 @@ def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: Dea
     per_node = free_capacity.workers(requirement)
 
     def fits(workers: int) -> bool:
-        return WorkerDistribution(free_capacity, requirement, workers, per_node, deadline=deadline).fits
+        return free_capacity.distribution(requirement, workers, per_node, deadline=deadline).fits
 
     most = ceiling(free_capacity, requirement, per_node)
     if not _can_shrink(requirement):
@@ -81,16 +80,16 @@ def sizes(requirement: Requirement, most: int) -> Iterable[int]:
     if _can_shrink(requirement):
         return (fewest,) if fewest <= most else ()
     stated = [split.domains for split in requirement.splits if split.workers is not None]
-    return (k for k in range(fewest, most + 1) if all(k % domains == 0 for domains in stated))
+    stated += [one.segment or 1 for one in requirement.spread if one.remainder == "refuse"]
+    return (k for k in range(fewest, most + 1) if all(k % parts == 0 for parts in stated))
 
 
 def _can_shrink(requirement: Requirement) -> bool:
     """Whether a worker can always be taken away, as long as there are more than domains to be used."""
     # Uplinks carry no more after it, and one of several workers of a domain leaves the number of domains as it was.
-    # With splits of two levels no worker may be free to go, nor with stated sizes.
-    return len({split.level for split in requirement.splits}) <= 1 and all(
-        split.workers is None for split in requirement.splits
-    )
+    # With splits of two levels no worker may be free to go, nor with stated sizes, segments and a skew.
+    levels = {split.level for split in requirement.splits}
+    return len(levels) <= 1 and not requirement.spread and all(split.workers is None for split in requirement.splits)
 
 
 def ceiling(free_capacity: FreeCapacity, requirement: Requirement, per_node: IntArray) -> int:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.requirement import BARRIERS, Requirement, one_node_of_each_class
-from placeopt.model import Job
+from placeopt.model import Job, Spread
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.hardware import node_domains
+from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
 from placeopt.terms.standing import link_room
 
 
@@ -74,6 +76,40 @@ class FreeCapacity:
         if requirement.workers_per_node is not None:
             room = np.minimum(room, requirement.workers_per_node)
         return np.where(self.reachable(requirement), np.maximum(room, 0), 0)
+
+    def distribution(
+        self,
+        requirement: Requirement,
+        workers: int,
+        per_node: IntArray,
+        *,
+        most_domains: dict[str, int] | None = None,
+        deadline: Deadline = FOREVER,
+    ) -> WorkerDistribution:
+        """
+        Return all ways to lay that many workers.
+
+        ``per_node`` are the most that each node takes (`workers`); ``most_domains`` and ``deadline`` as in
+        `WorkerDistribution`.
+        """
+        part = requirement.link_part
+        around = Surroundings(
+            topology=self.problem.topology,
+            domain_of=self.domains,
+            splits=requirement.splits,
+            spread=requirement.spread,
+            eligible=self._eligible,
+            single_node=requirement.single_node,
+            mbps=requirement.network_mbps,
+            machine_room=self.machine_room[:, part],
+            domain_room=self.domain_room[:, part],
+        )
+        return WorkerDistribution(around, workers, per_node, most_domains=most_domains, deadline=deadline)
+
+    def _eligible(self, split: Spread) -> frozenset[int]:
+        """Return the domains of a split's level with a node that the job chooses."""
+        domains = self.domains(split.level)[self.open["nodes_allowed"] & self.open["node_selector"]]
+        return frozenset(domains[domains >= 0].tolist())
 
     def reachable(self, requirement: Requirement) -> BoolArray:
         """Shape (N,): nodes that no barrier keeps the job off."""

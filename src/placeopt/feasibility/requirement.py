@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.model import Job, Node, Option, Split
+from placeopt.model import Job, Node, Option, Split, Spread
 from placeopt.problem import Problem
 from placeopt.problem.arrays import resource_demand, unknown_resources
 
@@ -69,7 +69,8 @@ class Requirement:
 
     option: str
     value: int
-    value_per_extra_worker: int
+    value_per_worker: int
+    """Value that each worker below ``most`` takes away."""
     fewest: int
     most: int
     gpus: int
@@ -84,6 +85,7 @@ class Requirement:
     single_node: bool
     workers_per_node: int | None
     splits: tuple[Split, ...]
+    spread: tuple[Spread, ...] = ()
     barriers: tuple[str, ...] = ()
     """Which of `BARRIERS` may keep it off nodes."""
     queue: int = -1
@@ -93,7 +95,12 @@ class Requirement:
 
     def worth(self, workers: int) -> int:
         """Value with that many workers; a gang made smaller keeps its value."""
-        return self.value + max(0, workers - self.fewest) * self.value_per_extra_worker
+        return self.value - max(0, self.most - max(workers, self.fewest)) * self.value_per_worker
+
+    @property
+    def levels(self) -> list[str]:
+        """Levels that splits and spreads name."""
+        return [split.level for split in self.splits] + [one.level for one in self.spread]
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -118,7 +125,7 @@ class Requirement:
             "gpu_count": self.gpus > 0,
         }
         many = {
-            "split": tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits)),
+            "split": tuple(dict.fromkeys(f"split:{level}" for level in self.levels)),
             "resource": tuple(group for group in self.resources[len(RESOURCE_GROUPS) :] if requirements[group]),
         }
         return tuple(
@@ -135,7 +142,8 @@ class Requirement:
         """
         if group.startswith("split:"):
             level = group.removeprefix("split:")
-            return replace(self, splits=tuple(split for split in self.splits if split.level != level))
+            splits = tuple(split for split in self.splits if split.level != level)
+            return replace(self, splits=splits, spread=tuple(one for one in self.spread if one.level != level))
         if group in BARRIERS:
             return replace(self, barriers=tuple(barrier for barrier in self.barriers if barrier != group))
         if group in self.resources:
@@ -151,7 +159,7 @@ class Requirement:
 
     def resized_from(self, workers: int) -> Requirement:
         """Return the same with exactly that many workers, as valuable as it is with them."""
-        return replace(self.resized(workers), value=self.worth(workers), value_per_extra_worker=0)
+        return replace(self.resized(workers), value=self.worth(workers), value_per_worker=0)
 
     def spread_over(self, level: str, domains: int) -> Requirement:
         """Return the same with another number of domains of ``level``."""
@@ -186,7 +194,7 @@ def _requirement(problem: Problem, option: Option, job: Job, queue: int, barrier
     return Requirement(
         option=option.id,
         value=option.value,
-        value_per_extra_worker=option.value_per_extra_worker,
+        value_per_worker=option.value_per_worker,
         fewest=option.workers if option.workers_min is None else option.workers_min,
         most=option.workers,
         gpus=demand.gpus,
@@ -200,6 +208,7 @@ def _requirement(problem: Problem, option: Option, job: Job, queue: int, barrier
         single_node=option.single_node,
         workers_per_node=option.workers_per_node_max,
         splits=option.splits,
+        spread=option.spread,
         barriers=barriers,
         queue=queue,
         jobs_per_gpu=problem.jobs_per_gpu,

@@ -8,7 +8,7 @@ every job, node and GPU, as in Horus eq. 3-6: for tests, tiny rounds, odd hardwa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
@@ -156,7 +156,9 @@ def _rows(blocks: list[IntArray], width: int) -> IntArray:
     return np.concatenate([np.zeros((0, width), dtype=np.int64), *blocks]).T.copy()
 
 
-def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) -> Variables:
+def add_counts(
+    builder: ModelBuilder, state: State, costs: Sequence[Cost] = (), jobs: Container[int] | None = None
+) -> Variables:
     """
     Fold what the rules and ``costs`` cannot tell apart.
 
@@ -166,9 +168,12 @@ def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) 
     GPUs of a node fold if they are idle, of one type, alike to every cost, and no
     option may take less than the whole of them. Those of a running job that may be changed fold only among themselves,
     and not at all where it may be shrunk.
+
+    ``jobs``: The only ones whose place is chosen, of those that ``state`` leaves open; None: all.
     """
     apart: tuple[FoldGuard, ...] = (*costs, MinimalUtility())
-    return add_columns(builder, state, _units(state, apart), _cells(state, apart))
+    units = [unit for unit in _units(state, apart) if jobs is None or unit[0] in jobs]
+    return add_columns(builder, state, units, _cells(state, apart))
 
 
 def _units(state: State, apart: Sequence[FoldGuard]) -> list[tuple[int, ...]]:
@@ -180,7 +185,7 @@ def _units(state: State, apart: Sequence[FoldGuard]) -> list[tuple[int, ...]]:
             k = int(problem.job_class[job])
             if k not in folds:
                 folds[k] = _folds(problem, job, apart)
-            alone = job in problem.running or not folds[k]
+            alone = job in problem.running or job in problem.tree_of or not folds[k]
             folded.setdefault(-1 - job if alone else k, []).append(job)
     return [tuple(jobs) for jobs in folded.values()]
 
@@ -191,7 +196,7 @@ def _folds(problem: Problem, job: int, apart: Sequence[FoldGuard]) -> bool:
     return all(
         options.bundles[o] == 1
         and one_or_whole[o]
-        and not options.splits[o]
+        and not options.lies[o]
         and not any(guard.forbids_folding(problem, o) for guard in apart)
         for o in problem.options_of(job)
     )

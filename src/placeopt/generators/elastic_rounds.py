@@ -57,15 +57,15 @@ def _options(
     """Return the options of a job: one for each number of GPUs, or an elastic one."""
     factor, speed_up = PRIORITY_FACTORS[priority], [k / (1 + synchronisation * (k - 1)) for k in counts]
     if is_elastic and len(counts) > 1:
-        gain = (speed_up[-1] - 1) / (counts[-1] - 1)
+        gain = round(1000 * factor * (speed_up[-1] - 1) / (counts[-1] - 1))
         return (
             Option(
                 workers=counts[-1],
                 workers_min=1,
                 single_node=True,
                 demand=_demand(1),
-                value=1000 * factor,
-                value_per_extra_worker=round(1000 * factor * gain),
+                value=1000 * factor + (counts[-1] - 1) * gain,
+                value_per_worker=gain,
                 run_time_ms=round(hours * _HOUR_MS),
             ),
         )

@@ -6,7 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
+
+if TYPE_CHECKING:
+    from placeopt.heuristics.tree_placer import TreePlacer
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
@@ -130,13 +133,20 @@ def greedy(
     """
     state, over = State(problem, start), stop_at(deadline, cancelled)
     chosen: Chooser
-    if chooser is None:
+    tree_placer: TreePlacer | None = None
+    if not problem.is_plain:
+        from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
+
+        candidates = Candidates(state, score_named(score, problem, seed), over)
+        chosen, tree_placer = ByScore(candidates), TreePlacer(candidates, over)
+    elif chooser is None:
         chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed), over))
     else:
         chosen = chooser(state)
     failed_classes: set[int] = set()
     began = time.monotonic()
-    fillable = reached_by_class(problem, order).tolist() if fill and deadline < float("inf") else []
+    fill = fill and deadline < float("inf") and problem.is_plain
+    fillable = reached_by_class(problem, order).tolist() if fill else []
     given_s, turn_ends = grace_s if fillable else None, began + in_turn * (deadline - began)
     for position, (job, k) in enumerate(zip(order.tolist(), problem.job_class[order].tolist(), strict=True)):
         if k in failed_classes or state.placements[job] is not None:
@@ -149,6 +159,9 @@ def greedy(
         ):
             return _cut_short(state, order[position:], given_s, deadline, cancelled)
         try:
+            if tree_placer is not None and job in problem.tree_of:
+                tree_placer.place_once(problem.tree_of[job])
+                continue
             placement = chosen.place(job)
         except OutOfTime:
             return _cut_short(state, order[position:], given_s, deadline, cancelled)
@@ -189,12 +202,22 @@ def stop_at(deadline: float, cancelled: Callable[[], bool] | None) -> Callable[[
     return lambda: time.monotonic() >= deadline or (cancelled is not None and cancelled())
 
 
-def place(candidates: Candidates, job: int) -> Placement | None:
-    """Return the best placement that every rule allows for a job that is not placed yet, or None if none is found."""
+def place(
+    candidates: Candidates,
+    job: int,
+    options: Sequence[int] | None = None,
+    fits: Callable[[State, int, Placement], bool] = fits_beyond_room,
+) -> Placement | None:
+    """
+    Return the best placement that every rule allows for a job that is not placed yet, or None if none is found.
+
+    ``options``: The only ones tried, in their order; None: all, the most valuable first. ``fits``: The rules asked.
+    """
     problem = candidates.problem
-    options: Sequence[int] = problem.options_of(job)
-    if len(options) > 1:
-        options = sorted(options, key=lambda o: -int(problem.options.value[o]))
+    if options is None:
+        options = problem.options_of(job)
+        if len(options) > 1:
+            options = sorted(options, key=lambda o: -int(problem.options.value[o]))
     most: dict[str, int] = {}  # option's id -> workers above which no numbers of them have room
     for option in options:
         name, workers, _ = problem.options.shapes[option]
@@ -204,7 +227,7 @@ def place(candidates: Candidates, job: int) -> Placement | None:
             most[name] = _most_workers_with_room(candidates, option)
             continue
         for placement in places(candidates, option):
-            if fits_beyond_room(candidates.state, job, placement):
+            if fits(candidates.state, job, placement):
                 return placement
     return None
 

@@ -7,6 +7,8 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.model import Split
 from placeopt.problem import IntArray
+from placeopt.problem.classes import eligible_domains
+from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
 from placeopt.terms.rules.spread import domain_of_nodes
 
 
@@ -17,8 +19,26 @@ def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:
     problem = candidates.problem
     nodes = np.flatnonzero(np.isfinite(candidates.scores(option)))
     rooms = candidates.free_rooms(option)[nodes]
+    if problem.options.spread[option]:
+        return _laid(candidates, option, nodes, rooms)
     splits = sorted(problem.options.splits[option], key=lambda split: split.domains)
     return _fill(candidates, option, nodes, rooms, int(problem.options.bundles[option]), splits)
+
+
+def _laid(candidates: Candidates, option: int, nodes: IntArray, rooms: IntArray) -> list[int] | None:
+    """Return a way to lay the workers that splits and spread allow, if there is one beside uplinks."""
+    problem, options = candidates.problem, candidates.problem.options
+    per_node = np.zeros(problem.num_nodes, dtype=np.int64)
+    per_node[nodes] = np.minimum(rooms, options.workers_per_node[option])
+    around = Surroundings(
+        problem.topology,
+        lambda level: domain_of_nodes(problem, level),
+        options.splits[option],
+        options.spread[option],
+        lambda spread: eligible_domains(problem, option, spread),
+    )
+    way = WorkerDistribution(around, int(options.workers[option]), per_node)
+    return [node for node, count in way.nodes().items() for _ in range(count)] if way.fits else None
 
 
 def _fill(

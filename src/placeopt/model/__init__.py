@@ -5,7 +5,7 @@ from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
-from placeopt.model.job import Communication, Demand, Edge, Job, Option, Split
+from placeopt.model.job import Communication, Demand, Edge, Group, Job, Option, Split, Spread
 from placeopt.model.machine import Gpu, Link, Machine, Part
 from placeopt.model.origin import JobOrigin, Origin
 from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
@@ -62,6 +62,7 @@ __all__ = [
     "Fragmentation",
     "Goals",
     "Gpu",
+    "Group",
     "Horus",
     "Instance",
     "InstanceRef",
@@ -96,6 +97,7 @@ __all__ = [
     "Slowdown",
     "SlowdownCurve",
     "Split",
+    "Spread",
     "Stage",
     "Standing",
     "TargetWorker",

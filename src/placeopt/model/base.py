@@ -207,6 +207,11 @@ Weight = Annotated[int, Field(ge=0, le=1_000_000)]
 MAX_VALUE = 1_000_000_000
 Value = Annotated[int, Field(ge=0, le=MAX_VALUE)]
 MAX_NODES = 200_000
+MAX_LEVELS = 64
+"""
+Levels of domains on one path to the network. Each level costs a look at all nodes in costs, bounds and splits; clusters
+have some ten.
+"""
 MAX_JOBS = 2_000_000
 """
 Jobs of a round, running ones included. At this number values (``MAX_VALUE``) sum to 2 x 10^15, and the slowdowns of all

@@ -6,19 +6,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, PriceMilli, Record, Weight, refuse_repeats
+from placeopt.model.base import MAX_LEVELS, MAX_NODES, Id, Labels, Mbps, PriceMilli, Record, Weight, refuse_repeats
 from placeopt.model.machine import Machine
 from placeopt.model.origin import Origin
 
 DEFAULT_PRICE = 1000
 """Of a node, in thousandths an hour, where neither it nor its machine type states another."""
-
-
-MAX_LEVELS = 64
-"""
-Levels of domains on one path to the network. Each level costs a look at all nodes in costs, bounds and splits; clusters
-have some ten.
-"""
 
 
 class Domain(Record):

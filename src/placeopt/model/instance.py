@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from placeopt.model.base import (
     MAX_JOBS,
     FormatVersion,
+    Id,
     Milliseconds,
     Name,
     Record,
@@ -19,7 +20,7 @@ from placeopt.model.base import (
 )
 from placeopt.model.canonical import canonical_list
 from placeopt.model.cluster import Cluster
-from placeopt.model.job import Job
+from placeopt.model.job import Group, Job
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
 
@@ -55,10 +56,24 @@ def job_fault(job: Job, nodes: Container[str], queues: Collection[str], levels: 
         if name not in nodes:
             return f"nodes_allowed[{n}]: no node {name!r} in the cluster"
     for o, option in enumerate(job.options):
-        for s, split in enumerate(option.splits):
-            if split.level not in levels:
-                known = ", ".join(sorted(levels))
-                return f"options[{o}].splits[{s}].level: no level {split.level!r} in the cluster; known: {known}"
+        fault = _level_fault(option, levels)
+        if fault is not None:
+            return f"options[{o}].{fault}"
+    return None
+
+
+def _level_fault(group: Group, levels: Collection[str]) -> str | None:
+    """Return the first level that a group or one below it names and the cluster lacks, as ``field: message``."""
+    named = [(f"splits[{s}].level", split.level) for s, split in enumerate(group.splits)]
+    named += [(f"spread[{s}].level", spread.level) for s, spread in enumerate(group.spread)]
+    named += [(f"prefer[{i}]", level) for i, level in enumerate(group.prefer)]
+    for where, level in named:
+        if level not in levels:
+            return f"{where}: no level {level!r} in the cluster; known: {', '.join(sorted(levels))}"
+    for i, part in enumerate(group.groups):
+        fault = _level_fault(part, levels)
+        if fault is not None:
+            return f"groups[{i}].{fault}"
     return None
 
 
@@ -67,18 +82,28 @@ def running_fault(job: Job, held: Placement) -> str | None:
     option = next((option for option in job.options if option.id == held.option), None)
     if option is None:
         return f"option: job {job.id!r} has no option {held.option!r}"
+    leaves: dict[Id | None, Group] = {leaf.id if option.groups else None: leaf for leaf in option.leaves}
+    ranks: dict[Id | None, list[int]] = {name: [] for name in leaves}
     for a, assignment in enumerate(held.assignments):
-        fault = assignment.fault(option.demand)
+        leaf = leaves.get(assignment.group)
+        if leaf is None:
+            known = ", ".join(repr(name) for name in leaves)
+            return f"assignments[{a}].group: option {option.id!r} has no leaf {assignment.group!r}; it has {known}"
+        fault = assignment.fault(leaf.demand)
         if fault is not None:
             return f"assignments[{a}].{fault}"
-    ranks = sorted([worker.rank for assignment in held.assignments for worker in assignment.workers])
-    least = option.workers if option.workers_min is None else option.workers_min
-    if not least <= len(ranks) <= option.workers:
-        return (
-            f"assignments: {len(ranks)} workers; option {option.id!r} of job {job.id!r} has {least} to {option.workers}"
-        )
-    if ranks != list(range(len(ranks))):
-        return f"assignments: ranks of workers must be 0 to {len(ranks) - 1}, each once"
+        ranks[assignment.group] += [worker.rank for worker in assignment.workers]
+    if not option.groups and not option.fewest <= len(ranks[None]) <= option.workers:
+        count, least = len(ranks[None]), option.fewest
+        return f"assignments: {count} workers; option {option.id!r} of job {job.id!r} has {least} to {option.workers}"
+    first = 0
+    for name, leaf in leaves.items():
+        count = len(ranks[name])
+        if count > leaf.workers:
+            return f"assignments: {count} workers of group {name!r}, which has {leaf.workers}"
+        if sorted(ranks[name]) != list(range(first, first + count)):
+            return f"assignments: ranks of workers must be {first} to {first + count - 1}, each once"
+        first += count
     return None
 
 
@@ -143,9 +168,14 @@ class Instance(Record):
     @property
     def running_gpu_milli(self) -> int:
         """Thousandths of GPUs that running jobs request; what is granted above is free for others."""
-        demands = {(job.id, option.id): option.demand.gpu_milli for job in self.jobs for option in job.options}
+        demands = {
+            (job.id, option.id, leaf.id if option.groups else None): leaf.demand.gpu_milli
+            for job in self.jobs
+            for option in job.options
+            for leaf in option.leaves
+        }
         return sum(
-            demands[held.job, held.option] * len(assignment.gpus)
+            demands[held.job, held.option, assignment.group] * len(assignment.gpus)
             for held in self.running
             for assignment in held.assignments
         )

@@ -1,10 +1,13 @@
 """Jobs: what is asked for, in which ways it may run, and what it is worth."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from placeopt.model.base import (
+    MAX_LEVELS,
+    MAX_VALUE,
     Amounts,
     Count,
     Id,
@@ -28,6 +31,9 @@ from placeopt.model.origin import JobOrigin
 JobKind = Literal["training", "inference", "modelling", "cpu"]
 MAX_WORKERS = 100_000
 MAX_PRIORITY = 1_000_000
+MAX_GROUPS = 1000
+MAX_DEPTH = 16
+"""Of the tree of groups of an option."""
 MAX_EDGES = 100_000
 """A ring of as many workers as a job may have, or all pairs of 447 workers; all pairs alike need no edges."""
 
@@ -73,12 +79,15 @@ class Demand(Record):
         return self
 
 
+Remainder = Literal["refuse", "smaller"]
+
+
 class Split(Record):
     """
-    How a job's workers are divided among the domains of one level.
+    How a group's workers are divided among the domains of one level.
 
     They are in exactly ``domains`` of them, with exactly ``workers`` in each where that is stated. "96 = 2 x 48 = 6 x
-    16 per rack" is two splits. ``domains`` = 1 keeps a job together.
+    16 per rack" is two splits. ``domains`` = 1 keeps a group together.
     """
 
     level: Id
@@ -89,33 +98,129 @@ class Split(Record):
     """Workers in each of them; null: any distribution."""
 
 
-class Option(Record):
+class Spread(Record):
     """
-    One way to run a job: how many workers of what demand, how they lie, and what that is worth.
+    What each domain of a level holds of a group's workers, all of which are in domains of that level.
 
-    With ``workers_min`` the job is elastic: it runs with any number from ``workers_min`` to ``workers``, rank 0 being
-    the chief that is never taken (DynamoML 3.3), and is worth ``value`` at the minimum plus ``value_per_extra_worker``
-    for each worker above. Without, it is a gang: all ``workers`` or none.
+    Segments of 16 workers in a rack, made of segments of 4 on a node, are two of these. Several segments may share a
+    domain.
+    """
+
+    level: Id
+    """``node`` or a domain level of the cluster, such as ``rack``."""
+    segment: PositiveCount | None = None
+    """The number of workers in each domain is a multiple of it; null: any."""
+    remainder: Remainder = "refuse"
+    """``smaller``: one segment may have fewer workers, so that any number of workers can be divided."""
+    workers_max: PositiveCount | None = None
+    """Most workers in one domain; null: no limit."""
+    skew_max: PositiveCount | None = None
+    """
+    Most workers that a domain may hold above any other domain of the level, used or not, with a node that the job's
+    conditions admit, taints and drains aside; null: no limit. (Kubernetes: topology spread constraints.)
+    """
+
+    @model_validator(mode="after")
+    def _stated(self) -> Self:
+        if self.remainder == "smaller" and self.segment is None:
+            raise ValueError("remainder: goes with 'segment'")
+        if self.segment is self.workers_max is self.skew_max is None:
+            raise ValueError("states none of 'segment', 'workers_max' and 'skew_max'")
+        return self
+
+
+class Group(Record):
+    """
+    Workers that belong together: alike ones, which ask for ``demand`` each, or ``groups`` of them.
+
+    A group of ``workers`` alike is a leaf of the tree whose root is an `Option`. What is said of a group with
+    ``groups`` holds for all workers below it together: that they share a node, how they are divided among domains.
+    Ranks run over the leaves in the order of the file.
     """
 
     id: Id = "default"
-    """Name of the option, unique in the job."""
+    """Name of the group, unique in the tree."""
     workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = 1
-    """Number of workers; of an elastic option the largest."""
+    """Number of workers of a leaf; of an elastic one the largest."""
     workers_min: Annotated[int, Field(ge=1, le=MAX_WORKERS)] | None = None
-    """Smallest number of workers of an elastic option; null: a gang."""
+    """Smallest number of workers of an elastic leaf; null: all, or none."""
     demand: Demand = Demand()
-    """Resources of one worker."""
+    """Resources of one worker of a leaf."""
+    groups: Annotated[tuple["Group", ...], Field(max_length=MAX_GROUPS)] = ()
+    """The groups that it consists of; empty: a leaf."""
+    optional: bool = False
+    """Whether the group may be missing while the rest of its parent's runs; the first one of a parent never is."""
     single_node: bool = False
     """Whether all workers must share one node."""
     workers_per_node_max: PositiveCount | None = None
     """1 is anti-affinity between workers."""
     splits: tuple[Split, ...] = ()
-    """Rules for the distribution of workers over domains."""
-    value: Value = 1
-    """Value of the job in this option; of an elastic option with ``workers_min`` workers."""
-    value_per_extra_worker: Value = 0
-    """Value of each worker above ``workers_min``."""
+    """In how many domains workers are."""
+    spread: tuple[Spread, ...] = ()
+    """What a domain holds of the workers."""
+    prefer: Annotated[tuple[Id, ...], Field(max_length=MAX_LEVELS)] = ()
+    """
+    Levels whose one domain should hold all workers, the best first. It costs the index of the first level that does,
+    or the length of the list, by ``weights.prefer``.
+    """
+    value_per_worker: Value = 0
+    """Value that each worker takes away that is missing of a leaf: of an elastic one, or in an optional group."""
+
+    @property
+    def fewest(self) -> int:
+        """Smallest number of workers with which a leaf runs."""
+        return self.workers if self.workers_min is None else self.workers_min
+
+    @property
+    def leaves(self) -> tuple["Group", ...]:
+        """The groups of alike workers, in order."""
+        return tuple(leaf for group in self.groups for leaf in group.leaves) if self.groups else (self,)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is more than one leaf, or prefers levels: a tree that is compiled as `placeopt.problem.Tree`."""
+        return bool(self.groups or self.prefer)
+
+    def _fault(self) -> str | None:
+        """Return what contradicts itself in the group alone."""
+        if self.groups:
+            for name in ("workers", "workers_min", "demand", "value_per_worker"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    return f"{name}: goes with a leaf; a group of 'groups' has the workers of these"
+            if self.groups[0].optional:
+                return "groups[0].optional: the first group of a parent is never missing; put one first that must run"
+            return None
+        if self.workers_min is not None and self.workers_min > self.workers:
+            return f"workers_min: {self.workers_min} is above workers = {self.workers}"
+        for i, split in enumerate(self.splits):
+            if split.workers is not None and split.workers * split.domains != self.workers:
+                return (
+                    f"splits[{i}]: {split.domains} x {split.workers} is not workers = {self.workers}; "
+                    "an exact split covers all workers"
+                )
+            if split.workers is not None and self.workers_min not in (None, self.workers):
+                return f"splits[{i}].workers: an exact split goes with a fixed number of workers"
+        return None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        fault = self._fault()
+        if fault is not None:
+            raise ValueError(fault)
+        return self
+
+
+class Option(Group):
+    """
+    One way to run a job: a tree of groups of workers, mostly a single leaf, and what running it is worth.
+
+    It runs whole or not at all, but for what may be missing: a leaf with ``workers_min`` is elastic and runs with any
+    number from there to ``workers``, rank 0 being the chief that is never taken (DynamoML 3.3); an ``optional`` group
+    may be missing. ``value`` is that of all workers; each missing one takes its leaf's ``value_per_worker`` away.
+    """
+
+    value: Annotated[int, Field(ge=0, le=MAX_VALUE * MAX_WORKERS)] = 1
+    """Value of the job in this option with all its workers."""
     utility_thousandths: Thousandths | None = None
     """Predicted utility; below the job's minimum the option has no value and is not taken."""
     run_time_ms: Milliseconds | None = None
@@ -127,21 +232,55 @@ class Option(Record):
     cost_milli: Annotated[int, Field(ge=0, le=10**9)] = 0
     """Cost of the option wherever it runs (GENIE eq. 10); enters the cost level by ``weights.resource``."""
 
+    def worth(self, workers: int) -> int:
+        """Value of an option of one leaf with so many workers."""
+        return self.value - (self.workers - workers) * self.value_per_worker
+
+    @property
+    def most_workers(self) -> int:
+        """Number of workers of all leaves together."""
+        return sum(leaf.workers for leaf in self.leaves)
+
     @model_validator(mode="after")
-    def _workers(self) -> Self:
-        if self.workers_min is not None and self.workers_min > self.workers:
-            raise ValueError(f"workers_min: {self.workers_min} is above workers = {self.workers}")
-        if self.value_per_extra_worker and self.workers_min is None:
-            raise ValueError("value_per_extra_worker: goes with 'workers_min'; a gang has one number of workers")
-        for i, split in enumerate(self.splits):
-            if split.workers is not None and split.workers * split.domains != self.workers:
-                raise ValueError(
-                    f"splits[{i}]: {split.domains} x {split.workers} is not workers = {self.workers}; "
-                    "an exact split covers all workers"
-                )
-            if split.workers is not None and self.workers_min not in (None, self.workers):
-                raise ValueError(f"splits[{i}].workers: an exact split goes with a fixed number of workers")
+    def _tree(self) -> Self:
+        if self.optional:
+            raise ValueError("optional: an option is the root of its tree; a job that may wait needs no word")
+        missing = _most_missing(self, optional=False)
+        if missing > self.value:
+            raise ValueError(
+                f"value: {self.value}, but missing workers take up to {missing} away; expected at least that"
+            )
+        if not self.groups:
+            if self.value_per_worker and self.workers_min is None:
+                raise ValueError("value_per_worker: goes with 'workers_min'; a gang has one number of workers")
+            return self
+        if self.most_workers > MAX_WORKERS:
+            raise ValueError(f"groups: {self.most_workers} workers together; expected at most {MAX_WORKERS}")
+        names: set[str] = set()
+        for group, depth in _below(self, 1):
+            if depth > MAX_DEPTH:
+                raise ValueError(f"groups: {group.id!r} is {depth} groups deep; expected at most {MAX_DEPTH}")
+            if group.id in names:
+                raise ValueError(f"groups: {group.id!r} appears twice; ids of groups are unique in a tree")
+            names.add(group.id)
+        if len(names) > MAX_GROUPS:
+            raise ValueError(f"groups: {len(names)} in one tree; expected at most {MAX_GROUPS}")
         return self
+
+
+def _below(group: Group, depth: int) -> Iterator[tuple[Group, int]]:
+    """Yield every group below another, with its depth."""
+    for part in group.groups:
+        yield part, depth
+        yield from _below(part, depth + 1)
+
+
+def _most_missing(group: Group, *, optional: bool) -> int:
+    """Return the value that the workers take away which may be missing."""
+    optional = optional or group.optional
+    if group.groups:
+        return sum(_most_missing(part, optional=optional) for part in group.groups)
+    return (group.workers if optional else group.workers - group.fewest) * group.value_per_worker
 
 
 class Edge(Record):
@@ -205,6 +344,13 @@ class Job(Record):
     origin: JobOrigin | None = None
     """The job in the system that it comes from."""
 
+    def option(self, option_id: Id) -> Option:
+        """Return the option of that id; raises ``KeyError`` where there is none."""
+        for option in self.options:
+            if option.id == option_id:
+                return option
+        raise KeyError(option_id)
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         seen: set[str] = set()
@@ -212,16 +358,15 @@ class Job(Record):
             if option.id in seen:
                 raise ValueError(f"options[{i}].id: {option.id!r} appears twice; ids of options are unique in a job")
             seen.add(option.id)
-            if self.kind == "cpu" and option.demand.gpus:
-                raise ValueError(
-                    f"options[{i}].demand.gpus: {option.demand.gpus} in a job of kind 'cpu'; use 0, or another kind"
-                )
+            gpus = max(leaf.demand.gpus for leaf in option.leaves)
+            if self.kind == "cpu" and gpus:
+                raise ValueError(f"options[{i}].demand.gpus: {gpus} in a job of kind 'cpu'; use 0, or another kind")
         if self.communication.edges:
             self._check_edges()
         return self
 
     def _check_edges(self) -> None:
-        most = max(option.workers for option in self.options)
+        most = max(option.most_workers for option in self.options)
         pairs: set[tuple[int, int]] = set()
         for i, edge in enumerate(self.communication.edges):
             a, b = sorted(edge.ranks)

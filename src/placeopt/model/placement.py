@@ -24,10 +24,12 @@ class WorkerGpus(Record):
 
 
 class Assignment(Record):
-    """What a job holds on one node. ``gpus`` maps a GPU index to the share held in thousandths."""
+    """What the workers of one leaf hold on one node. ``gpus`` maps a GPU index to the share held in thousandths."""
 
     node: Id
     """Node on which the job holds resources."""
+    group: Annotated[Id | None, Field(exclude_if=lambda group: group is None)] = None
+    """The leaf of the option's tree whose workers these are; null where the option has no groups."""
     gpus: GpuShares = Field(default_factory=dict)
     """GPU index -> share held, in thousandths of the GPU."""
     cpu_millicores: Millicores = 0
@@ -61,22 +63,22 @@ class Assignment(Record):
 
 
 class Placement(Record):
-    """A job's whole placement: the option and one assignment per node used."""
+    """A job's whole placement: the option and one assignment per node used and leaf of the option's tree."""
 
     job: Id
     """Name of the job."""
     option: Id
     """Id of the option in which it runs."""
     assignments: Annotated[tuple[Assignment, ...], Field(min_length=1)]
-    """What the job holds, one entry for each node."""
+    """What the job holds, one entry for each node and leaf."""
 
     @model_validator(mode="after")
     def _one_per_node(self) -> Self:
-        nodes = [assignment.node for assignment in self.assignments]
-        if len(set(nodes)) != len(nodes):
-            twice = next(i for i, node in enumerate(nodes) if node in nodes[:i])
+        places = [(assignment.node, assignment.group) for assignment in self.assignments]
+        if len(set(places)) != len(places):
+            twice = next(i for i, place in enumerate(places) if place in places[:i])
             raise ValueError(
-                f"assignments[{twice}].node: job {self.job!r} names {nodes[twice]!r} twice; one assignment per node"
+                f"assignments[{twice}].node: job {self.job!r} names {places[twice][0]!r} twice; one assignment per node"
             )
         return self
 

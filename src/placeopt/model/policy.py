@@ -43,7 +43,8 @@ class Weights(Record):
     """
     Weights of the cost level in thousandths, summing to 1000 (SC'17 eq. 1: a_cc, a_b, a_d; the others are ours).
 
-    A term of weight 0 is not computed. All 0 switches the cost level off.
+    A term of weight 0 is not computed. All 0 switches the cost level off. ``prefer`` counts only where jobs prefer
+    levels, and is no part of the sum.
     """
 
     communication: Thousandths = 400
@@ -56,10 +57,12 @@ class Weights(Record):
     """Horus's cost by GPU memory and utilisation."""
     resource: Thousandths = 0
     """Stated cost of the chosen options."""
+    prefer: Thousandths = 300
+    """How far down their lists of preferred levels groups are kept together; beside the sum of the others."""
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = sum(getattr(self, name) for name in type(self).model_fields)
+        total = sum(getattr(self, name) for name in type(self).model_fields if name != "prefer")
         if total not in (0, 1000):
             raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self
@@ -67,7 +70,7 @@ class Weights(Record):
     @property
     def any_cost(self) -> bool:
         """Whether there is a cost level at all."""
-        return any(getattr(self, name) for name in type(self).model_fields)
+        return any(getattr(self, name) for name in type(self).model_fields if name != "prefer")
 
 
 Millionths = Annotated[int, Field(ge=0, le=10**9)]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.model import Demand, Split
+from placeopt.model import Demand, Split, Spread
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -92,12 +92,18 @@ class Options(Frozen):
     network_mbps: IntArray  # (O,) of one worker
     workers_per_node: IntArray  # (O,) at most; the number of workers where nothing is said
     splits: tuple[tuple[Split, ...], ...]  # (O,)
+    spread: tuple[tuple[Spread, ...], ...]  # (O,)
     gpu_type_ok: BoolArray  # (O, T)
     node_class_ok: BoolArray  # (O, C) whether one bundle fits on an idle node of the class
 
     def __len__(self) -> int:
         """O, the number of options."""
         return len(self.name)
+
+    @cached_property
+    def lies(self) -> list[tuple[Split | Spread, ...]]:
+        """Of each option how its workers are divided among domains."""
+        return [(*splits, *spread) for splits, spread in zip(self.splits, self.spread, strict=True)]
 
     @cached_property
     def grants(self) -> list[tuple[int, int, int]]:

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from placeopt.model import Instance, Job, Node, Policy
+from placeopt.model import Instance, Job, Node, Policy, Split, Spread
 from placeopt.problem.arrays import BoolArray, IntArray
+from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
 
 
@@ -130,9 +131,22 @@ def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]
 
 def admits(node: Node, labels: Mapping[str, str], job: Job) -> bool:
     """Return whether a node would let a job start, apart from room; ``labels``: its ``effective_labels``."""
-    return (
-        not node.drained
-        and all(labels.get(label) == value for label, value in job.node_selector.items())
-        and (job.nodes_allowed is None or node.id in job.nodes_allowed)
-        and all(taint in job.tolerations for taint in node.taints)
+    return not node.drained and chooses(node, labels, job) and all(taint in job.tolerations for taint in node.taints)
+
+
+def chooses(node: Node, labels: Mapping[str, str], job: Job) -> bool:
+    """Return whether a job's own conditions admit a node, whatever keeps jobs off it."""
+    return all(labels.get(label) == value for label, value in job.node_selector.items()) and (
+        job.nodes_allowed is None or node.id in job.nodes_allowed
     )
+
+
+def eligible_domains(problem: Problem, option: int, rule: Split | Spread) -> frozenset[int]:
+    """Return the domains with which ``skew_max`` compares: those with a node that the option's job chooses."""
+    if isinstance(rule, Split) or rule.skew_max is None:
+        return frozenset()
+    job = problem.instance.jobs[int(np.argmax(problem.job_class == problem.options.job_class[option]))]
+    labels, nodes = effective_labels(problem.instance), problem.instance.cluster.nodes
+    chosen = [chooses(node, mine, job) for node, mine in zip(nodes, labels, strict=True)]
+    domains = problem.split_domain[rule.level][np.array(chosen, dtype=bool)]
+    return frozenset(domains[domains >= 0].tolist())

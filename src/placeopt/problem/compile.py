@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
 from placeopt.problem.running import Lost, find_lost, running_placement
 from placeopt.problem.target import target_workload
+from placeopt.problem.trees import Tree, levels_of, with_members
 
 MAX_ELASTIC_ROWS = 200_000
 """Options that elastic ranges add to those that jobs state, of which an instance may have any number."""
@@ -69,7 +70,9 @@ def compile_problem(
         At the deadline.
     """
     policy = policy or instance.policy
-    given, lost = instance, lost or find_lost(instance)
+    given = instance
+    instance, trees = with_members(instance)
+    lost = lost or find_lost(instance)
     if lost is not None:
         instance = instance.model_copy(update={"cluster": lost.instance.cluster})
     if hardware is None:
@@ -87,7 +90,9 @@ def compile_problem(
         job_priority=_ints([job.priority for job in instance.jobs]),
         **may_change(instance, policy, number),
     )
-    problem = assemble(instance, policy, hardware, classes, jobs, {}, given=given, lost=lost)
+    more = {level: node_domains(instance, level) for level in levels_of(trees)}
+    classes = replace(classes, split_domain={**classes.split_domain, **more})
+    problem = assemble(instance, policy, hardware, classes, jobs, {}, given=given, lost=lost, trees=trees)
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     for running in instance.running:
         job = number[running.job]
@@ -107,6 +112,7 @@ def assemble(
     *,
     given: Instance | None = None,
     lost: Lost | None = None,
+    trees: tuple[Tree, ...] = (),
 ) -> Problem:
     """Compose a problem from its parts; ``instance`` is ``given`` with the stand-ins of ``lost``, if there are any."""
     kinds = ((Hardware, hardware), (Classes, classes), (Jobs, jobs))
@@ -122,6 +128,7 @@ def assemble(
         node_schedulable=schedulable,
         target=target_workload(instance, policy, hardware.type_model),
         running=running,
+        trees=trees,
         **parts,
     )
 
@@ -142,7 +149,7 @@ def compile_classes(
     options = _options(instance, _option_rows(members), members, hardware, class_nodes)
     profiles = _profiles(instance)
     queues = {queue.id: i for i, queue in enumerate(policy.queues)}
-    levels = dict.fromkeys(split.level for splits in options.splits for split in splits)
+    levels = dict.fromkeys(split.level for splits in options.lies for split in splits)
     return Classes(
         node_class=node_class,
         class_option_start=np.searchsorted(options.job_class, np.arange(len(members) + 1)),
@@ -224,10 +231,7 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
                     f"job {job.id!r}: elastic range {fewest}..{option.workers} makes more than {MAX_ELASTIC_ROWS} "
                     "options of such ranges in this instance; narrow 'workers_min'..'workers'"
                 )
-            rows.extend(
-                (k, option, workers, option.value + (workers - fewest) * option.value_per_extra_worker)
-                for workers in range(fewest, option.workers + 1)
-            )
+            rows.extend((k, option, workers, option.worth(workers)) for workers in range(fewest, option.workers + 1))
     return rows
 
 
@@ -296,6 +300,7 @@ def _options(
         network_mbps=_ints([d.network_bandwidth_mbps for d in demands]),
         workers_per_node=np.minimum(limit, workers),
         splits=tuple(option.splits for _, option, _, _ in rows),
+        spread=tuple(option.spread for _, option, _, _ in rows),
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,
     )

@@ -15,6 +15,7 @@ from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.growth import best_paths
 from placeopt.problem.queue_ceilings import ceilings
 from placeopt.problem.target import Target
+from placeopt.problem.trees import Tree
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
@@ -100,6 +101,17 @@ class Problem(Hardware, Classes, Jobs):
     target: Target  # the workload that fragmentation ``fgd`` is measured against
     running: dict[int, Placement]  # job -> where it runs now
     base_load: BaseLoad | None = None  # what jobs hold that run and are not listed, where they stay as they are
+    trees: tuple[Tree, ...] = ()  # jobs of ``given`` whose members are jobs here
+
+    @cached_property
+    def tree_of(self) -> dict[int, Tree]:
+        """The tree of each member of one."""
+        return {member: tree for tree in self.trees for member in tree.members}
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether jobs are bound by nothing that only greedy and exact models see: no trees, no spread."""
+        return not self.trees and not any(self.options.spread)
 
     @cached_property
     def changeable(self) -> frozenset[int]:

@@ -287,6 +287,8 @@ class Solver:
         if isinstance(problem, Plan):
             return problem
         compile_s = time.monotonic() - compiling
+        if not problem.is_plain:
+            method = method.for_trees()
         budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))
         solving = time.monotonic()
         context = SolveContext(

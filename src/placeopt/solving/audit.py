@@ -11,6 +11,7 @@ from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
 from placeopt.problem.running import running_placement
+from placeopt.problem.trees import member_placements
 from placeopt.terms.objective import Weighted, value, weighted_costs
 
 
@@ -160,11 +161,16 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     moved = {move.job for move in plan.moved if jobs.get(move.job) in problem.running}
-    records = problem.running_records
+    records, trees = problem.running_records, {tree.job: tree for tree in problem.trees}
     out: list[Placement | None] = [None] * problem.num_jobs
     for number, held in problem.running.items() if plan.asked is not None else ():
         out[number] = held
     for placement in plan.placements:
+        if placement.job in trees:
+            for member, part in member_placements(trees[placement.job], placement, records).items():
+                kept = problem.running.get(member)
+                out[member] = running_placement(part, problem, member, nodes) if kept is None else kept
+            continue
         job = jobs.get(placement.job)
         if job is None:
             raise BadInput(f"placements: no job {placement.job!r} in the instance")

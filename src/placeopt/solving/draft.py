@@ -26,6 +26,7 @@ from placeopt.model.plan import (
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import with_grants
+from placeopt.problem.trees import whole_placement
 from placeopt.solving.params import SolveParams
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
@@ -43,6 +44,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     unplaced = recorder.waiting([job for job, held in enumerate(allocation) if held is None])
     if problem.share_bounds:
         placements = with_grants(placements, [problem.share_bounds[p.option] for p in allocation if p is not None])
+    if problem.trees:
+        placements, unplaced = _with_whole_trees(instance, problem, placements, unplaced)
     policy = problem.policy
     moved, shrunk, preempted = _changes(problem, allocation)
     return Plan.model_construct(
@@ -59,6 +62,42 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
         shrunk=tuple(shrunk),
         preempted=tuple(preempted),
     )
+
+
+def _with_whole_trees(
+    instance: Instance, problem: Problem, placements: list[Placement], unplaced: list[Unplaced]
+) -> tuple[list[Placement], list[Unplaced]]:
+    """Return the records with one for each tree in the place of those of its members."""
+    ids = problem.job_ids
+    held = {running.job: running for running in instance.running}
+    owner = {ids[member]: tree for tree in problem.trees for member in tree.members}
+    number = {ids[member]: member for tree in problem.trees for member in tree.members}
+    parts: dict[str, dict[int, Placement]] = {}
+    for placement in placements:
+        if placement.job in owner:
+            parts.setdefault(owner[placement.job].job, {})[number[placement.job]] = placement
+    whole = {}
+    for tree in problem.trees:
+        here = parts.get(tree.job, {})
+        if here and set(here) == set(tree.runs):
+            whole[tree.job] = Placement(
+                job=tree.job, option=held[tree.job].option, assignments=held[tree.job].assignments
+            )
+        elif here:
+            whole[tree.job] = whole_placement(tree, next(iter(here.values())).option, here)
+    kept, waiting = list[Placement](), list[Unplaced]()
+    for placement in placements:
+        if placement.job not in owner:
+            kept.append(placement)
+        elif owner[placement.job].job in whole:
+            kept.append(whole.pop(owner[placement.job].job))
+    for entry in unplaced:
+        of = owner.get(entry.job)
+        if of is None:
+            waiting.append(entry)
+        elif of.job not in parts and number[entry.job] == of.members[0]:
+            waiting.append(entry.model_copy(update={"job": of.job}))
+    return kept, waiting
 
 
 def standing_records(violations: Sequence[Violation]) -> tuple[Standing, ...]:
@@ -202,6 +241,7 @@ class Recorder:
             workers.append(worker)
             held.update(dict.fromkeys(indexes, milli))
         return {
+            "group": None,
             "gpus": {str(index): held[index] for index in sorted(held)},
             "cpu_millicores": len(ranks) * cpu,
             "memory_mib": len(ranks) * memory,
@@ -266,10 +306,4 @@ def plan_without_time(
 
 def _most_value(job: Job) -> int:
     """Return the value of a job in its best option, with as many workers as that takes."""
-    return max(
-        (
-            option.value + option.value_per_extra_worker * (option.workers - (option.workers_min or option.workers))
-            for option in job.options
-        ),
-        default=0,
-    )
+    return max((option.value for option in job.options), default=0)

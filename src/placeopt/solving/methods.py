@@ -17,7 +17,7 @@ from placeopt.solving.stages.exact import Exact, LoadRace
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gang_diving import GangDiving
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
-from placeopt.solving.stages.greedy import Greedy
+from placeopt.solving.stages.greedy import Greedy, LeftOut
 from placeopt.solving.stages.job_columns import JobColumnBound
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
@@ -78,6 +78,13 @@ class Method:
         kept = tuple(stage for stage in self.stages if not isinstance(stage, BeginBound | Bound))
         return replace(self, stages=kept)
 
+    def for_trees(self) -> Method:
+        """Return the method for rounds with trees or spread: greedy and its exact models, which alone know them."""
+        kept = tuple(stage for stage in self.flat if isinstance(stage, KNOW_TREES))
+        others = dict.fromkeys(stage.name for stage in self.flat if not isinstance(stage, KNOW_TREES))
+        rule = GreedyRule(self.greedy.score, self.greedy.order, self.greedy.strict)
+        return Method(rule, (*kept, LeftOut(tuple(others))) if others else kept)
+
     def from_start(self) -> Method:
         """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
         stages: list[Stage | Block] = []
@@ -90,6 +97,9 @@ class Method:
                 stages.append(Greedy(only_if_far=True))
         return replace(self, stages=tuple(stages))
 
+
+KNOW_TREES = (BeginBound, Greedy, ReserveTime, Bound, CapacityRelaxationBound, LoadRace, Exact)
+"""Kinds of stages for rounds with trees or spread: they keep all rules, or bound the value with some left out."""
 
 REPEATED = (
     Block,

@@ -19,8 +19,10 @@ from placeopt.model import Job
 from placeopt.model.base import trusted_all
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
+from placeopt.problem.trees import Tree
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.lookahead import renumbered
+from placeopt.solving.tree_reasons import tree_reason
 from placeopt.terms.costs.utility import utility_at
 from placeopt.terms.rules import fits
 from placeopt.terms.rules.minimal_utility import applies
@@ -50,8 +52,12 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
     rows: list[dict[str, str]] = []
     waiting = [job for job, placement in enumerate(context.incumbent.allocation) if placement is None]
     ran, waits, ids = problem.running, context.waits, problem.job_ids
+    trees = problem.tree_of
+    waiting = [job for job in waiting if job not in trees or _waits_whole(trees[job], job, context)]
     for job, k in zip(waiting, problem.job_class[waiting].tolist() if waiting else (), strict=True):
-        if job in ran:
+        if job in trees:
+            reason, detail = NOT_EXPLAINED if finder is None else finder.reason_of_tree(trees[job], final)
+        elif job in ran:
             price = problem.policy.changes.preemption_price
             what = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
             reason, detail = "outvoted", what
@@ -61,8 +67,14 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
             if k not in of_class:
                 of_class[k] = NOT_EXPLAINED if finder is None else finder.reason(job)
             reason, detail = of_class[k]
-        rows.append({"job": ids[job], "reason": reason, "detail": detail})
+        name = trees[job].job if job in trees else ids[job]
+        rows.append({"job": name, "reason": reason, "detail": detail})
     return dict(zip(waiting, trusted_all(Unplaced, rows), strict=True))
+
+
+def _waits_whole(tree: Tree, job: int, context: SolveContext) -> bool:
+    """Return whether a member stands for its tree, none of which runs or starts."""
+    return job == tree.members[0] and all(context.incumbent.allocation[member] is None for member in tree.members)
 
 
 class _ReasonFinder:
@@ -85,6 +97,10 @@ class _ReasonFinder:
             return self._found(job)
         except OutOfTime:
             return "not_reached", "no time was left to tell whether there is a place for it"
+
+    def reason_of_tree(self, tree: Tree, final: State) -> tuple[UnplacedReason, str]:
+        """Return reason and detail of a tree."""
+        return tree_reason(self._context, tree, final, self._deadline)
 
     def _found(self, job: int) -> tuple[UnplacedReason, str]:
         context, problem = self._context, self._context.problem

@@ -51,12 +51,11 @@ def test_gangs_of_which_some_pods_run_or_are_missing() -> None:
     pods = [pod(f"g{i}", **volcano) for i in range(3)] + [pod(f"h{i}", **half) for i in (1, 2)]
     found = read(node("a"), node("b"), *pods, pod("h0", "a", **half), pod("s0", **short), *groups)
     assert {
-        name: (one.workers, one.workers_min, one.value, one.value_per_extra_worker)
-        for name, one in options(found).items()
+        name: (one.workers, one.workers_min, one.value, one.value_per_worker) for name, one in options(found).items()
     } == {
-        "default/g": (3, 2, 2000, 1000),
+        "default/g": (3, 2, 3000, 1000),
         "default/h": (1, None, 1000, 0),
-        "default/h+1": (2, 1, 1000, 1000),
+        "default/h+1": (2, 1, 2000, 1000),
     }
     assert held(found).keys() == {"default/h"}
     assert "1 of 3" in found.note

@@ -189,8 +189,8 @@ class JobBuilder:
                 single_node=draft.single_node,
                 workers_per_node_max=draft.workers_per_node_max,
                 splits=tuple(draft.splits),
-                value=min(worth * least, MAX_VALUE),
-                value_per_extra_worker=worth if least < count else 0,
+                value=min(worth * count, MAX_VALUE),
+                value_per_worker=min(worth, MAX_VALUE // count) if least < count else 0,
             )
             self._options[key] = (option,)
         return self._options[key]

@@ -81,8 +81,9 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
     """Return a job whose elastic option is a gang of ``workers``."""
+    gang = {"workers": workers, "workers_min": None, "value_per_worker": 0}
     options = tuple(
-        known.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
+        known.model_copy(update={**gang, "value": known.worth(workers)})
         if known.id == option and known.workers_min is not None
         else known
         for known in job.options

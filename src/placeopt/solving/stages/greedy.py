@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stage import StageReport
+from placeopt.solving.stage import StageReport, StatedReason
 
 LEAST_S = 0.05
 """
@@ -52,3 +52,22 @@ class Greedy:
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)
         yield StageReport(f"{name} in order {rule.order}{cut}", "improved", offer=offer)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """States the stages of a method that do not know trees and spread, where a round has some."""
+
+    stages: tuple[str, ...]
+    name: ClassVar[str] = "left-out"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: SolveContext) -> str:
+        """Always: there is nothing to do."""
+        del context
+        return StatedReason(f"stages that do not know groups and spread of workers: {', '.join(self.stages)}")
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Do nothing."""
+        del context
+        yield from ()

@@ -8,10 +8,19 @@ from placeopt.terms.costs.fgd import Fgd
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.horus import HorusCost
 from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.prefer import PreferCost
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.protocols import Cost
 
-COSTS: tuple[Cost, ...] = (Communication(), Interference(), Fragmentation(), Fgd(), HorusCost(), ResourceCost())
+COSTS: tuple[Cost, ...] = (
+    Communication(),
+    Interference(),
+    Fragmentation(),
+    Fgd(),
+    HorusCost(),
+    ResourceCost(),
+    PreferCost(),
+)
 """A cost of several forms stands once per form; ``selected_by`` chooses one."""
 
 

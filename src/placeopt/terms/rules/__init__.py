@@ -9,6 +9,7 @@ from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGp
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.spread import Gang, Spread
+from placeopt.terms.rules.trees import Trees
 from placeopt.terms.rules.uplink import Uplink
 from placeopt.terms.rules.where import Where
 from placeopt.terms.variables import Variables
@@ -21,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     GpuMemoryCapacity(),
     NodeCapacity(),
     Spread(),
+    Trees(),
     QueueShare(),
     Uplink(),
     RunningChanges(),
@@ -42,6 +44,11 @@ _BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
 def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
     """Return the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
     return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
+
+
+def fits_as_member(state: State, job: int, placement: Placement) -> bool:
+    """Return the same as ``fits_beyond_room``, but for the rules of the job's tree: others of it are placed later."""
+    return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM if not isinstance(rule, Trees))
 
 
 GPUS = (Gang, GpuShare, JobsPerGpu, GpuMemoryCapacity)

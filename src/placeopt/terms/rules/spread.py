@@ -8,6 +8,8 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State, change_of
+from placeopt.problem.classes import eligible_domains
+from placeopt.terms.rules.split import LieRule, add_split, counted, keeps
 from placeopt.terms.variables import STAY, Variables
 
 
@@ -53,21 +55,17 @@ class Spread:
         problem, o = state.problem, placement.option
         if job in problem.running and change_of(problem, job, placement) == "kept":
             return True
-        if len(placement.nodes) == 1 and not problem.options.splits[o]:
+        if len(placement.nodes) == 1 and not problem.options.lies[o]:
             return bool(problem.options.workers_per_node[o] >= 1)
         per_node = Counter(placement.nodes)
         if problem.options.bundles[o] == 1 and len(per_node) > 1:
             return False
         if max(per_node.values()) > problem.options.workers_per_node[o]:
             return False
-        for split in problem.options.splits[o]:
-            domain = domain_of_nodes(problem, split.level)
-            per_domain = Counter(int(domain[node]) for node in placement.nodes)
-            if -1 in per_domain or len(per_domain) != split.domains:
-                return False
-            if split.workers is not None and any(count != split.workers for count in per_domain.values()):
-                return False
-        return True
+        return all(
+            keeps(split, _workers_in(problem, split.level, placement), eligible_domains(problem, o, split))
+            for split in problem.options.lies[o]
+        )
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """Limits per node as rows; splits with a binary per domain. Single-node options have one bundle: no row."""
@@ -77,36 +75,24 @@ class Spread:
         binds &= v.start_kind[v.bundle_start] != STAY
         size = v.unit_size[v.start_unit[v.bundle_start]]
         builder.add_rows(np.arange(int(binds.sum())), v.bundle[binds], 1, NO_LOWER, (limit * size)[binds])
-        for s, option in enumerate(v.start_option):
-            for split in options.splits[option] if v.start_kind[s] != STAY else ():
-                self._add_split(builder, v, s, split.level, split.domains, split.workers)
+        for s, option in enumerate(v.start_option.tolist()):
+            for split in options.lies[option] if v.start_kind[s] != STAY else ():
+                self._add_split(builder, v, s, split)
 
-    def _add_split(
-        self, builder: ModelBuilder, v: Variables, s: int, level: str, domains: int, workers: int | None
-    ) -> None:
+    def _add_split(self, builder: ModelBuilder, v: Variables, s: int, split: LieRule) -> None:
         """The start is of a unit of one job: formulations do not fold options with splits."""
-        option = int(v.start_option[s])
+        problem, option = v.problem, int(v.start_option[s])
         mine = np.flatnonzero(v.bundle_start == s)
-        domain_of_bundle = domain_of_nodes(v.problem, level)[v.bundle_node[mine]]
-        nowhere = mine[domain_of_bundle < 0]
-        if len(nowhere):
-            builder.add_row(v.bundle[nowhere], 1, 0, 0)
-        mine, domain_of_bundle = mine[domain_of_bundle >= 0], domain_of_bundle[domain_of_bundle >= 0]
-        numbers, row = np.unique(domain_of_bundle, return_inverse=True)
-        used = builder.add_variables(0, 1, count=len(numbers))
-        builder.define(used, lambda values: np.bincount(row, values[v.bundle[mine]], len(numbers)) > 0)
-        per_bundle = int(v.problem.options.bundle_workers[option])
-        total = int(v.problem.options.workers[option])
-        least, most = (workers, workers) if workers is not None else (1, total)
-        each, count = np.arange(len(numbers)), len(numbers)
-        for sign, bound in ((1, most), (-1, least)):  # workers in the domain <= most x used and >= least x used
-            workers_inside = (row, v.bundle[mine], sign * per_bundle)
-            builder.add_parts(NO_LOWER, 0, workers_inside, (each, used, -sign * bound), count=count)
-        builder.add_row(np.append(used, v.start[s]), np.append(np.ones(count, dtype=np.int64), -domains), 0, 0)
-        if v.problem.options.bundles[option] > 1:  # the same node by node: tight even where ``used`` is a fraction
-            each = np.arange(len(mine))
-            limits = (each, used[row], -v.bundle_most[mine])
-            builder.add_parts(NO_LOWER, 0, (each, v.bundle[mine], 1), limits, count=len(mine))
+        workers = np.full(len(mine), problem.options.bundle_workers[option])
+        most, runs = int(problem.options.workers[option]), v.start[s : s + 1]
+        domain = domain_of_nodes(problem, split.level)
+        inside = counted(builder, v, mine, workers, domain, fixed={}, most=most, runs=runs)
+        add_split(builder, split, inside, eligible_domains(problem, option, split))
+
+
+def _workers_in(problem: Problem, level: str, placement: Placement) -> Counter[int]:
+    """Return the workers in each domain of a level; -1: in none."""
+    return Counter(domain_of_nodes(problem, level)[list(placement.nodes)].tolist())
 
 
 def domain_of_nodes(problem: Problem, level: str) -> IntArray:

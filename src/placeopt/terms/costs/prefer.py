@@ -1,0 +1,129 @@
+"""Cost: how far down their lists of preferred levels groups of workers are kept together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem.trees import Tree, TreeForm, TreeGroup
+from placeopt.terms.protocols import Cost, Expression
+from placeopt.terms.rules.spread import domain_of_nodes
+from placeopt.terms.rules.trees import placed_members, runs_of, starts_of_trees, workers_in
+from placeopt.terms.variables import Variables
+
+NOTHING: IntArray = np.zeros(0, dtype=np.int64)
+
+
+class PreferCost(Cost):
+    """Sum over groups of the index of the first level of ``prefer`` of which one domain holds them, or their number."""
+
+    name = "prefer"
+    unit = "levels"
+    default_weight = 300
+    never_lowered_by_starts = True
+
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Sum over trees."""
+        total = 0
+        for tree in problem.trees:
+            placed = {job: held for job in tree.members if (held := allocation[job]) is not None}
+            total += _score(problem, tree, placed)
+        return total
+
+    def delta(self, state: State, move: Move) -> int:
+        """Look at the job's own tree."""
+        tree = state.problem.tree_of.get(move.job)
+        if tree is None:
+            return 0
+        before = placed_members(state, tree)
+        after = {job: held for job, held in before.items() if job != move.job}
+        if move.placement is not None:
+            after[move.job] = move.placement
+        return _score(state.problem, tree, after) - _score(state.problem, tree, before)
+
+    def worst(self, problem: Problem) -> int:
+        """Every group nowhere together, in the worst option."""
+        return sum(
+            max((sum(len(group.prefer) for group in form.groups) for form in tree.forms.values()), default=0)
+            for tree in problem.trees
+        )
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
+        """A binary for each domain that may be a group's home: at most one is, and what it saves counts."""
+        problem = variables.problem
+        columns, coefficients, constant = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
+        starts = starts_of_trees(variables)
+        for tree in problem.trees:
+            constant += _score(problem, tree, {job: problem.running[job] for job in tree.runs})
+            for name, form in tree.forms.items():
+                for group in form.groups:
+                    here = {job: mine for job in group.members if len(mine := starts.get((job, name), NOTHING))}
+                    if group.prefer and here:
+                        some, saved = _add_group(builder, variables, form, group, here)
+                        columns.append(some)
+                        coefficients.append(saved)
+        return np.concatenate(columns), np.concatenate(coefficients), constant
+
+
+def _add_group(
+    builder: ModelBuilder, v: Variables, form: TreeForm, group: TreeGroup, starts: Mapping[int, IntArray]
+) -> tuple[IntArray, IntArray]:
+    """Return columns and coefficients of what a group costs where any of its members starts."""
+    problem, longest = v.problem, len(group.prefer)
+    runs = runs_of(builder, v, form, starts)
+    bundle = np.flatnonzero(np.isin(v.bundle_start, np.concatenate(list(starts.values()))))
+    workers = problem.options.bundle_workers[v.bundle_option[bundle]]
+    still = [problem.running[job] for job in group.members if job in problem.running]
+    fixed = np.array([node for held in still for node in held.nodes], dtype=np.int64)
+    most = len(fixed) + sum(int(problem.options.workers[v.start_option[mine]].max()) for mine in starts.values())
+    homes, level_of, rows = list[IntArray](), list[int](), list[tuple[IntArray, IntArray]]()
+    for i, level in enumerate(group.prefer):
+        domain = domain_of_nodes(problem, level)
+        of_bundle = domain[v.bundle_node[bundle]]
+        for number in np.unique(of_bundle[of_bundle >= 0]).tolist():
+            home, outside = builder.add_variables(0, 1), of_bundle != number
+            away = int((domain[fixed] != number).sum())
+            columns = np.concatenate([v.bundle[bundle[outside]], runs, home])
+            counts = np.concatenate([workers[outside], np.full(len(runs), away), [most]])
+            builder.add_row(columns, counts, NO_LOWER, most)
+            homes.append(home)
+            rows.append((columns[:-1], counts[:-1]))
+            level_of.append(i)
+    every = np.concatenate([NOTHING, *homes])
+    builder.add_row(np.append(every, runs), np.repeat([1, -1], [len(every), len(runs)]), NO_LOWER, 0)
+    builder.define(every, lambda values: _first_home(values, runs, rows))
+    now = _group_score(problem, group, still)
+    saved = np.array([i - longest for i in level_of], dtype=np.int64)
+    return np.append(runs, every), np.append(np.full(len(runs), longest - now), saved)
+
+
+def _first_home(values: IntArray, runs: IntArray, rows: Sequence[tuple[IntArray, IntArray]]) -> IntArray:
+    """Return 1 for the first home outside of which no worker is, of a group that runs, else 0."""
+    home = np.zeros(len(rows), dtype=np.int64)
+    inside = (i for i, (columns, counts) in enumerate(rows) if not values[columns] @ counts)
+    first = next(inside, None) if values[runs].any() else None
+    if first is not None:
+        home[first] = 1
+    return home
+
+
+def _score(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> int:
+    """Return what the groups of a tree cost with these members placed."""
+    if not placed:
+        return 0
+    form = tree.forms[problem.options.name[next(iter(placed.values())).option]]
+    return sum(
+        _group_score(problem, group, [placed[job] for job in group.members if job in placed])
+        for group in form.groups
+        if group.prefer
+    )
+
+
+def _group_score(problem: Problem, group: TreeGroup, placed: Sequence[Placement]) -> int:
+    if not placed:
+        return 0
+    together = (set(workers_in(problem, level, placed)) for level in group.prefer)
+    return next((i for i, domains in enumerate(together) if len(domains) == 1 and -1 not in domains), len(group.prefer))

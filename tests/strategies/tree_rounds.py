@@ -1,0 +1,130 @@
+"""Small rounds of jobs whose workers belong together in groups, for `helpers.tree_oracle`."""
+
+from __future__ import annotations
+
+from placeopt import Instance, build
+from placeopt.model import Demand, Domain, Group, Job, Node, Option, Policy, Split, Spread, Weights
+from strategies.choice import Choice
+
+LEVELS = ("node", "rack", "zone")
+
+
+def make_tree_round(choice: Choice, *, running: bool = False) -> Instance:
+    """Return a round on up to four nodes in racks and zones, with up to three jobs, one of which is a tree."""
+    zones = choice.number(1, 2)
+    racks = choice.number(1, 3)
+    domains = [Domain(id=f"z{i}", level="zone") for i in range(zones)]
+    domains += [Domain(id=f"r{i}", level="rack", parent=f"z{i % zones}") for i in range(racks)]
+    nodes = [_node(choice, f"n{i}", racks) for i in range(choice.number(2, 4))]
+    sizes = [choice.number(1, 4), choice.number(1, 2)]
+    machines = [build.machine(f"m{i}", gpus=size, cpu_millicores=4000) for i, size in enumerate(sizes)]
+    jobs = [_job(choice, f"j{i}", tree=i == 0 or choice.chance(0.5)) for i in range(choice.number(1, 3))]
+    weights = choice.pick((Weights(), Weights(communication=0, interference=0, fragmentation=0)))
+    policy = Policy(weights=weights)
+    round_ = build.instance(nodes, jobs, machines=machines, domains=domains, policy=policy)
+    return _with_running(choice, round_) if running else round_
+
+
+def _node(choice: Choice, name: str, racks: int) -> Node:
+    domain = None if choice.chance(0.1) else f"r{choice.number(0, racks - 1)}"
+    labels = {"pool": choice.pick(("a", "b"))}
+    return build.node(name, choice.pick(("m0", "m1")), domain=domain, labels=labels, drained=choice.chance(0.05))
+
+
+def _job(choice: Choice, name: str, *, tree: bool) -> Job:
+    options = [_option(choice, "default", tree=tree)]
+    if choice.chance(0.3):
+        options.append(_option(choice, "other", tree=choice.chance(0.5)))
+    selector = {"pool": "a"} if choice.chance(0.1) else {}
+    return Job(id=name, options=tuple(options), node_selector=selector)
+
+
+def _option(choice: Choice, name: str, *, tree: bool) -> Option:
+    made = _group(choice, name, depth=0, budget=[5], tree=tree)
+    fields = {field: getattr(made, field) for field in Group.model_fields if field not in ("id", "optional")}
+    missing = sum(leaf.workers * leaf.value_per_worker for leaf in made.leaves)
+    if not made.groups and made.workers_min is None:
+        fields["value_per_worker"] = missing = 0
+    return Option(id=name, value=missing + choice.number(0, 5), **fields)
+
+
+def _group(choice: Choice, name: str, *, depth: int, budget: list[int], tree: bool) -> Group:
+    """Return a group of at most ``budget`` workers, which it takes away."""
+    parts = []
+    if tree and depth < 2 and budget[0] > 1 and (depth == 0 or choice.chance(0.4)):
+        for i in range(choice.number(1, 3)):
+            if budget[0]:
+                part = _group(choice, f"{name}.{i}", depth=depth + 1, budget=budget, tree=tree)
+                parts.append(part.model_copy(update={"optional": i > 0 and choice.chance(0.25)}))
+    rules = {
+        "single_node": choice.chance(0.1),
+        "workers_per_node_max": choice.maybe(0.15, 1, 2),
+        "prefer": tuple(choice.pick(((), (), ("rack",), ("node", "zone"), ("zone",)))),
+    }
+    if parts:
+        return Group(id=name, groups=tuple(parts), splits=_splits(choice, 0), spread=_spread(choice), **rules)
+    workers = choice.number(1, min(budget[0], 3))
+    budget[0] -= workers
+    least = choice.maybe(0.2, 1, workers)
+    gpus = choice.number(0, 2)
+    demand = Demand(gpus=gpus, cpu_millicores=choice.pick((0, 0, 1000, 2000)))
+    return Group(
+        id=name,
+        workers=workers,
+        workers_min=least,
+        demand=demand,
+        value_per_worker=choice.number(0, 2),
+        splits=_splits(choice, workers if least in (None, workers) else 0),
+        spread=_spread(choice),
+        **rules,
+    )
+
+
+def _splits(choice: Choice, workers: int) -> tuple[Split, ...]:
+    """Return at most one split; ``workers`` that it may divide exactly, 0 for none."""
+    if not choice.chance(0.25):
+        return ()
+    domains = choice.number(1, 2)
+    exact = workers // domains if workers and workers % domains == 0 and choice.chance(0.5) else None
+    return (Split(level=choice.pick(LEVELS), domains=domains, workers=exact),)
+
+
+def _spread(choice: Choice) -> tuple[Spread, ...]:
+    if not choice.chance(0.35):
+        return ()
+    kind, level = choice.pick(("segment", "smaller", "most", "skew")), choice.pick(LEVELS)
+    number = choice.number(1, 3)
+    if kind == "segment":
+        made = [Spread(level=level, segment=number)]
+        if choice.chance(0.2):
+            made.append(Spread(level=choice.pick(LEVELS), segment=2))
+        return tuple(made)
+    if kind == "smaller":
+        return (Spread(level=level, segment=number, remainder="smaller"),)
+    if kind == "most":
+        return (Spread(level=level, workers_max=number),)
+    return (Spread(level=level, skew_max=number),)
+
+
+def _with_running(choice: Choice, round_: Instance) -> Instance:
+    """Let some of the first job's workers run already, wherever there is room."""
+    job = round_.jobs[0]
+    option = job.options[0]
+    sizes = {machine.id: len(machine.gpus) for machine in round_.cluster.machines}
+    free = {node.id: list(range(sizes[node.machine])) for node in round_.cluster.nodes}
+    cpu = dict.fromkeys(free, 4000)
+    where: list[tuple[str, tuple[int, ...], str]] = []
+    for leaf in option.leaves:
+        wanted = choice.number(0, leaf.workers) if option.groups else leaf.workers
+        for _ in range(wanted):
+            fits = [n for n in free if len(free[n]) >= leaf.demand.gpus and cpu[n] >= leaf.demand.cpu_millicores]
+            if not fits:
+                continue
+            node = choice.pick(tuple(fits))
+            cpu[node] -= leaf.demand.cpu_millicores
+            gpus = tuple(free[node].pop(0) for _ in range(leaf.demand.gpus))
+            where.append((node, gpus, leaf.id))
+    if not where or (not option.groups and len(where) < option.fewest):
+        return round_
+    held = build.running(job, where if option.groups else [(node, gpus) for node, gpus, _ in where])
+    return round_.model_copy(update={"running": (held,)})
