@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor
@@ -19,19 +19,33 @@ from placeopt.formats.kubernetes.resources import MIB, kind_of, named_amounts, q
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
 from placeopt.model.cluster import RESERVED_LEVELS
 
-LEVEL_LABELS = (
-    ("topology.kubernetes.io/region", "region"),
-    ("topology.kubernetes.io/zone", "zone"),
-    ("cloud.google.com/gce-topology-block", "block"),
-    ("cloud.provider.com/topology-block", "block"),
-    ("cloud.google.com/gce-topology-subblock", "rack"),
-    ("cloud.provider.com/topology-rack", "rack"),
-    ("topology.kubernetes.io/rack", "rack"),
-    ("network.topology.nvidia.com/core", "core"),
-    ("network.topology.nvidia.com/spine", "spine"),
-    ("network.topology.nvidia.com/leaf", "leaf"),
+LEVELS: tuple[Mapping[str, str], ...] = (
+    {"topology.kubernetes.io/region": "region", "topology.kubernetes.io/zone": "zone"},
+    {"topology.kubernetes.io/block": "block", "topology.kubernetes.io/rack": "rack"},
+    {"cloud.provider.com/topology-block": "block", "cloud.provider.com/topology-rack": "rack"},
+    {
+        "cloud.google.com/gce-topology-block": "block",
+        "cloud.google.com/gce-topology-subblock": "rack",
+        "cloud.google.com/gce-topology-host": "host",
+    },
+    {
+        "oci.oraclecloud.com/rdma.hpc_island_id": "island",
+        "oci.oraclecloud.com/rdma.network_block_id": "network-block",
+        "oci.oraclecloud.com/rdma.local_block_id": "local-block",
+    },
+    {f"topology.k8s.aws/network-node-layer-{n}": f"layer-{n}" for n in (1, 2, 3, 4)},
+    {f"network.topology.nvidia.com/{level}": level for level in ("core", "spine", "leaf")},
+    {f"fabric.topograph.run/tier-{n}": f"tier-{n}" for n in (4, 3, 2, 1, 0)},
+    {"network.topology.nvidia.com/accelerator": "accelerator"},
+    {"accelerator.topograph.run/domain": "accelerator"},
+    {"topology.k8s.aws/ultraserver-id": "ultraserver"},
+    {"nvidia.com/gpu.clique": "clique"},
 )
-"""Topology labels, top level first: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
+"""
+Topology labels -> level, of each source from the top down: Kubernetes, Kueue's examples, Google, Oracle, AWS, NVIDIA's
+topograph and GPU feature discovery. Levels of two sources nest by their values, under region and zone.
+"""
+LEVEL_OF = {key: level for source in LEVELS for key, level in source.items()}
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
 """Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
 MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
@@ -155,18 +169,18 @@ def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeCont
 
 
 def make_cluster(
-    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str
+    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[str] = ()
 ) -> tuple[Cluster, Mapping[str, str]]:
     """
     Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
     ``nodes``: As `read_node` returns them, with the resources of daemons. ``levels``: Labels that define domains, top
-    level first; None: those of `LEVEL_LABELS` that nodes have. ``where``: Name of the file, for messages. Raises
-    `BadInput` if no node has one of the labels.
+    level first; None: those of `LEVELS` and ``named`` that nodes have. ``where``: Name of the file, for messages.
+    ``named``: Labels that other objects use as levels. Raises `BadInput` if no node has one of the ``levels``.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}
-    named = _levels(nodes, levels, where)
+    level_of = _levels(nodes, levels, where, named)
     records = []
     for node in nodes:
         cpu, memory = (
@@ -192,7 +206,7 @@ def make_cluster(
                 source="kubernetes",
                 resources=resources,
             )
-        domain = _domain(node, named, domains)
+        domain = _domain(node, level_of, domains)
         records.append(
             make_record(
                 Node,
@@ -209,29 +223,52 @@ def make_cluster(
     cluster = make_record(
         Cluster, where, machines=tuple(machines.values()), domains=tuple(domains.values()), nodes=tuple(records)
     )
-    return cluster, named
+    return cluster, level_of
 
 
 def _mib(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else 0
 
 
-def _levels(nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str) -> Mapping[str, str]:
+def _levels(
+    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[str]
+) -> Mapping[str, str]:
     """Return label -> name of its level, from the top down; a name that is a label itself, or taken, is lengthened."""
     carried = {key for node in nodes for key in node.labels}
-    if levels is not None:
-        for key in levels:
-            if key not in carried:
-                raise BadInput(f"{where}: --levels: no node carries the label {key!r}")
-        wanted = [(key, key.rpartition("/")[2].removeprefix("topology-")) for key in levels]
-    else:
-        wanted = [(key, level) for key, level in LEVEL_LABELS if key in carried]
-    named: dict[str, str] = {}
-    for key, level in wanted:
-        while level in carried or level in RESERVED_LEVELS or level in named.values():
+    for key in levels or ():
+        if key not in carried:
+            raise BadInput(f"{where}: --levels: no node carries the label {key!r}")
+    others = [[key] for key in dict.fromkeys(named) if key not in LEVEL_OF]
+    sources = [*LEVELS, *others] if levels is None else [levels]
+    level_of: dict[str, str] = {}
+    for key in _nested([[key for key in source if key in carried] for source in sources], nodes):
+        level = LEVEL_OF.get(key) or key.rpartition("/")[2].removeprefix("topology-")
+        while level in carried or level in RESERVED_LEVELS or level in level_of.values():
             level += "-level"
-        named[key] = level
-    return named
+        level_of[key] = level
+    return level_of
+
+
+def _nested(sources: Sequence[Sequence[str]], nodes: Sequence[NodeCapacity]) -> list[str]:
+    """Return the labels of some sources, each from the top down, as one order: where values settle it, by values."""
+    keys = [(key, source) for source, some in enumerate(sources) for key in some]
+    places = {tuple(node.labels.get(key) for key, _ in keys) for node in nodes}
+    every = range(len(keys))
+
+    def settles(low: int, high: int) -> bool:
+        """Whether each value of one label goes with one value of the other."""
+        pairs = {(place[low], place[high]) for place in places if None not in (place[low], place[high])}
+        return len({value for value, _ in pairs}) == len(pairs)
+
+    stated = {(i, k) for i in every for k in every if i < k and keys[i][1] in (0, keys[k][1])}
+    above = stated | {
+        (i, k) for i in every for k in every if (k, i) not in stated and settles(k, i) and not settles(i, k)
+    }
+    order: list[int] = []
+    while len(order) < len(keys):
+        rest = [k for k in every if k not in order]
+        order.append(next((k for k in rest if not any((i, k) in above for i in rest)), rest[0]))
+    return [keys[k][0] for k in order]
 
 
 def _domain(node: NodeCapacity, named: Mapping[str, str], domains: dict[str, Domain]) -> str | None:

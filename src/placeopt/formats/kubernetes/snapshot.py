@@ -49,8 +49,8 @@ def read_kubernetes(
     resource
         The extended resource that counts GPUs.
     levels
-        Node labels that define domains, top level first; by default the known labels of region, zone, block and rack
-        (`LEVEL_LABELS`).
+        Node labels that define domains, top level first; by default the known labels of clouds and of topology
+        tools.
     name
         Of the instance, ``kubernetes`` by default.
     previous
