@@ -98,7 +98,7 @@ def amount(manifest: Object, resource: str) -> int:
 
 def random_pod(rng: random.Random, name: str, gang: str | None) -> Object:
     """Return a pod with some rules."""
-    labels = {"app": rng.choice("abc"), **({"ray.io/cluster": gang} if gang else {})}
+    labels = {"app": rng.choice("abc"), **({"jobset.sigs.k8s.io/jobset-name": gang} if gang else {})}
     asks = {"cpu": str(rng.choice([0, 1, 2])), "memory": str(rng.choice([0, 2**20])), "nvidia.com/gpu": "0"}
     asks["nvidia.com/gpu"] = str(rng.choice([0, 1, 1, 2]))
     more: Object = {}

@@ -24,7 +24,7 @@ def zoned(*names: str) -> list[dict[str, Any]]:
 
 def gang(name: str, **more: Any) -> dict[str, Any]:
     """Return a pod of the gang ``g``."""
-    return pod(name, **{**more, "labels": {"ray.io/cluster": "g", **more.get("labels", {})}})
+    return pod(name, **{**more, "labels": {"jobset.sigs.k8s.io/jobset-name": "g", **more.get("labels", {})}})
 
 
 def pair(nodes: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:

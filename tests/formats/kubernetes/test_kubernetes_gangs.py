@@ -9,7 +9,7 @@ from helpers.kubernetes_objects import HOSTNAME, node, pod, read
 from placeopt.model import Instance, Option
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
-RAY: dict[str, Any] = {"labels": {"ray.io/cluster": "g"}}
+JOBSET: dict[str, Any] = {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}}
 KUBEFLOW: dict[str, Any] = {"labels": {"training.kubeflow.org/job-name": "g"}}
 GROUP: dict[str, Any] = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
 
@@ -30,7 +30,7 @@ def options(found: Instance) -> dict[str, Option]:
         {"labels": {f"{LWS}name": "g", f"{LWS}group-index": "0"}},
         {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}},
         KUBEFLOW,
-        RAY,
+        JOBSET,
         {"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}},  # Workload of 1.35
         {"schedulingGroup": {"podGroupName": "g"}},  # PodGroup of 1.36
     ],
@@ -117,15 +117,15 @@ def test_workers_that_differ_in_cpu_count_with_the_most() -> None:
     assert "count with the most of any" in found.note
 
 
-UNLIKE = "a gang whose pods that wait are not alike"
+UNLIKE, RULES = "a gang whose pods that wait are not alike", "a gang whose pods that wait have different rules"
 
 
 @pytest.mark.parametrize(
     ("words", "other"),
     [  # a launcher beside its workers: as two jobs, one could start without the other
         (UNLIKE, {"asks": {"cpu": "1"}}),
-        (UNLIKE, {"nodeSelector": {"a": "b"}}),
-        (UNLIKE, {"tolerations": [{"operator": "Exists"}]}),
+        (RULES, {"nodeSelector": {"a": "b"}}),
+        (RULES, {"tolerations": [{"operator": "Exists"}]}),
         (UNLIKE, {"asks": {"nvidia.com/gpu": "1", "rdma/hca": "1"}}),
         # a gated worker, or one with a share of a GPU: the others cannot start without it
         ("a scheduling gate", {"schedulingGates": [{"name": "example.com/later"}]}),
@@ -136,7 +136,7 @@ UNLIKE = "a gang whose pods that wait are not alike"
     ],
 )
 def test_one_odd_pod_takes_its_gang_with_it(words: str, other: dict[str, Any]) -> None:
-    found = read(node(has={"rdma/hca": "4"}), pod("a", **RAY), pod("b", **RAY, **other))
+    found = read(node(has={"rdma/hca": "4"}), pod("a", **JOBSET), pod("b", **JOBSET, **other))
     assert not found.jobs
     (line,) = left_out(found)
     assert words in line
@@ -147,9 +147,9 @@ def test_one_odd_pod_takes_its_gang_with_it(words: str, other: dict[str, Any]) -
     ("words", "spec"),
     [
         ("spec.minMember", {"minMember": "2"}),
-        ("networkTopology", {"minMember": 1, "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}),
-        ("subGroups", {"minMember": 1, "subGroups": [{"name": "a", "minMember": 1}]}),
-        ("minTaskMember", {"minMember": 1, "minTaskMember": {"a": 1, "b": 1}}),
+        ("tier-1, which is not a level", {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}),
+        ("subGroupPolicy", {"minMember": 1, "subGroupPolicy": [{"name": "a"}]}),
+        ("minSubGroup", {"minMember": 1, "subGroups": [{"name": "a", "minSubGroup": 1}]}),
         ("parent", {"schedulingPolicy": {"gang": {"minCount": 1}}, "parentCompositePodGroupName": "x"}),
     ],
 )
@@ -162,25 +162,109 @@ def test_pod_groups_that_are_not_read(words: str, spec: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "key",
+    ("key", "words"),
     [
-        f"{KUEUE}podset-slice-required-topology",
-        "alpha.jobset.sigs.k8s.io/exclusive-topology",
-        f"{LWS}exclusive-topology",
+        (f"{KUEUE}podset-slice-required-topology", "podset-slice-size"),
+        ("alpha.jobset.sigs.k8s.io/exclusive-topology", "with alpha.jobset.sigs.k8s.io/exclusive-topology: 1"),
+        (f"{LWS}exclusive-topology", f"with {LWS}exclusive-topology: 1"),
     ],
 )
-def test_rules_about_parts_of_a_gang_are_left_out(key: str) -> None:
-    """They say where slices or whole groups lie, which a split of all workers cannot say."""
-    found = read(node(), pod("a", annotations={key: "rack"}))
-    assert not found.jobs
-    assert f"with {key}: 1 (default/a)" in found.note
+def test_rules_about_domains_that_are_not_read(key: str, words: str) -> None:
+    """A slice without its size, and domains that other jobs may not enter; a pod that runs is not concerned."""
+    found = read(node(), pod("a", annotations={key: "rack"}), pod("b", "n", annotations={key: "rack"}))
+    assert [job.id for job in found.jobs] == ["default/b"]
+    assert words in found.note
 
 
 def test_a_group_and_a_pod_of_one_name_are_two_jobs() -> None:
     """Ids of jobs are unique."""
-    assert [job.id for job in read(node(), pod("a", **RAY), pod("g")).jobs] == ["default/g", "default/g+1"]
+    assert [job.id for job in read(node(), pod("a", **JOBSET), pod("g")).jobs] == ["default/g", "default/g+1"]
 
 
 def test_pod_groups_that_are_not_listed_are_reported() -> None:
     """How many must start together stands in them."""
     assert "whose PodGroup is not listed start with all" in read(node(), pod("a", **GROUP)).note
+
+
+def test_hyper_nodes_are_levels() -> None:
+    """Two nodes in each HyperNode of tier 1, all in one of tier 2: by number, by name, and with unlike members."""
+    member = {"type": "Node", "selector": {"regexMatch": {"pattern": "^[cd]$"}}}
+    exact = [{"type": "Node", "selector": {"exactMatch": {"name": name}}} for name in "ab"]
+    inner = [{"type": "HyperNode", "selector": {"exactMatch": {"name": name}}} for name in ("low", "high")]
+    hyper = [
+        {"kind": "HyperNode", "metadata": {"name": name}, "spec": {"tier": tier, "tierName": word, "members": members}}
+        for name, tier, word, members in [
+            ("low", 1, "leaf", exact),
+            ("high", 1, "leaf", [member]),
+            ("top", 2, "", inner),
+        ]
+    ]
+    for rule, level in [({"highestTierAllowed": 1}, "tier-1"), ({"highestTierName": "leaf"}, "tier-leaf")]:
+        group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3, "networkTopology": rule}}
+        found = read(*map(node, "abcd"), *hyper, group, *(pod(f"p{i}", **GROUP) for i in range(3)))
+        assert [(one.level, one.domains) for one in options(found)["default/g"].splits] == [(level, 1)]
+        assert [one.domain for one in found.cluster.nodes] == ["low", "low", "high", "high"]
+
+
+def test_levels_of_a_topology_object_are_read() -> None:
+    """Kueue's Topology names labels that no list knows; what a pod names is a level, too."""
+    levels = [{"nodeLabel": "example.com/hall"}, {"nodeLabel": "example.com/row"}, {"nodeLabel": HOSTNAME}]
+    topology = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Topology", "spec": {"levels": levels}}
+    labels = [{"example.com/hall": "h", "example.com/row": row, "example.com/pod": row} for row in "rs"]
+    nodes = [node(name, labels=own) for name, own in zip("ab", labels, strict=True)]
+    found = read(*nodes, {**topology, "metadata": {"name": "t"}})
+    assert [domain.level for domain in found.cluster.domains] == ["hall", "row", "row"]
+    rule = {"annotations": {f"{KUEUE}podset-required-topology": "example.com/pod"}}
+    assert "pod" in {domain.level for domain in read(*nodes, pod("p", **rule)).cluster.domains}
+
+
+def test_parts_of_a_composite_pod_group_start_together() -> None:
+    """Two PodGroups below one CompositePodGroup; with one of them missing, none starts."""
+    api = {"apiVersion": "scheduling.k8s.io/v1alpha2"}
+    top = {"kind": "CompositePodGroup", "metadata": {"name": "top"}, **api}
+    top["spec"] = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
+    parts = [
+        {"kind": "PodGroup", "metadata": {"name": name}, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}, **api}
+        for name in "ab"
+    ]
+    for part in parts:
+        part["spec"]["parentCompositePodGroupName"] = "top"
+    pods = [pod(f"p{name}", schedulingGroup={"podGroupName": name}) for name in "ab"]
+    found = options(read(node(), top, *parts, *pods))
+    assert [(name, one.workers, one.workers_min) for name, one in found.items()] == [("default/top", 2, None)]
+    assert "groups are missing (1 of 2)" in read(node(), top, *parts, pods[0]).note
+    top["spec"] = {"schedulingPolicy": {"basic": {}}}
+    assert options(read(node(), top, *parts, *pods)).keys() == {"default/a", "default/b"}
+
+
+SUBGROUPS = [{"name": "m", "minMember": 1}, {"name": "w", "minMember": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "groups"),
+    [
+        ("scheduling.k8s.io/group-name", "volcano.sh/task-spec", {"minTaskMember": {"m": 1, "w": 2}}),
+        ("pod-group-name", "kai.scheduler/subgroup-name", {"subGroups": SUBGROUPS}),
+    ],
+)
+def test_roles_with_numbers_of_their_own(name: str, role: str, groups: dict[str, Any]) -> None:
+    """One master and two of three workers; with no master, none of the workers starts."""
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3, **groups}}
+    pods = [pod(pod_name, labels={role: pod_name[0]}, annotations={name: "g"}) for pod_name in ("m", "w0", "w1", "w2")]
+    (option,) = options(read(node(), group, *pods)).values()
+    assert (option.workers, option.workers_min) == (4, 3)
+    assert "m: 0 of 1" in read(node(), group, *pods[1:]).note
+
+
+def test_task_groups_of_yunikorn() -> None:
+    """The driver states the task groups of its application; a pod without a task group is alone."""
+    groups = '[{"name": "driver", "minMember": 1}, {"name": "executor", "minMember": 2}]'
+    app, task = {"applicationId": "app"}, "yunikorn.apache.org/task-group-name"
+    driver = pod("d", labels=app, annotations={task: "driver", "yunikorn.apache.org/task-groups": groups})
+    executors = [pod(f"e{i}", labels=app, annotations={task: "executor"}) for i in range(3)]
+    found = options(read(node(), driver, *executors, pod("other", labels=app)))
+    assert {name: (one.workers, one.workers_min) for name, one in found.items()} == {
+        "default/app": (4, 3),
+        "default/other": (1, None),
+    }
+    assert "missing (1 of 3)" in read(node(), driver).note

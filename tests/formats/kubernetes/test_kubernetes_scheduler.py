@@ -21,7 +21,7 @@ def clusters() -> Iterator[tuple[int, Instance, Scheduler, dict[str, list[dict[s
             scheduler.bind(one, one["spec"]["nodeName"])
         pods: dict[str, list[dict[str, Any]]] = {}
         for one in waiting:
-            name = one["metadata"]["labels"].get("ray.io/cluster", one["metadata"]["name"])
+            name = one["metadata"]["labels"].get("jobset.sigs.k8s.io/jobset-name", one["metadata"]["name"])
             pods.setdefault(f"default/{name}", []).append(one)
         yield seed, read(*nodes, *running, *waiting), scheduler, pods
 

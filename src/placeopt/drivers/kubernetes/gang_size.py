@@ -38,4 +38,4 @@ def gang_of(pod: Object, groups: Collection[str]) -> Gang | None:
         return None  # the reader leaves it out, and says why
     if gang is None:
         return None
-    return Gang(gang.id, gang.count is not None or gang.pods_min is not None or gang.source in groups)
+    return Gang(gang.id, gang.rules.count is not None or gang.source in groups)

@@ -26,10 +26,13 @@ CORE = (
 )
 OPTIONAL = (
     ("scheduling.k8s.io", "podgroups", "PodGroup"),
+    ("scheduling.k8s.io", "compositepodgroups", "CompositePodGroup"),
     ("scheduling.k8s.io", "workloads", "Workload"),
     ("scheduling.x-k8s.io", "podgroups", "PodGroup"),
     ("scheduling.volcano.sh", "podgroups", "PodGroup"),
     ("scheduling.run.ai", "podgroups", "PodGroup"),
+    ("leaderworkerset.x-k8s.io", "leaderworkersets", "LeaderWorkerSet"),
+    ("topology.volcano.sh", "hypernodes", "HyperNode"),
     ("resource.k8s.io", "resourceclaims", "ResourceClaim"),
 )
 """Group of the API, plural and kind of what the reader looks at where the cluster has it; at any served version."""

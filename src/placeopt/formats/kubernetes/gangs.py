@@ -1,25 +1,72 @@
-"""Jobs under construction from pods: one draft for a single pod, or for the identical pods of a gang."""
+"""Jobs under construction from pods: which pods form a job, and how many of them start together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.kubernetes.pod_groups import PodGroupRules
+from placeopt.formats.kubernetes.pod_groups import ANYWHERE, NO_RULES, GangMembership, GroupRules, Topology
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option, Split
+
+MAX_DEPTH = 8
+"""Levels of groups in a gang; Kubernetes allows four."""
+
+
+@dataclass
+class Part:
+    """Pods of a gang that wait: some that are alike, or parts of which each has a rule or pods of its own kind."""
+
+    name: str
+    pods: list[Pod] = field(default_factory=list)
+    pods_min: int = 0
+    topology: Topology = ANYWHERE
+    parts: list[Part] = field(default_factory=list)
+
+    def leaves(self) -> Iterator[Part]:
+        """Yield the parts that have pods."""
+        if self.pods:
+            yield self
+        for part in self.parts:
+            yield from part.leaves()
+
+    def simplified(self) -> Part:
+        """
+        Return the same rules with as few parts as can be.
+
+        Alike pods without rules of their own are one part, those that may be missing at its end.
+        """
+        parts: list[Part] = []
+        for part in [one.simplified() for one in self.parts]:
+            for one in part.parts if part.parts and part.topology == ANYWHERE else [part]:
+                other = next((other for other in parts if other.joins(one)), None)
+                if other is None:
+                    parts.append(one)
+                else:
+                    first, last = (other, one) if other.pods_min == len(other.pods) else (one, other)
+                    other.pods, other.pods_min = first.pods + last.pods, first.pods_min + last.pods_min
+        if len(parts) == 1 and ANYWHERE in (self.topology, parts[0].topology):
+            return replace(parts[0], topology=parts[0].topology if self.topology == ANYWHERE else self.topology)
+        return replace(self, parts=parts)
+
+    def joins(self, other: Part) -> bool:
+        """Whether the pods of two parts can be one part."""
+        plain = not self.parts and not other.parts and self.topology == other.topology == ANYWHERE
+        full = self.pods_min == len(self.pods) or other.pods_min == len(other.pods)
+        return plain and full and _kind(self.pods[0]) == _kind(other.pods[0])
 
 
 @dataclass
 class JobDraft:
     """
-    Identical pods that are one job.
+    Pods that are one job.
 
-    At least ``pods_min`` of them start together. None of them may be on ``excluded_nodes``. The other fields are as in
-    `placeopt.model.Option`.
+    At least ``pods_min`` of them start together. None of them may be on ``excluded_nodes``. They are alike, unless
+    there are ``parts``. The other fields are as in `placeopt.model.Option`.
     """
 
     name: str
@@ -30,8 +77,10 @@ class JobDraft:
     memory_mib: int
     whole: bool = True
     """Whether no other pods belong to the same gang."""
-    topology_key: str | None = None
-    """Node label whose value all of them must share."""
+    topology: Topology = ANYWHERE
+    parts: Sequence[Part] = ()
+    bound: Sequence[tuple[str, frozenset[str]]] = ()
+    """Node label, and nodes: the job runs where the label has the value that it has there."""
     excluded_nodes: frozenset[str] = frozenset()
     single_node: bool = False
     workers_per_node_max: int | None = None
@@ -50,7 +99,7 @@ class JobDraft:
     @property
     def order_key(self) -> tuple[int, int, int, str]:
         """Sort key where not all jobs can be accepted: most GPUs, highest priority, longest wait."""
-        return (-self.gpus * len(self.pods), -self.first.priority, self.first.created_ms, self.name)
+        return (-sum(pod.gpus for pod in self.pods), -self.first.priority, self.first.created_ms, self.name)
 
     def split(self, level: str, domains: int, workers: int | None = None) -> None:
         """Add a rule about the domains of a level, unless it exists."""
@@ -59,27 +108,130 @@ class JobDraft:
             self.splits.append(rule)
 
 
+@dataclass
+class Gang:
+    """A gang, or a part of one, as its pods and objects state it."""
+
+    name: str
+    rules: GroupRules
+    pods: list[Pod] = field(default_factory=list)
+    parts: dict[str, Gang] = field(default_factory=dict)
+    ended: int = 0
+    """Pods that count as present although they run no more, or are represented by others."""
+
+    def groups(self) -> Iterator[Gang]:
+        """Yield this group and all of its parts."""
+        yield self
+        for part in self.parts.values():
+            yield from part.groups()
+
+    def members(self) -> list[Pod]:
+        """Return the pods of this group and of its parts."""
+        return [pod for group in self.groups() for pod in group.pods]
+
+    def present(self) -> int:
+        """Return the number of pods that run, or ran to their end; one that is being deleted is none of them."""
+        return sum(pod.node is not None and not pod.ending for pod in self.members()) + sum(
+            group.ended for group in self.groups()
+        )
+
+    def place(self, path: Iterable[tuple[str, GroupRules]]) -> Gang:
+        """Return the part at the end of a path, which is made if there is none."""
+        group = self
+        for name, rules in path:
+            group = group.parts.setdefault(name, Gang(name, rules))
+        return group
+
+    def take_room_of_placeholders(self) -> None:
+        """Drop a placeholder for each pod that waits for its room."""
+        for group in self.groups():
+            waiting = sum(pod.node is None and not pod.placeholder for pod in group.pods)
+            holders = sorted((pod for pod in group.pods if pod.placeholder), key=lambda pod: pod.node is None)
+            dropped = {pod.id: pod for pod in holders[:waiting]}
+            group.pods = [pod for pod in group.pods if pod.id not in dropped]
+            group.ended += sum(pod.node is not None for pod in dropped.values())
+
+    def missing(self) -> str | None:
+        """Return how many pods, or groups, of which number there are, if some must exist before any starts."""
+        for group in self.groups():
+            needed, there = max(group.rules.pods_min or 0, group.rules.count or 0), len(group.members())
+            there += sum(one.ended for one in group.groups())
+            if there < needed:
+                return f"pods are missing ({there} of {needed})"
+            if len(group.parts) < (group.rules.parts_min or 0):
+                return f"groups are missing ({len(group.parts)} of {group.rules.parts_min})"
+            for role, rules in group.rules.parts.items():
+                if rules.pods_min and role not in group.parts:
+                    return f"pods are missing ({role}: 0 of {rules.pods_min})"
+        return None
+
+    def waiting(self) -> Part:
+        """
+        Return the pods that wait.
+
+        Where some of several kinds may stay missing, the kind with most pods is that of which they may.
+        """
+        kinds: dict[object, list[Pod]] = defaultdict(list)
+        for pod in self.pods:
+            if pod.node is None:
+                kinds[_kind(pod)].append(pod)
+        least = self.rules.pods_min
+        leaves = [Part(pods[0].id, pods, len(pods) if least is None else 0) for pods in kinds.values()]
+        parts = [part for group in self.parts.values() if any((part := group.waiting()).leaves())]
+        whole = Part(self.name, topology=self.rules.topology, parts=[*parts, *leaves])
+        if least is not None:
+            leaves = sorted(whole.leaves(), key=lambda leaf: len(leaf.pods))
+            short = least - self.present() - sum(leaf.pods_min for leaf in leaves)
+            for leaf in leaves:
+                more = max(0, min(short, len(leaf.pods) - leaf.pods_min))
+                leaf.pods_min += more
+                short -= more
+        return whole
+
+
+def _kind(pod: Pod) -> object:
+    return (pod.gpus, frozenset([*pod.other_resources.items(), *pod.amounts.named.items()]))
+
+
 @dataclass(frozen=True)
 class GangBuilder:
     """
     Groups pods into job drafts.
 
-    ``rules``: Rules of the listed PodGroups. ``places``: Waiting pod -> where its volumes can be used, as text.
-    ``left_out``: Waiting pod -> why it is left out.
+    ``rules``: Rules of the listed objects. ``near``: Pod that wants to be near pods like itself -> the term that says
+    so. ``places``: Waiting pod -> where its volumes can be used, as text. ``left_out``: Waiting pod -> why it is left
+    out. ``ended``: Gangs of pods that succeeded.
     """
 
-    rules: Mapping[str, PodGroupRules]
+    rules: Mapping[str, GroupRules]
+    near: Mapping[str, str]
     places: Mapping[str, str]
     left_out: Mapping[str, str]
+    ended: Sequence[GangMembership]
     notes: ImportNotes
 
     def drafts(self, pods: Iterable[Pod]) -> list[JobDraft]:
         """Return the drafts in the order of their first pods; gangs that are left out are counted."""
-        groups: dict[tuple[str, bool], list[Pod]] = {}
+        pods = list(pods)
+        stated: dict[str, GroupRules] = {}
         for pod in pods:
-            alone = pod.group is None or not self._rules(pod).gang
-            groups.setdefault((pod.id if pod.group is None or alone else pod.group.id, alone), []).append(pod)
-        drafts = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
+            if pod.group is not None and pod.group.rules is not NO_RULES:
+                stated.setdefault(pod.group.id, pod.group.rules)
+        gangs: dict[tuple[str, bool], Gang] = {}
+        for pod in pods:
+            path = [] if pod.group is None else self._path(pod.group, stated, pod)
+            if not path and pod.node is None and pod.id in self.near:
+                shape = (self.near[pod.id], _kind(pod), pod.rules, pod.priority, pod.queue)
+                path = [(str(shape), GroupRules(pods_min=1))]
+            root, rules = path[0] if path else (pod.id, NO_RULES)
+            name = pod.id if not path or pod.group is None else root.partition("|")[0]
+            gang = gangs.setdefault((root, not path), Gang(name, rules))
+            gang.place(path[1:]).pods.append(pod)
+        for group in self.ended:
+            path = self._path(group, stated)
+            if path and (path[0][0], False) in gangs:
+                gangs[path[0][0], False].ended += 1
+        drafts = [draft for (_, alone), gang in gangs.items() for draft in self._drafts(gang, alone)]
         names: set[str] = set()
         for draft in drafts:
             number, name = 1, job_id(draft.name)
@@ -89,46 +241,108 @@ class GangBuilder:
             names.add(draft.name)
         return drafts
 
-    def _rules(self, pod: Pod) -> PodGroupRules:
-        group = pod.group
-        return self.rules.get(group.source or "", PodGroupRules()) if group is not None else PodGroupRules()
+    def _path(
+        self, group: GangMembership, stated: Mapping[str, GroupRules], pod: Pod | None = None
+    ) -> list[tuple[str, GroupRules]]:
+        """Return the groups of a pod and their rules, from the gang down; none if it starts alone."""
+        said, own = stated.get(group.id, NO_RULES), self.rules.get(group.source or "", NO_RULES)
+        own = replace(
+            own,
+            pods_min=own.pods_min or said.pods_min,
+            count=said.count,
+            parts=own.parts or said.parts,
+            partners=own.partners or said.partners,
+        )
+        if own.first is not None:
+            if group.role == own.first:
+                return []
+            own = replace(own, count=max(1, (own.count or 1) - 1))
+        topology = ANYWHERE if pod is None else pod.topology
+        if topology.whole and own.topology == ANYWHERE:
+            own, topology = replace(own, topology=topology), ANYWHERE
+        if not own.gang:
+            if own.topology == ANYWHERE:
+                return []
+            own = replace(own, pods_min=1)
+        path = [(group.id, own)]
+        above = own
+        while above.parent is not None and len(path) < MAX_DEPTH:
+            name, above = above.parent, self.rules.get(above.parent, UNLISTED)
+            if above.gang and above.unsupported is None:
+                path.insert(0, (name.partition("/")[2], above))
+            elif above != INDEPENDENT:
+                path[0] = (path[0][0], replace(path[0][1], unsupported=above.unsupported or UNREAD_COMPOSITE))
+        if own.partners:
+            path.insert(0, ("|".join(own.partners), GroupRules(parts_min=len(own.partners))))
+        roles: list[tuple[str, GroupRules]] = []
+        role = group.role
+        while role in own.parts and len(roles) < MAX_DEPTH:
+            roles.insert(0, (role, own.parts[role]))
+            role = own.parts[role].parent or ""
+        if topology != ANYWHERE and pod is not None:
+            last = roles.pop()[1] if roles else NO_RULES
+            roles.append((group.role or str(_kind(pod)), replace(last, topology=topology)))
+        return [*path, *roles]
 
-    def _group(self, name: str, alone: bool, members: list[Pod]) -> list[JobDraft]:
-        if len(members) == 1 and members[0].node is not None:
-            return [_draft(name, members, 1)]
-        running = [pod for pod in members if pod.node is not None]
+    def _drafts(self, gang: Gang, alone: bool) -> list[JobDraft]:
+        if alone and gang.pods[0].node is not None:
+            return [_draft(gang.name, gang.pods, 1)]
+        gang.take_room_of_placeholders()
+        members = gang.members()
         waiting = [pod for pod in members if pod.node is None]
-        parts: dict[tuple[object, ...], list[Pod]] = {}
-        for pod in running:
-            shape = (pod.gpus, *pod.amounts.rounded_down, frozenset(pod.amounts.named.items()))
-            parts.setdefault(shape, []).append(pod)
-        drafts = [_draft(name, pods, len(pods)) for pods in parts.values()]
+        kinds: dict[tuple[object, ...], list[Pod]] = defaultdict(list)
+        for pod in members:
+            if pod.node is not None:
+                shape = (pod.gpus, *pod.amounts.rounded_down, frozenset(pod.amounts.named.items()), pod.ending)
+                kinds[shape].append(pod)
+        drafts = [_draft(gang.name, pods, len(pods)) for pods in kinds.values()]
         if len(drafts) > 1 or (drafts and waiting):
             self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
             for draft in drafts:
                 draft.whole = False
         if waiting:
-            least, total = self._numbers(alone, members)
-            reason = self._unread(alone, waiting)
-            if reason is None and not running and len(members) < total:
-                reason = f"a group of which some pods are missing ({len(members)} of {total})"
-            if reason is None:
-                drafts.append(self._waiting(name, waiting, max(1, min(len(waiting), least - len(running)))))
+            found = self._waiting(gang, alone, waiting)
+            if isinstance(found, str):
+                self.notes.leave_out(found, gang.name)
             else:
-                self.notes.leave_out(reason, name)
+                drafts.append(found)
         return drafts
 
-    def _numbers(self, alone: bool, members: list[Pod]) -> tuple[int, int]:
-        """Return the number of pods that must run together, and the number that must exist before any starts."""
-        group = members[0].group
-        if alone or group is None:
-            return 1, 1
-        if group.source is not None and group.source not in self.rules and group.pods_min is None:
+    def _waiting(self, gang: Gang, alone: bool, waiting: Sequence[Pod]) -> JobDraft | str:
+        """Return the pods of a gang that wait as one job, or why they are left out."""
+        reason = self._unread(gang, waiting)
+        if reason is None and not gang.present() and (missing := gang.missing()) is not None:
+            reason = f"a group of which some {missing}"
+        if reason is not None:
+            return reason
+        group = gang.pods[0].group if gang.pods else None
+        unlisted = group is not None and group.source is not None and group.source not in self.rules
+        if unlisted and gang.rules.pods_min is None and gang.rules.count is None:
             self.notes.assume("Gangs whose PodGroup is not listed start with all their pods or not at all.")
-        least = self._rules(members[0]).pods_min or group.pods_min
-        return least or len(members), max(least or 1, group.count or 1)
+        part = gang.waiting().simplified()
+        leaves = list(part.leaves())
+        pods = [pod for leaf in leaves for pod in leaf.pods]
+        draft = _draft(gang.name, pods, max(1, sum(leaf.pods_min for leaf in leaves)))
+        draft.topology, draft.parts = part.topology, part.parts
+        if alone and gang.pods[0].topology != ANYWHERE:
+            draft.topology = gang.pods[0].topology
+        if len({(pod.amounts.cpu, pod.amounts.memory) for pod in pods}) > 1:
+            self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
+        for one in gang.groups():
+            here = {pod.node for pod in one.members() if pod.node is not None and not pod.ending}
+            if not here or one.rules.topology == ANYWHERE or len(draft.pods) == 0:
+                continue
+            if one.rules.topology.slices:
+                return "a gang of which some pods run, with a rule about slices"
+            left = sum(pod.node is None for pod in one.members())
+            if one.rules.topology.required is None or not left:
+                continue
+            if left < len(pods):
+                return "a gang of which some pods run, with a domain for a part of those that wait"
+            draft.bound = [*draft.bound, (one.rules.topology.required, frozenset(filter(None, here)))]
+        return draft
 
-    def _unread(self, alone: bool, waiting: list[Pod]) -> str | None:
+    def _unread(self, gang: Gang, waiting: Sequence[Pod]) -> str | None:
         """Return why pods that start together are left out: the first reason of any of them."""
         for pod in waiting:
             if set(pod.scheduling_gates) - set(KUEUE_GATES):
@@ -141,24 +355,14 @@ class GangBuilder:
                 return pod.unsupported
             if pod.id in self.left_out:
                 return self.left_out[pod.id]
-        if alone:
-            return None
-        if (reason := self._rules(waiting[0]).unsupported) is not None:
-            return reason
-        kinds: set[tuple[object, ...]] = set()
-        for pod in waiting:
-            others = frozenset([*pod.other_resources.items(), *pod.amounts.named.items()])
-            kinds.add((pod.gpus, pod.rules, pod.topology_key, pod.ports, others, self.places.get(pod.id, "")))
-        if len(kinds) > 1:
-            return "a gang whose pods that wait are not alike"
-        return None
+        if len({(pod.rules, pod.ports, self.places.get(pod.id, "")) for pod in waiting}) > 1:
+            return "a gang whose pods that wait have different rules about nodes"
+        return next((group.rules.unsupported for group in gang.groups() if group.rules.unsupported), None)
 
-    def _waiting(self, name: str, pods: list[Pod], pods_min: int) -> JobDraft:
-        draft = _draft(name, pods, pods_min)
-        if len({(pod.amounts.cpu, pod.amounts.memory) for pod in pods}) > 1:
-            self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
-        draft.topology_key = draft.first.topology_key or self._rules(draft.first).topology_key
-        return draft
+
+UNLISTED = GroupRules(unsupported="of a PodGroup whose parent is not listed")
+INDEPENDENT = GroupRules(gang=False)
+UNREAD_COMPOSITE = "of a CompositePodGroup without a gang that has a parent, or rules about domains"
 
 
 def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:

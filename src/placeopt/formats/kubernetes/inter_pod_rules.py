@@ -11,7 +11,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import JobDraft
 from placeopt.formats.kubernetes.node_selectors import label_selector
-from placeopt.formats.kubernetes.nodes import NodeCapacity
+from placeopt.formats.kubernetes.nodes import HOSTNAME, NodeCapacity
 from placeopt.formats.kubernetes.pods import Pod, Port
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
@@ -105,7 +105,6 @@ def namespace_labels(entries: list[JsonEntry]) -> Namespaces:
     return labels
 
 
-HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104
 """Addresses that mean all of a node's."""
 

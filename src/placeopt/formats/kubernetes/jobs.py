@@ -13,7 +13,7 @@ from placeopt.formats.kubernetes.gangs import GangBuilder, JobDraft, unreadable_
 from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, tolerated_taints
-from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
+from placeopt.formats.kubernetes.nodes import EMPTY, HOSTNAME, NodeCapacity
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
@@ -81,15 +81,22 @@ class JobBuilder:
 
     def _take(self, draft: JobDraft) -> str | None:
         """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
-        key = draft.topology_key
-        if key is not None:
-            level = "node" if key == "kubernetes.io/hostname" else self.levels.get(key)
+        if draft.parts:
+            return "a gang whose pods that wait are not alike"
+        if draft.topology.slices:
+            return "with a rule about slices of a gang"
+        if (key := draft.topology.required) is not None:
+            level = "node" if key == HOSTNAME else self.levels.get(key)
             if level is None:
                 return f"that must stay within one {key}, which is not a level (--levels names them)"
             if level == "node":
                 draft.single_node = True
             else:
                 draft.split(level, 1)
+        for key, near in draft.bound:
+            values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
+            outside = (name for name, node in self.nodes.items() if {node.labels.get(key)} != values)
+            draft.excluded_nodes |= frozenset(outside)
         missing = self.other_resources.close(draft)
         if missing is not None:
             return f"asking for {missing}, which no node has"
@@ -229,7 +236,7 @@ class JobBuilder:
         return self._allowed(refused - {pod.node for pod in draft.pods}) if refused else None
 
     def _is_bound(self, pod: Pod) -> bool:
-        odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key
+        odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology.required
         return bool(odd) or pod.id in self.rules.bound or not pod.other_resources.keys() <= PLAIN
 
 
@@ -262,7 +269,12 @@ def build_jobs(
             left[pod.id] = conditions
         else:
             accepts[pod.id], places[pod.id] = conditions
-    drafts = GangBuilder(pods.rules, places, left, notes).drafts(pods.job_pods)
+    near = {
+        pod.id: terms.affinity[0].text
+        for pod in pods.waiting
+        if (terms := pods.terms.get(pod.id)) and len(terms.affinity) == 1 and terms.affinity[0].meets(pod)
+    }
+    drafts = GangBuilder(pods.rules, near, places, left, pods.ended, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
     jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes, rule).read(drafts)
     if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):

@@ -46,6 +46,7 @@ Topology labels -> level, of each source from the top down: Kubernetes, Kueue's 
 topograph and GPU feature discovery. Levels of two sources nest by their values, under region and zone.
 """
 LEVEL_OF = {key: level for source in LEVELS for key, level in source.items()}
+HOSTNAME = "kubernetes.io/hostname"
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
 """Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
 MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
@@ -169,14 +170,15 @@ def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeCont
 
 
 def make_cluster(
-    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[str] = ()
+    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[Sequence[str]] = ()
 ) -> tuple[Cluster, Mapping[str, str]]:
     """
     Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
     ``nodes``: As `read_node` returns them, with the resources of daemons. ``levels``: Labels that define domains, top
     level first; None: those of `LEVELS` and ``named`` that nodes have. ``where``: Name of the file, for messages.
-    ``named``: Labels that other objects use as levels. Raises `BadInput` if no node has one of the ``levels``.
+    ``named``: Other labels that objects use as levels, each from the top down. Raises `BadInput` if no node has one of
+    the ``levels``.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}
@@ -231,17 +233,19 @@ def _mib(text: str) -> int:
 
 
 def _levels(
-    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[str]
+    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[Sequence[str]]
 ) -> Mapping[str, str]:
     """Return label -> name of its level, from the top down; a name that is a label itself, or taken, is lengthened."""
     carried = {key for node in nodes for key in node.labels}
     for key in levels or ():
         if key not in carried:
             raise BadInput(f"{where}: --levels: no node carries the label {key!r}")
-    others = [[key] for key in dict.fromkeys(named) if key not in LEVEL_OF]
-    sources = [*LEVELS, *others] if levels is None else [levels]
+    sources: list[list[str]] = []
+    for source in (*LEVELS, *named) if levels is None else (levels,):
+        known = {HOSTNAME, *(key for some in sources for key in some)}
+        sources.append([key for key in source if key in carried and key not in known])
     level_of: dict[str, str] = {}
-    for key in _nested([[key for key in source if key in carried] for source in sources], nodes):
+    for key in _nested(sources, nodes):
         level = LEVEL_OF.get(key) or key.rpartition("/")[2].removeprefix("topology-")
         while level in carried or level in RESERVED_LEVELS or level in level_of.values():
             level += "-level"

@@ -1,47 +1,66 @@
-"""Gangs: the label, annotation or field that names the gang of a pod, and the rules of its PodGroup or Workload."""
+"""What the makers of gangs say: marks on their pods, and the rules of their objects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 
-GROUP_ANNOTATIONS = (
-    "scheduling.k8s.io/group-name",  # Volcano
-    "scheduling.volcano.sh/group-name",
-    "gang.scheduling.koordinator.sh/name",
-    "pod-group-name",  # KAI, run:ai
-)
-GROUP_LABELS = (
-    "scheduling.x-k8s.io/pod-group",  # coscheduling of scheduler-plugins
-    "pod-group.scheduling.sigs.k8s.io",
-    "pod-group.scheduling.sigs.k8s.io/name",
-    "kueue.x-k8s.io/pod-group-name",
-    "grove.io/podgang",
-)
-WORKLOAD_LABELS = (
-    "jobset.sigs.k8s.io/jobset-name",  # JobSet, and Kubeflow's Trainer, which makes JobSets
-    "training.kubeflow.org/job-name",  # PyTorchJob, MPIJob, TFJob, XGBoostJob, PaddleJob, JAXJob
-    "ray.io/cluster",
-)
-"""Labels of controllers whose pods work together; they name a gang where no PodGroup does."""
-LWS = "leaderworkerset.sigs.k8s.io/"
-COUNTS = ("kueue.x-k8s.io/pod-group-total-count", "gang.scheduling.koordinator.sh/total-number")
-"""Annotations: how many pods a group has in all."""
-MINIMUM = "gang.scheduling.koordinator.sh/min-available"
-TOGETHER = (
-    "kueue.x-k8s.io/podset-required-topology",
-    "kai.scheduler/topology-required-placement",
-)
-"""Annotations: the label of nodes whose value all pods of a gang must share."""
-UNREAD_TOPOLOGY = ("podset-slice-required-topology", "podset-group-name", "exclusive-topology")
-"""Stands in the names of annotations with rules about parts of a gang (Kueue, JobSet, LeaderWorkerSet)."""
-NAMES_A_GANG = frozenset({*GROUP_LABELS, *WORKLOAD_LABELS, f"{LWS}name"})
-"""Labels of which each pod of a gang has one, if no annotation or field names it."""
 MAX_PODS = 100_000
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Rules about the domains in which pods lie; a level is a label of nodes."""
+
+    required: str | None = None
+    """Level of which one domain holds all pods."""
+    preferred: tuple[str, ...] = ()
+    """Levels of which one domain should hold all pods, the best first."""
+    slices: tuple[tuple[str, int], ...] = ()
+    """Level and size: the number of pods in a domain of the level is a multiple of the size."""
+    whole: bool = False
+    """Whether the rules are about the whole gang, not about the role of the pod that states them."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """All levels of the rules."""
+        return (*filter(None, (self.required, *self.preferred)), *(level for level, _ in self.slices))
+
+
+ANYWHERE = Topology()
+
+
+@dataclass(frozen=True)
+class GroupRules:
+    """Rules of a gang, or of a part of one."""
+
+    pods_min: int | None = None
+    """Number of pods that run together; None: all of them."""
+    count: int | None = None
+    """Number of pods that exist before any starts."""
+    gang: bool = True
+    """False: its pods, or its groups, start one by one."""
+    topology: Topology = ANYWHERE
+    parts: Mapping[str, GroupRules] = field(default_factory=dict)
+    """Role -> its rules."""
+    parent: str | None = None
+    """Group, or role, of which this is a part."""
+    parts_min: int | None = None
+    """Number of groups that run together."""
+    partners: tuple[str, ...] = ()
+    """Gangs that start together, this one among them."""
+    first: str | None = None
+    """Role whose pods start before the others exist."""
+    unsupported: str | None = None
+    """Why its pods are left out."""
+
+
+NO_RULES = GroupRules()
 
 
 @dataclass(frozen=True)
@@ -50,25 +69,86 @@ class GangMembership:
 
     id: str
     """Namespace and name; for a pod of the Workload API of Kubernetes 1.35 also the pod group and its replica."""
-    count: int | None = None
-    """Number of all its pods."""
-    pods_min: int | None = None
-    """Number of pods that must start together."""
     source: str | None = None
-    """Id of the PodGroup, or Workload and pod group, that may be listed; None where there is none of the kind."""
+    """Id of the object with the rules of the gang; None where its maker has none."""
+    role: str = ""
+    rules: GroupRules = NO_RULES
+    """What the pod itself states."""
 
 
 @dataclass(frozen=True)
-class PodGroupRules:
-    """Rules of a PodGroup."""
+class Maker:
+    """Annotations or labels with which a maker of gangs marks pods; of ``name``, the value is the gang's name."""
 
-    pods_min: int | None = None
-    gang: bool = True
-    """False: its pods start one by one."""
-    topology_key: str | None = None
-    """Node label whose value all its pods must share."""
-    unsupported: str | None = None
-    """Why its pods are left out."""
+    name: str
+    role: str = ""
+    count: str = ""
+    least: str = ""
+    partners: str = ""
+    parts: str = ""
+    index: str = ""
+    """Ends the name, where one object has several gangs."""
+    kind: str = ""
+    """Kind of the object with the rules."""
+    needs_role: bool = False
+    """Whether pods without a role are alone."""
+
+
+KUEUE, KAI, LWS = "kueue.x-k8s.io/", "kai.scheduler/", "leaderworkerset.sigs.k8s.io/"
+KOORDINATOR, SIGS, YUNIKORN = (
+    "gang.scheduling.koordinator.sh/",
+    "pod-group.scheduling.sigs.k8s.io",
+    "yunikorn.apache.org/",
+)
+TASK = "volcano.sh/task-spec"
+_KOORDINATOR = Maker(
+    f"{KOORDINATOR}name",
+    count=f"{KOORDINATOR}total-number",
+    least=f"{KOORDINATOR}min-available",
+    partners=f"{KOORDINATOR}groups",
+    kind="PodGroup",
+)
+_SIGS = Maker(
+    SIGS, count=f"{SIGS}/total-number", least=f"{SIGS}/min-available", partners=f"{SIGS}/groups", kind="PodGroup"
+)
+_YUNIKORN = Maker(f"{YUNIKORN}app-id", f"{YUNIKORN}task-group-name", parts=f"{YUNIKORN}task-groups", needs_role=True)
+MAKERS = (
+    Maker("scheduling.k8s.io/group-name", TASK, kind="PodGroup"),  # Volcano
+    Maker("scheduling.volcano.sh/group-name", TASK, kind="PodGroup"),
+    _KOORDINATOR,
+    Maker("pod-group-name", f"{KAI}subgroup-name", kind="PodGroup"),  # KAI, run:ai
+    Maker("scheduling.x-k8s.io/pod-group", kind="PodGroup"),  # coscheduling of scheduler-plugins
+    _SIGS,
+    replace(_SIGS, name=f"{SIGS}/name"),
+    Maker(f"{KUEUE}pod-group-name", f"{KUEUE}role-hash", f"{KUEUE}pod-group-total-count"),
+    Maker("grove.io/podgang", "grove.io/podclique", kind="PodGroup"),
+    _YUNIKORN,
+    replace(_YUNIKORN, name="applicationId"),
+    Maker(f"{KUEUE}workload"),
+    Maker(f"{LWS}name", f"{LWS}worker-index", f"{LWS}size", index=f"{LWS}group-index", kind="LeaderWorkerSet"),
+    Maker("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"),  # Kubeflow's Trainer, too
+    Maker("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"),  # PyTorchJob, MPIJob and the like
+)
+"""
+The first whose mark a pod bears names its gang: schedulers, queues, then controllers of jobs that need all of their
+pods. A Ray cluster works with those of its pods that run, so it is a gang only where a scheduler is asked for one.
+"""
+PODSETS = (f"{KUEUE}podset-group-name", f"{KUEUE}podset")
+"""Roles of Kueue; PodSets with one group name share their domain."""
+REQUIRED = (f"{KUEUE}podset-required-topology", f"{KAI}topology-required-placement")
+PREFERRED = (f"{KUEUE}podset-preferred-topology", f"{KAI}topology-preferred-placement")
+SLICES = {
+    f"{KUEUE}podset-slice-required-topology": f"{KUEUE}podset-slice-size",
+    f"{KAI}segment-topology-required-placement": f"{KAI}segment-size",
+}
+"""Annotation with the level of slices -> annotation with their size."""
+NESTED_SLICES = f"{KUEUE}podset-slice-required-topology-constraints"
+TOPOLOGY = frozenset({*REQUIRED, *PREFERRED, *SLICES, NESTED_SLICES})
+MARKS = frozenset(maker.name for maker in MAKERS)
+UNREAD_TOPOLOGY = "exclusive-topology"
+"""Stands in the names of annotations with which JobSet and LeaderWorkerSet keep other jobs out of a domain."""
+TIER = "topology.volcano.sh/tier-"
+"""Label that stands for the HyperNodes of a tier; its number or name follows."""
 
 
 def gang_membership(
@@ -77,65 +157,121 @@ def gang_membership(
     """
     Return the gang of a pod, None if it is alone.
 
-    A PodGroup comes first, of whichever scheduler, then the labels of controllers whose pods work together.
+    The fields of Kubernetes come first, then the marks of `MAKERS`.
     """
-    if (
-        not annotations
-        and spec.raws(("schedulingGroup", "workloadRef")) == (None, None)
-        and NAMES_A_GANG.isdisjoint(labels)
-    ):
+    fields = spec.raws(("schedulingGroup", "workloadRef"))
+    if fields == (None, None) and MARKS.isdisjoint(labels) and MARKS.isdisjoint(annotations):
         return None
     named = spec.entry("schedulingGroup").text("podGroupName", "")
     if named:
-        return GangMembership(f"{namespace}/{named}", source=f"{namespace}/{named}")
+        return GangMembership(f"{namespace}/{named}", f"{namespace}/{named}")
     workload = spec.entry("workloadRef")
     if "name" in workload:
         source = f"{namespace}/{workload.text('name')}/{workload.text('podGroup')}"
         replica = workload.text("podGroupReplicaKey", "")
-        return GangMembership(f"{source}/{replica}" if replica else source, source=source)
-    gang_names = [annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)]
-    gang_names += [labels[key] for key in GROUP_LABELS if labels.get(key)]
-    count = next((_number(metadata, key) for key in COUNTS if key in annotations), None)
-    if gang_names:
-        least = _number(metadata, MINIMUM) if MINIMUM in annotations else None
-        return GangMembership(f"{namespace}/{gang_names[0]}", count, least, f"{namespace}/{gang_names[0]}")
-    if labels.get(f"{LWS}name"):
-        size = _number(metadata, f"{LWS}size") if f"{LWS}size" in annotations else None
-        return GangMembership(f"{namespace}/{labels[f'{LWS}name']}-{labels.get(f'{LWS}group-index', '0')}", size)
-    gang_names = [labels[key] for key in WORKLOAD_LABELS if labels.get(key)]
-    return GangMembership(f"{namespace}/{gang_names[0]}") if gang_names else None
+        return GangMembership(f"{source}/{replica}" if replica else source, source)
+    said = {**labels, **annotations}
+    for maker in MAKERS:
+        if not said.get(maker.name) or (maker.needs_role and not said.get(maker.role)):
+            continue
+        own = f"{namespace}/{said[maker.name]}"
+        source = own if maker.kind == "PodGroup" else f"{maker.kind}/{own}"
+        return GangMembership(
+            f"{own}-{said.get(maker.index, '0')}" if maker.index else own,
+            source if maker.kind else None,
+            next((said[key] for key in (*PODSETS, maker.role) if said.get(key)), ""),
+            _stated(maker, said, metadata, namespace),
+        )
+    return None
+
+
+def _stated(maker: Maker, said: Mapping[str, str], metadata: JsonEntry, namespace: str) -> GroupRules:
+    """Return the rules of a gang that a pod states in its marks."""
+    least, count = (_number(metadata, key) if said.get(key) else None for key in (maker.least, maker.count))
+    groups = _listed(metadata, maker.parts) if said.get(maker.parts) else []
+    if not (least or count or groups or said.get(maker.partners)):
+        return NO_RULES
+    parts = {one.text("name"): GroupRules(one.integer("minMember", 0, MAX_PODS, 0) or None) for one in groups}
+    count = max(least or 0, count or 0, sum(rules.pods_min or 0 for rules in parts.values()))
+    partners = _partners(metadata, maker.partners, namespace) if said.get(maker.partners) else ()
+    return GroupRules(least, count or None, parts=parts, partners=partners)
+
+
+def pod_topology(metadata: JsonEntry, annotations: Mapping[str, str]) -> Topology:
+    """Return the rules about domains in the annotations of a pod."""
+    if TOPOLOGY.isdisjoint(annotations):
+        return ANYWHERE
+    slices = [(annotations[level], _number(metadata, size)) for level, size in SLICES.items() if level in annotations]
+    if NESTED_SLICES in annotations:
+        slices += [(one.text("topology"), _whole(one, "size")) for one in _listed(metadata, NESTED_SLICES)]
+    required = [key for key in REQUIRED if annotations.get(key)]
+    preferred = [key for key in PREFERRED if annotations.get(key)]
+    return Topology(
+        annotations[required[0]] if required else None,
+        tuple(annotations[key] for key in preferred),
+        tuple(slices),
+        whole=not any(key.startswith(KUEUE) for key in TOPOLOGY & annotations.keys()),
+    )
 
 
 def unread_topology(annotations: Mapping[str, str]) -> str | None:
     """Return an annotation with a placement rule that is not read, None if there is none."""
-    unread = [key for key in annotations if any(part in key for part in UNREAD_TOPOLOGY)]
-    return min(unread) if unread else None
+    return min((key for key in annotations if UNREAD_TOPOLOGY in key), default=None)
+
+
+def _of(metadata: JsonEntry, key: str) -> JsonEntry:
+    """Return the labels of an object if they have the key, else its annotations."""
+    return metadata.entry("labels" if key in metadata.entry("labels") else "annotations")
 
 
 def _number(metadata: JsonEntry, key: str) -> int:
-    text = metadata.entry("annotations").text(key)
+    return _whole(_of(metadata, key), key)
+
+
+def _whole(entry: JsonEntry, key: str) -> int:
+    """Return a number of pods; Kueue writes it as text or as a number."""
+    value = entry.raw(key)
+    text = str(value) if isinstance(value, int) else entry.text(key)
     if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= MAX_PODS):
-        raise metadata.entry("annotations").bad(key, "a number of pods")
+        raise entry.bad(key, "a number of pods")
     return int(text)
 
 
-def pod_group_rules(groups: Iterable[JsonEntry], workloads: Iterable[JsonEntry]) -> Mapping[str, PodGroupRules]:
+def _json(metadata: JsonEntry, key: str) -> object:
+    try:
+        return json.loads(_of(metadata, key).text(key))
+    except (ValueError, RecursionError):
+        raise _of(metadata, key).bad(key, "a list, as JSON") from None
+
+
+def _listed(metadata: JsonEntry, key: str) -> list[JsonEntry]:
+    """Return the objects of a list that an annotation has as JSON."""
+    return JsonEntry("", {key: _json(metadata, key)}, _of(metadata, key)).entries(key)
+
+
+def _partners(metadata: JsonEntry, key: str, namespace: str) -> tuple[str, ...]:
+    """Return the gangs of a gang group, by namespace and name."""
+    names = JsonEntry("", {key: _json(metadata, key)}, _of(metadata, key)).words(key)
+    return tuple(sorted(name if "/" in name else f"{namespace}/{name}" for name in names))
+
+
+def group_rules(listed: Mapping[str, Sequence[JsonEntry]]) -> Mapping[str, GroupRules]:
     """
-    Return the rules of the listed PodGroups and Workloads, by `GangMembership.source`.
+    Return the rules of the listed objects, by `GangMembership.source` and `GroupRules.parent`.
 
     The rules of an unreadable group state that; a group without a readable name counts as not listed.
     """
-    rules_of: dict[str, PodGroupRules] = {}
-    for entry in groups:
+    rules_of: dict[str, GroupRules] = {}
+    for kind, (prefix, read) in READERS.items():
+        for entry in listed.get(kind, ()):
+            with suppress(BadInput):
+                rules_of[prefix + _id(entry)] = _read(entry, read)
+    for entry in listed.get("Workload", ()):
         with suppress(BadInput):
-            rules_of[_id(entry)] = _read(entry, _pod_group)
-    for entry in workloads:
-        with suppress(BadInput):
-            if not entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):
-                continue  # Kueue's Workload is another
-            for part in entry.entry("spec").entries("podGroups"):
-                rules = _read(part, lambda group: _policy(group.entry("policy"), group))
-                rules_of[f"{_id(entry)}/{part.text('name', '')}"] = rules
+            if entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):  # Kueue's Workload is another
+                for part in entry.entry("spec").entries("podGroups"):
+                    rules = _read(part, lambda group: _policy(group.entry("policy"), group))
+                    rules_of[f"{_id(entry)}/{part.text('name', '')}"] = rules
     return rules_of
 
 
@@ -144,36 +280,88 @@ def _id(entry: JsonEntry) -> str:
     return f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
 
 
-def _read(entry: JsonEntry, read: Callable[[JsonEntry], PodGroupRules]) -> PodGroupRules:
+def _read(entry: JsonEntry, read: Callable[[JsonEntry], GroupRules]) -> GroupRules:
     try:
         return read(entry)
     except BadInput as error:
-        return PodGroupRules(
+        return GroupRules(
             unsupported=f"of a PodGroup that cannot be read ({str(error).removeprefix(entry.where + '.')})"
         )
 
 
-def _pod_group(entry: JsonEntry) -> PodGroupRules:
-    spec = entry.entry("spec")
+def _pod_group(entry: JsonEntry) -> GroupRules:
+    """Read a PodGroup: Kubernetes' own, or one of the four whose common field is ``minMember``."""
+    metadata, spec = entry.entry("metadata"), entry.entry("spec")
+    if "resourceClaims" in spec:
+        return GroupRules(unsupported="of a PodGroup with resource claims")
     if "schedulingPolicy" in spec:
-        if "parentCompositePodGroupName" in spec or "resourceClaims" in spec:
-            return PodGroupRules(unsupported="of a PodGroup with a parent, or with resource claims")
-        return _policy(spec.entry("schedulingPolicy"), spec)
-    for key in ("subGroupPolicy", "subGroups"):
-        if spec.entries(key):
-            return PodGroupRules(unsupported=f"of a PodGroup with {key}")
-    if len(spec.entry("minTaskMember").names()) > 1:
-        return PodGroupRules(unsupported="of a PodGroup with minTaskMember")
-    if "networkTopology" in spec and spec.entry("networkTopology").text("mode", "hard") != "soft":
-        return PodGroupRules(unsupported="of a PodGroup with a hard networkTopology")
-    together = spec.entry("topologyConstraint").text("requiredTopologyLevel", "") or None
-    return PodGroupRules(max(1, spec.integer("minMember", 0, MAX_PODS, 1)), topology_key=together)
+        return _policy(spec.entry("schedulingPolicy"), spec, metadata.text("namespace", "default"))
+    if spec.entries("subGroupPolicy"):
+        return GroupRules(unsupported="of a PodGroup with subGroupPolicy")
+    if "MustGather" in str(metadata.texts("annotations").get(f"{KOORDINATOR}network-topology-spec", "")):
+        return GroupRules(unsupported="of a PodGroup with a network-topology-spec that must gather")
+    tasks = spec.entry("minTaskMember")
+    parts = {task: GroupRules(tasks.integer(task, 0, MAX_PODS) or None) for task in tasks.names()}
+    for one in spec.entries("subGroups"):
+        unsupported = "of a PodGroup with minSubGroup" if "minSubGroup" in one else None
+        parts[one.text("name")] = GroupRules(
+            one.integer("minMember", 0, MAX_PODS, 0) or None,
+            topology=_constraint(one),
+            parent=one.text("parent", "") or None,
+            unsupported=unsupported,
+        )
+    key = f"{KOORDINATOR}groups"
+    return GroupRules(
+        max(1, spec.integer("minMember", 0, MAX_PODS, 1)),
+        topology=_constraint(spec),
+        parts=parts,
+        partners=_partners(metadata, key, metadata.text("namespace", "default"))
+        if key in metadata.entry("annotations")
+        else (),
+        unsupported=next((rules.unsupported for rules in parts.values() if rules.unsupported), None),
+    )
 
 
-def _policy(policy: JsonEntry, owner: JsonEntry) -> PodGroupRules:
+def _constraint(spec: JsonEntry) -> Topology:
+    """Read ``topologyConstraint`` of KAI, or ``networkTopology`` of Volcano."""
+    kai, network = spec.entry("topologyConstraint"), spec.entry("networkTopology")
+    required = kai.text("requiredTopologyLevel", "") or None
+    preferred = [level for level in (kai.text("preferredTopologyLevel", ""),) if level]
+    tier = network.text("highestTierName", "") or network.integer("highestTierAllowed", 0, 10**6, 0)
+    if "networkTopology" in spec and network.text("mode", "hard") == "hard":
+        required = f"{TIER}{tier}"
+    elif "networkTopology" in spec and tier:
+        preferred.append(f"{TIER}{tier}")
+    return Topology(required, tuple(preferred))
+
+
+def _policy(policy: JsonEntry, owner: JsonEntry, namespace: str | None = None) -> GroupRules:
     """Read ``schedulingPolicy`` (Kubernetes 1.36 and later) or ``policy`` (1.35), with the constraints beside it."""
-    topology = owner.entry("schedulingConstraints").entries("topology")
-    together = topology[0].text("key") if topology else None
+    constraints = owner.entry("schedulingConstraints").entries("topology")
+    topology = Topology(constraints[0].text("key")) if constraints else ANYWHERE
+    above = owner.text("parentCompositePodGroupName", "")
+    rules = GroupRules(topology=topology, parent=f"CompositePodGroup/{namespace}/{above}" if above else None)
+    gang = policy.entry("gang")
     if "gang" not in policy:
-        return PodGroupRules(gang=False, topology_key=together)
-    return PodGroupRules(policy.entry("gang").integer("minCount", 1, MAX_PODS), topology_key=together)
+        return replace(rules, gang=False)
+    if "minGroupCount" in gang:
+        return replace(rules, parts_min=gang.integer("minGroupCount", 1, MAX_PODS))
+    return replace(rules, pods_min=gang.integer("minCount", 1, MAX_PODS))
+
+
+def _composite(entry: JsonEntry) -> GroupRules:
+    spec = entry.entry("spec")
+    return _policy(spec.entry("schedulingPolicy"), spec, entry.entry("metadata").text("namespace", "default"))
+
+
+def _leader_worker_set(entry: JsonEntry) -> GroupRules:
+    leader_first = entry.entry("spec").text("startupPolicy", "") == "LeaderReady"
+    return GroupRules(first="0" if leader_first else None)
+
+
+READERS: Mapping[str, tuple[str, Callable[[JsonEntry], GroupRules]]] = {
+    "PodGroup": ("", _pod_group),
+    "CompositePodGroup": ("CompositePodGroup/", _composite),
+    "LeaderWorkerSet": ("LeaderWorkerSet/", _leader_worker_set),
+}
+"""Kind of objects -> what begins the ids of their rules, and how they are read."""

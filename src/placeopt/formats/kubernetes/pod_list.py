@@ -12,8 +12,9 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import NO_TERMS, PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
+from placeopt.formats.kubernetes.pod_groups import GangMembership, GroupRules, gang_membership, group_rules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, PodReader, job_id, unreadable_field
+from placeopt.formats.kubernetes.workloads import workload_pods
 from placeopt.formats.observed_round import ObservedJob
 
 
@@ -23,7 +24,8 @@ class PodList:
 
     ``running``, ``waiting``: Readable pods, daemons among the running ones. ``job_pods``: Those of them that become
     jobs. ``unsupported``: Jobs of one running pod that may hold GPUs of its node, in unknown number. ``terms``:
-    Required affinity and anti-affinity by pod, of pods that have any. ``rules``: Rules of PodGroups.
+    Required affinity and anti-affinity by pod, of pods that have any. ``rules``: Rules of PodGroups and the like.
+    ``ended``: Gangs of pods that succeeded. ``templates``: Pods that there are only as templates.
     """
 
     def __init__(
@@ -39,11 +41,16 @@ class PodList:
         namespaces = namespace_labels(listed.get("Namespace", []))
         drivers = _drivers(listed.get("ResourceClaim", []))
         pods: dict[str, Pod] = {}
+        self.ended: list[GangMembership] = []
+        self.templates: set[str] = set()
         reader = PodReader(resource, drivers)
-        for entry in listed.get("Pod", []):
+        templates = workload_pods(listed.get("Workload", []), notes)
+        for entry in [*listed.get("Pod", []), *templates]:
             try:
                 pod = reader.read(entry)
-                if pod is not None and self._is_new(pod, pods):
+                if pod is None:
+                    self._count_ended(entry)
+                elif self._is_new(pod, pods):
                     terms = read_pod_affinity(pod, namespaces)
                     pods[pod.id] = pod
                     self.terms.pop(pod.id, None)
@@ -60,10 +67,24 @@ class PodList:
             for pod in pods.values()
             if pod.id in waiting or (pod.node is not None and self._is_work(pod, nodes, reserved))
         ]
-        self.rules: Mapping[str, PodGroupRules] = pod_group_rules(
-            listed.get("PodGroup", []), listed.get("Workload", [])
-        )
+        self.rules: Mapping[str, GroupRules] = group_rules(listed)
         self._tell_of_schedulers()
+
+    @property
+    def levels(self) -> list[str]:
+        """Labels of nodes that waiting pods and their gangs use as levels of the network."""
+        rules = [rules for group in self.rules.values() for rules in (group, *group.parts.values())]
+        topologies = [pod.topology for pod in self.waiting] + [one.topology for one in rules]
+        return [key for topology in topologies for key in topology.levels]
+
+    def _count_ended(self, entry: JsonEntry) -> None:
+        """Count a pod that succeeded as a member of its gang."""
+        with suppress(BadInput):
+            metadata = entry.entry("metadata")
+            marks = metadata.texts("labels"), metadata.texts("annotations")
+            group = gang_membership(entry.entry("spec"), metadata, metadata.text("namespace", "default"), *marks)
+            if group is not None and entry.entry("status").text("phase", "") == "Succeeded":
+                self.ended.append(group)
 
     def _is_new(self, pod: Pod, pods: Mapping[str, Pod]) -> bool:
         """Return whether a pod counts; of two entries of one pod, the one on a node counts."""

@@ -15,7 +15,15 @@ from typing import Any
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
-from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
+from placeopt.formats.kubernetes.pod_groups import (
+    ANYWHERE,
+    YUNIKORN,
+    GangMembership,
+    Topology,
+    gang_membership,
+    pod_topology,
+    unread_topology,
+)
 from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, named_amounts, requested_amounts
 from placeopt.formats.observed_round import is_plain
 from placeopt.formats.priority_rule import annotation_marks
@@ -25,6 +33,7 @@ KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
 """Scheduling gates that mean waiting for free capacity; a pod behind any other gate is left out."""
 FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
 """Annotations that request a part of a GPU (KAI, run:ai)."""
+PLACEHOLDER = f"{YUNIKORN}placeholder"
 DAEMONS = ("DaemonSet", "Node")
 """Kinds of owners whose pods are daemons."""
 NO_MARKS: Mapping[str, str] = {}
@@ -120,8 +129,11 @@ class Pod:
     scheduling_gates: tuple[str, ...]
     unsupported: str | None
     """A placement rule that is not read; it matters while the pod waits."""
-    topology_key: str | None
-    """Node label whose value the whole gang must share."""
+    topology: Topology
+    ending: bool
+    """Whether it is being deleted: it holds its resources, and is no member of its gang any more."""
+    placeholder: bool
+    """Whether it keeps room for a pod of its task group (YuniKorn)."""
     created_ms: int
     started_ms: int
     priority: int
@@ -171,8 +183,14 @@ class PodReader:
             shares += tuple(_device_claims(entry, namespace, node is not None, self._drivers))
         claims, unsupported = _volumes(spec, name)
         unsupported = rules.unsupported or unsupported
-        if unsupported is None and annotations and (key := unread_topology(annotations)) is not None:
-            unsupported = f"with {key}"
+        topology = ANYWHERE
+        if annotations:
+            try:
+                topology = pod_topology(metadata, annotations)
+                unread = unread_topology(annotations)
+            except BadInput as error:
+                unread = str(error).removeprefix(f"{entry.where}.")
+            unsupported = unsupported or (unread and f"with {unread}")
         return Pod(
             entry,
             pod_id,
@@ -192,7 +210,9 @@ class PodReader:
             any([owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences")]),  # noqa: C419
             rules.scheduling_gates,
             unsupported,
-            next((annotations[key] for key in TOGETHER if annotations.get(key)), None) if annotations else None,
+            topology,
+            "deletionTimestamp" in metadata,
+            annotations.get(PLACEHOLDER) == "true",
             time_ms(metadata, "creationTimestamp"),
             time_ms(status, "startTime"),
             rules.priority,

@@ -17,6 +17,7 @@ from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.snapshot import GPU, read_objects, take_requests
+from placeopt.formats.kubernetes.topologies import label_hyper_nodes, topology_levels
 from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Cluster, Job, Machine, Node
@@ -48,7 +49,9 @@ class KubernetesObjects:
         self._nodes = {
             node.name: node for node in (read_node(entry, resource, ImportNotes()) for entry in listed["Node"])
         }
-        own, self._level_of = make_cluster(list(self._nodes.values()), levels, where)
+        label_hyper_nodes(listed["HyperNode"], self._nodes, ImportNotes())
+        named = topology_levels(listed["Topology"])
+        own, self._level_of = make_cluster(list(self._nodes.values()), levels, where, named)
         self._cluster = cluster or own
         self._counters = OtherResources(self._nodes, [], [name for name, node in self._nodes.items() if node.drained])
         self._counters.free("pods")
@@ -152,6 +155,7 @@ class KubernetesObjects:
         notes = ImportNotes()
         read = read_node(JsonEntry("node", node), self._resource, notes)
         nodes: Mapping[str, NodeCapacity] = {read.name: read}
+        label_hyper_nodes(self._listed.get("HyperNode", []), nodes, notes)
         listed: dict[str, list[JsonEntry]] = defaultdict(list, self._listed)
         listed["Pod"] = [JsonEntry(f"pods[{i}]", pod) for i, pod in enumerate(pods)]
         for pod in PodList(listed, nodes, self._resource, notes).running:

@@ -17,6 +17,7 @@ from placeopt.formats.kubernetes.nodes import Known, NodeCapacity, make_cluster,
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod
 from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
+from placeopt.formats.kubernetes.topologies import label_hyper_nodes, topology_levels
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Instance
@@ -97,6 +98,7 @@ def read_kubernetes(
         node = read_node(entry, resource, notes, amounts)
         if nodes.setdefault(node.name, node) is not node:
             raise entry.entry("metadata").bad("name", "names of nodes to be unique")
+    label_hyper_nodes(listed["HyperNode"], nodes, notes)
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
     pods = PodList(listed, nodes, resource, notes)
@@ -108,8 +110,9 @@ def read_kubernetes(
     for pod in pods.running:
         if (holder := nodes.get(pod.node or "")) is not None:
             take_requests(holder, pod)
+    named = [*topology_levels(listed["Topology"]), *([level] for level in pods.levels)]
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
-    cluster, level_of = make_cluster(list(nodes.values()), levels, where)
+    cluster, level_of = make_cluster(list(nodes.values()), levels, where, named)
     jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes, priority_rule(rule)), *pods.unsupported]
     if any(worker.gpus is None for job in jobs for worker in job.workers):
         notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")

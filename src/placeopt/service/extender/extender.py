@@ -278,8 +278,8 @@ class Extender(Reservations):
         group = pod.group
         if group is None:
             raise BadInput("body.Pod: no gang")
-        count = max(group.count or 0, group.pods_min or 0)
-        if not count:
+        count = group.rules.count
+        if count is None or len(group.rules.parts) > 1:
             raise Unsupported(
                 f"gang {group.id!r}: how many pods it has is not known; load it with the cluster, or annotate its pods"
             )
