@@ -82,8 +82,7 @@ def about_plan(instance: Instance, plan: Plan) -> Row:
 
 def gpus_of(instance: Instance) -> int:
     """Return the GPUs of a round's cluster."""
-    size = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    return sum(size[node.machine] for node in instance.cluster.nodes)
+    return sum(instance.cluster.gpus_by_node.values())
 
 
 @functools.cache

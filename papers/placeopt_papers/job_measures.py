@@ -128,8 +128,7 @@ def cpu_held_percent(history: History) -> float | None:
     """Return the percentage of the CPU cores' time that jobs hold from the first to the last arrival."""
     came = [job.arrival_ms for job in jobs_that_end(history)]
     first, last = min(came, default=0), max(came, default=0)
-    machines = {machine.id: machine for machine in history.scenario.cluster.machines}
-    there = sum(machines[node.machine].cpu_millicores for node in history.scenario.cluster.nodes)
+    _, there, _ = history.scenario.cluster.amounts
     held = 0
     for job in history.jobs:
         for span in job.spans:

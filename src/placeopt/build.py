@@ -227,7 +227,7 @@ def placement(job: Job, where: Where, *, option: str | None = None, milli: int |
     milli
         Thousandths of each GPU; None: what the option requests.
     """
-    chosen = job.options[0] if option is None else next(one for one in job.options if one.id == option)
+    chosen = job.options[0] if option is None else job.option(option)
     leaves = {leaf.id if chosen.groups else None: leaf.demand for leaf in chosen.leaves}
     held: dict[tuple[str, str | None], list[WorkerGpus]] = {}
     for rank, (name, gpus, *leaf) in enumerate(where):

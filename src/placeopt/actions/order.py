@@ -199,7 +199,7 @@ class _Sequence:
 
     def _held(self, placement: Placement) -> PlacedJob:
         job = self._directory.jobs[placement.job]
-        option = next(option for option in job.options if option.id == placement.option)
+        option = job.option(placement.option)
         return PlacedJob(job, option, placement)
 
 

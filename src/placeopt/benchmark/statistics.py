@@ -15,7 +15,6 @@ from placeopt.formats.qaplib import parse_qaplib
 from placeopt.formats.solu import COST, Known
 from placeopt.formats.table import markdown_table
 from placeopt.model import Instance, Job
-from placeopt.whatif.domain_levels import gpus_by_node
 from placeopt.whatif.instance_edit import requested_gpu_milli
 
 DIGITS = 12
@@ -56,7 +55,7 @@ def round_statistics(instance: Instance) -> RoundStatistics:
     """Return the counts that characterise a round."""
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
-    gpus = sum(gpus_by_node(instance.cluster).values())
+    gpus = sum(instance.cluster.gpus_by_node.values())
     free = 1000 * gpus - instance.running_gpu_milli
     asked = sum(map(requested_gpu_milli, waiting))
     return RoundStatistics(

@@ -140,8 +140,7 @@ def observed_instance(
     """
     if previous is not None:
         cluster = with_known_machines(cluster, previous.cluster)
-    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
-    gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
+    gpus = _GpuLedger(cluster.gpus_by_node, notes)
     placed = list(jobs)
     readable = [i for i, job in enumerate(jobs) if job.unreadable_reason is None]
     with_gpus = [i for i in readable if any([worker.gpus for worker in jobs[i].workers])]  # noqa: C419 - half the time

@@ -37,8 +37,7 @@ def openb_scenario(
     runs = np.array([run_time_ms[job.id] for job in round_.jobs], dtype=float)
     milli = np.array([job.options[0].demand.gpus * job.options[0].demand.gpu_milli for job in round_.jobs], dtype=float)
     cluster = round_.cluster if cluster is None else cluster
-    machines = {machine.id: len(machine.gpus) for machine in cluster.machines}
-    gpus = sum(machines[node.machine] for node in cluster.nodes)
+    gpus = sum(cluster.gpus_by_node.values())
     low, high = 1.0, max(1.0, float(came.max()))
     if _load(came, runs, milli, high, gpus) < load:
         raise BadInput(f"load: {load:g} is more than all {len(round_.jobs)} pods make at once on {gpus} GPUs")

@@ -174,8 +174,7 @@ def _unlisted(
     after: Instance, adopt: Iterable[Running], kept: Iterable[Running], gone: Container[str]
 ) -> Iterator[str]:
     """Yield which jobs run where the cluster lists nothing: an engine takes that in a load alone."""
-    sizes = {machine.id: len(machine.gpus) for machine in after.cluster.machines}
-    size_of = {node.id: sizes[node.machine] for node in after.cluster.nodes}
+    size_of = after.cluster.gpus_by_node
     for held in adopt:
         for there in held.assignments:
             if any(int(gpu) >= size_of.get(there.node, 0) for gpu in there.gpus) or there.node not in size_of:

@@ -68,10 +68,36 @@ class Cluster(Record):
     nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=MAX_NODES)]
     """Nodes, each of one machine type."""
 
+    @cached_property
+    def machine_types(self) -> dict[str, Machine]:
+        """Machine types by id."""
+        return {machine.id: machine for machine in self.machines}
+
+    def machine_of(self, node: Node) -> Machine:
+        """Return the machine type of a node."""
+        return self.machine_types[node.machine]
+
+    @cached_property
+    def gpus_by_node(self) -> dict[str, int]:
+        """Number of GPUs of each node."""
+        return {node.id: len(self.machine_of(node).gpus) for node in self.nodes}
+
+    @cached_property
+    def amounts(self) -> tuple[int, int, int]:
+        """Thousandths of GPUs, thousandths of cores and MiB of memory of all nodes."""
+        used = [self.machine_of(node) for node in self.nodes]
+        return (
+            1000 * sum(len(machine.gpus) for machine in used),
+            sum(machine.cpu_millicores for machine in used),
+            sum(machine.memory_mib for machine in used),
+        )
+
     def price_of(self, node: Node) -> int:
         """Return the price of a node, in thousandths an hour: its own, else that of its machine type, else 1000."""
-        price = node.price_milli_per_hour
-        return self._price_of_type[node.machine] if price is None else price
+        for price in (node.price_milli_per_hour, self.machine_of(node).price_milli_per_hour):
+            if price is not None:
+                return price
+        return DEFAULT_PRICE
 
     def node_of_type(self, machine: Id, new_id: Id = "added") -> Node:
         """
@@ -94,11 +120,6 @@ class Cluster(Record):
             taints=tuple(taint for taint in of_type[0].taints if taint in taints),
             price_milli_per_hour=min(map(self.price_of, of_type)),
         )
-
-    @cached_property
-    def _price_of_type(self) -> dict[str, int]:
-        prices = {machine.id: machine.price_milli_per_hour for machine in self.machines}
-        return {name: DEFAULT_PRICE if price is None else price for name, price in prices.items()}
 
     def with_prices(self, prices: Mapping[str, int]) -> Self:
         """Return the cluster with prices by machine type, in thousandths an hour, for all nodes of these types."""

@@ -193,7 +193,7 @@ class Arrival(Record):
         ``workers``: number of workers of an elastic option, by ``speedup_thousandths``; None: all.
         """
         first = self.job.options[0]
-        chosen = next(candidate for candidate in self.job.options if candidate.id == option)
+        chosen = self.job.option(option)
         if self.actual_run_time_ms is None:
             whole = chosen.run_time_ms or 0
         elif chosen is first:

@@ -208,7 +208,7 @@ def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> di
         if changes.preemptions_max and running.preemptible:
             preempt.add(j)
         if changes.shrinks_max and running.shrinkable:
-            option = next(option for option in instance.jobs[j].options if option.id == running.option)
+            option = instance.jobs[j].option(running.option)
             workers = sum(len(assignment.workers) for assignment in running.assignments)
             if option.workers_min is not None and workers > option.workers_min:
                 shrink.add(j)

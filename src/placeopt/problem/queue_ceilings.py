@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -28,23 +28,16 @@ def in_amounts(queues: Iterable[Queue], cluster: Cluster) -> tuple[Queue, ...]:
     For rounds on a part of a cluster, or on what a failure leaves of it: what runs there within its share of the whole
     may be beyond the same share of less.
     """
-    machines = {machine.id: machine for machine in cluster.machines}
-    used = [machines[node.machine] for node in cluster.nodes]
-    total = [
-        1000 * sum(len(machine.gpus) for machine in used),
-        sum(machine.cpu_millicores for machine in used),
-        sum(machine.memory_mib for machine in used),
-    ]
     changed = []
     for queue in queues:
-        most = zip(AMOUNTS, _ceiling(queue, total), strict=True)
+        most = zip(AMOUNTS, _ceiling(queue, cluster.amounts), strict=True)
         quota = Quota(**{name: amount for name, amount in most if amount <= MOST_STATED})
         own = {"quota": quota, "borrow": Quota(), "dominant_share_percent": None, "borrow_percent": 0}
         changed.append(queue.model_copy(update=own))
     return tuple(changed)
 
 
-def _ceiling(queue: Queue, total: list[int]) -> list[int]:
+def _ceiling(queue: Queue, total: Sequence[int]) -> list[int]:
     """Return the most that a queue may hold of each of ``AMOUNTS``, of which a cluster has ``total``."""
     more = [getattr(queue.borrow, name) or 0 for name in AMOUNTS]
     own = [getattr(queue.quota, name) for name in AMOUNTS]

@@ -39,7 +39,7 @@ def find_lost(instance: Instance) -> Lost | None:
     missing = _missing(instance)
     if not missing:
         return None
-    machines = {machine.id: machine for machine in instance.cluster.machines}
+    machines = dict(instance.cluster.machine_types)
     there = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
     nodes = list(instance.cluster.nodes)
     made: dict[tuple[str | None, int], str] = {}  # machine, lost GPUs -> machine type of the stand-in
@@ -67,8 +67,7 @@ def find_lost(instance: Instance) -> Lost | None:
 
 def _missing(instance: Instance) -> dict[str, set[int]]:
     """Return the GPUs that jobs hold and the cluster does not list, by node; with none for a node without GPUs."""
-    sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    listed = {node.id: sizes[node.machine] for node in instance.cluster.nodes} if instance.running else {}
+    listed = instance.cluster.gpus_by_node
     missing: dict[str, set[int]] = {}
     for running in instance.running:
         for assignment in running.assignments:

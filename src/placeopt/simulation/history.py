@@ -155,7 +155,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         span = next((span for span in lasting if span.start_ms <= at_ms), None)
         if span is not None:
             job = _as_held(job, span.placement)
-            option = next(option for option in job.options if option.id == span.placement.option)
+            option = job.option(span.placement.option)
             ends = None if option.run_time_ms is None else max(at_ms, span.start_ms + option.run_time_ms)
             running.append(
                 Running(

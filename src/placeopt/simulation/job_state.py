@@ -148,7 +148,7 @@ class JobState:
         self.placement, self.restarts = placement, False
         if self.start_ms is None:
             self.start_ms = now_ms
-            option = next(option for option in self.job.options if option.id == placement.option)
+            option = self.job.option(placement.option)
             if not self.arrival.service:
                 self.alone_ms = self.arrival.alone_ms(option)
         return run

@@ -102,7 +102,7 @@ class PerformanceModel:
         where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
         spread = job.communication.spread_slowdown_thousandths
         spread = self._physics.spread_slowdown_thousandths if spread is None else spread
-        option = next(option for option in job.options if option.id == placement.option)
+        option = job.option(placement.option)
         return HeldResources(
             job=job.id,
             profile=job.profile,
@@ -237,8 +237,7 @@ class PerformanceModel:
 def _usable_mbps(scenario: Scenario) -> list[int | None]:
     """Return the memory bandwidth that each node's jobs can use before they slow each other."""
     percent = scenario.physics.memory_bandwidth_percent or 0
-    stated = {machine.id: machine.memory_bandwidth_mbps for machine in scenario.cluster.machines}
-    of_node = (stated[node.machine] for node in scenario.cluster.nodes)
+    of_node = (scenario.cluster.machine_of(node).memory_bandwidth_mbps for node in scenario.cluster.nodes)
     return [None if mbps is None else max(1, mbps * percent // 100) for mbps in of_node]
 
 

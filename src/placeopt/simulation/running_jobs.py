@@ -13,7 +13,7 @@ from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES
 from placeopt.simulation.scheduling.interference_monitor import gpus_of
-from placeopt.simulation.scheduling.placement_amounts import Shares, cluster_amounts, workers_of
+from placeopt.simulation.scheduling.placement_amounts import Shares, workers_of
 
 Gpu = tuple[str, str]
 """Node and index."""
@@ -28,17 +28,16 @@ class GpuMemory:
 
     def __init__(self, scenario: Scenario) -> None:
         self._cluster, self._physics = scenario.cluster, scenario.physics
-        machines = {machine.id: machine for machine in scenario.cluster.machines}
         self._size = {
             (node.id, str(index)): gpu.memory_mib
             for node in scenario.cluster.nodes
-            for index, gpu in enumerate(machines[node.machine].gpus)
+            for index, gpu in enumerate(scenario.cluster.machine_of(node).gpus)
         }
         self._held: dict[Gpu, dict[str, int]] = {}
 
     def start(self, arrival: Arrival, placement: Placement) -> None:
         """Let a job use what it actually needs."""
-        option = next(option for option in arrival.job.options if option.id == placement.option)
+        option = arrival.job.option(placement.option)
         need = arrival.actual_gpu_memory_mib
         need = option.demand.gpu_memory_mib if need is None else need
         for gpu in gpus_of(placement):
@@ -117,7 +116,7 @@ class RunningJobs:
             for arrival in scenario.arrivals
         )
         self._memory = GpuMemory(scenario) if states_memory else None
-        self._num_gpus = cluster_amounts(scenario.cluster)[0] // 1000
+        self._num_gpus = scenario.cluster.amounts[0] // 1000
         self.running: dict[str, JobState] = {}
 
     def num_idle_gpus(self) -> int:
@@ -188,7 +187,7 @@ class RunningJobs:
         out: dict[str, int] = {}
         for job, state in self.running.items():
             run, placement = state.standing()
-            option = next(option for option in state.job.options if option.id == placement.option)
+            option = state.job.option(placement.option)
             if option.run_time_ms is not None and run.end_ms < NEVER_MS:
                 actual = state.arrival.actual_ms(option.id)
                 out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
@@ -219,7 +218,7 @@ class RunningJobs:
         if state.start_ms is None:
             pause += self._search_ms.get(placement.job, 0)
         held = self._performance.held(placement)
-        option = next(option for option in state.job.options if option.id == placement.option)
+        option = state.job.option(placement.option)
         incomplete = self._assembles and workers_of(placement) < state.arrival.asked(option)
         state.begin(held, placement, now_ms, pause, idle=incomplete)
         self.running[placement.job] = state

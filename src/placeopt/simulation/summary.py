@@ -10,7 +10,6 @@ from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, j
 from placeopt.simulation.endpoints import Serving, replicas, serving
 from placeopt.simulation.history import History, JobHistory, Span
 from placeopt.simulation.job_warnings import MissingEstimates, NeverEnds, missing_estimates, never_ending
-from placeopt.whatif.domain_levels import gpus_by_node
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
 
 def occupancy_between(history: History, start_ms: int, end_ms: int) -> Occupancy:
     """Return the use of GPU time in a window; jobs that still run at its end count up to there."""
-    return occupancy(_gpu_uses(history, end_ms), gpus_by_node(history.scenario.cluster), start_ms, end_ms)
+    return occupancy(_gpu_uses(history, end_ms), history.scenario.cluster.gpus_by_node, start_ms, end_ms)
 
 
 def _serving(history: History, until: int) -> Serving | None:

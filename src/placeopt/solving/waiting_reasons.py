@@ -251,7 +251,7 @@ def need_of(problem: Problem, job: int, record: Job, option: int | None = None) 
     o = problem.options_of(job)[0] if option is None else option
     options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
-    demand = next(shape.demand for shape in record.options if shape.id == options.name[o])
+    demand = record.option(options.name[o]).demand
     each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
     if gpus == 0:
         each = "no GPU"

@@ -176,10 +176,9 @@ def cluster_graph(cluster: Cluster) -> nx.Graph[Vertex]:
         above = NETWORK if domain.parent is None else ("domain", domain.parent)
         graph.add_node(vertex, level=domain.level)
         graph.add_edge(vertex, above, weight=weight, bandwidth_mbps=domain.uplink_mbps)
-    uplink_mbps = {machine.id: machine.network_bandwidth_mbps for machine in cluster.machines}
     for node, weight in zip(cluster.nodes, topology.node_uplink.tolist(), strict=True):
         vertex = ("node", node.id)
         above = NETWORK if node.domain is None else ("domain", node.domain)
         graph.add_node(vertex, level="node", machine=node.machine)
-        graph.add_edge(vertex, above, weight=weight, bandwidth_mbps=uplink_mbps[node.machine])
+        graph.add_edge(vertex, above, weight=weight, bandwidth_mbps=cluster.machine_of(node).network_bandwidth_mbps)
     return graph

@@ -120,8 +120,7 @@ class MixtureSearch:
         if not self._prices.all():
             free = templates[int(np.argmin(self._prices))].machine
             raise BadInput(f"node type {free!r}: price_milli_per_hour is 0; the cheapest mixture needs prices")
-        sizes = {machine.id: len(machine.gpus) for machine in trials.instance.cluster.machines}
-        self._gpus = np.array([sizes[template.machine] for template in templates])
+        self._gpus = np.array([len(trials.instance.cluster.machine_of(template).gpus) for template in templates])
         self.tried: list[MixtureTrial] = []
         single = [
             (choice.found * choice.price_milli_per_hour, i)

@@ -25,7 +25,7 @@ from placeopt.problem import Placement as Indexed
 from placeopt.problem.running import find_lost, running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
-from placeopt.whatif.domain_levels import gpus_by_node, nodes_under
+from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
 from placeopt.whatif.plan_review import plan_of
@@ -201,7 +201,7 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
     if missing is not None:
         raise BadInput(f"exempt: job {missing!r} is not running")
     under = nodes_under(base, level)
-    gpus = gpus_by_node(base.cluster)
+    gpus = base.cluster.gpus_by_node
     capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
     under = {name: nodes for name, nodes in under.items() if capacity[name]}
     at = {node: name for name, nodes in under.items() for node in nodes}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadArgument
-from placeopt.model import Cluster, Instance, Machine
+from placeopt.model import Instance, Machine
 
 NODE = "node"
 
@@ -69,12 +69,6 @@ def joined(losses: Iterable[LostHardware]) -> LostHardware:
         for node, more in loss.gpus.items():
             gpus[node] = tuple(dict.fromkeys((*gpus.get(node, ()), *more)))
     return LostHardware(tuple(nodes), gpus)
-
-
-def gpus_by_node(cluster: Cluster) -> dict[str, int]:
-    """Return the number of GPUs of every node."""
-    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
-    return {node.id: sizes[node.machine] for node in cluster.nodes}
 
 
 def free_prefix(names: Iterable[str]) -> str:

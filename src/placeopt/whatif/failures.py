@@ -17,7 +17,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
-from placeopt.whatif.domain_levels import INSIDE, LostHardware, gpus_by_node, joined, lost_hardware
+from placeopt.whatif.domain_levels import INSIDE, LostHardware, joined, lost_hardware
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.instance_edit import Patched, requested_gpu_milli, without_gpus, without_nodes
 from placeopt.whatif.round_solving import LEAST_S, ROUND_SHARE, Limits, attempt, placing_only
@@ -133,7 +133,7 @@ def _failure(
     """Return the effect of domains that fail together."""
     hardware = joined(under[name] for name in domains)
     gone = hardware.nodes
-    gpus_of = gpus_by_node(base.cluster)
+    gpus_of = base.cluster.gpus_by_node
     whole = sum(gpus_of[node] for node in set(gone))
     if len(gone) == len(base.cluster.nodes):
         displaced = tuple(held.job for held in base.running)

@@ -70,17 +70,16 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     """
     nodes = {node.id: node for node in instance.cluster.nodes}
     labels = dict(zip(nodes, effective_labels(instance), strict=True))
-    models = {machine.id: [gpu.model for gpu in machine.gpus] for machine in instance.cluster.machines}
     jobs = {job.id: job for job in instance.jobs}
 
     def might_start(held: Running) -> bool:
         job = jobs[held.job]
-        wanted = next(option for option in job.options if option.id == held.option).demand.gpu_models
+        wanted = job.option(held.option).demand.gpu_models
         for assignment in held.assignments:
             node = nodes.get(assignment.node)
             if node is None or not admits(node, labels[node.id], job):
                 return False
-            here = models[node.machine]
+            here = [gpu.model for gpu in instance.cluster.machine_of(node).gpus]
             if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in assignment.gpus):
                 return False
         return True

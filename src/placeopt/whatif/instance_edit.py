@@ -133,7 +133,7 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
     """
     instance = before.instance
     lost = {node: frozenset(gpus) for node, gpus in gone.items()}
-    machines = {machine.id: machine for machine in instance.cluster.machines}
+    machines = dict(instance.cluster.machine_types)
     made: dict[tuple[str, frozenset[int]], Machine] = {}
     nodes = []
     for node in instance.cluster.nodes:

@@ -135,7 +135,6 @@ def _price(
     after = outcome_of(engine, addition.instance, limits, deadline)
     low, high = gain(before, after)
     cluster = addition.instance.cluster
-    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     return Price(
         of=addition.of,
         name=addition.name,
@@ -143,7 +142,7 @@ def _price(
         high=high,
         by_duals=price_by_duals(duals, addition.instance),
         price_milli_per_hour=sum(map(cluster.price_of, addition.added)) if addition.added else None,
-        gpus=sum(sizes[node.machine] for node in addition.added) if addition.added else None,
+        gpus=sum(len(cluster.machine_of(node).gpus) for node in addition.added) if addition.added else None,
     )
 
 

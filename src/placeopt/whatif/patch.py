@@ -14,7 +14,7 @@ from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node, Queue
 from placeopt.model.base import Record
 from placeopt.whatif import steps
-from placeopt.whatif.domain_levels import INSIDE, gpus_by_node, joined, lost_hardware
+from placeopt.whatif.domain_levels import INSIDE, joined, lost_hardware
 from placeopt.whatif.instance_edit import (
     Patched,
     edit_cluster,
@@ -193,7 +193,7 @@ def _remove_jobs(before: Patched, step: steps.RemoveJobs) -> Patched:
 
 def _scale_demand(before: Patched, step: steps.ScaleDemand) -> Patched:
     instance = before.instance
-    target = 10 * step.percent * sum(gpus_by_node(instance.cluster).values())  # GPU-milli
+    target = 10 * step.percent * sum(instance.cluster.gpus_by_node.values())  # GPU-milli
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
     if not waiting:

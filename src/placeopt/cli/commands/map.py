@@ -138,8 +138,7 @@ def _read_traffic(file: str) -> tuple[IntArray, int, int]:
 
 def _places(cluster: Cluster) -> list[tuple[str, int]]:
     """Return node and index of each GPU, in the order of ``ClusterTopology``."""
-    machines = {machine.id: machine for machine in cluster.machines}
-    return [(node.id, index) for node in cluster.nodes for index in range(len(machines[node.machine].gpus))]
+    return [(node, index) for node, gpus in cluster.gpus_by_node.items() for index in range(gpus)]
 
 
 def _interruptible(search: Callable[[Callable[[Found], object]], Found]) -> tuple[Found, int]:

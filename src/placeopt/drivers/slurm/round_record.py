@@ -195,6 +195,6 @@ class RoundRecord:
 
 def gpus_of(instance: Instance) -> int:
     """Return the number of GPUs of nodes that take work or on which a job runs."""
-    sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
+    cluster = instance.cluster
     busy = {part.node for held in instance.running for part in held.assignments}
-    return sum(sizes[node.machine] for node in instance.cluster.nodes if not node.drained or node.id in busy)
+    return sum(cluster.gpus_by_node[node.id] for node in cluster.nodes if not node.drained or node.id in busy)

@@ -140,10 +140,10 @@ def _rows(instance: Instance, plan: Plan | None) -> list[GpuRow]:
             for index, milli in assignment.gpus.items():
                 held[assignment.node, int(index)].append((entry.job, milli))
     before = {running.job for running in instance.running}
-    count = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
+    gpus_of = instance.cluster.gpus_by_node
     out: list[GpuRow] = []
     for node in instance.cluster.nodes:
-        for gpu in range(count[node.machine]):
+        for gpu in range(gpus_of[node.id]):
             jobs = held.get((node.id, gpu), [])
             old = all(job in before for job, _ in jobs)
             state = "several jobs" if len(jobs) > 1 else "running before" if old else "placed by the plan"
@@ -151,7 +151,7 @@ def _rows(instance: Instance, plan: Plan | None) -> list[GpuRow]:
                 state = "drained" if node.drained else "idle"
             words = ", ".join(f"{job} {milli}/1000" for job, milli in jobs)
             out.append(GpuRow(node.id, node.domain or "", gpu, state, sum(milli for _, milli in jobs), words))
-        if not count[node.machine]:
+        if not gpus_of[node.id]:
             out.append(GpuRow(node.id, node.domain or "", "", "drained" if node.drained else "idle", 0, ""))
     return out
 

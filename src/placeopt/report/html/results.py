@@ -14,7 +14,6 @@ from placeopt.report.html.result_table import Better, Cell, Column, ResultTable
 from placeopt.report.html.simulation import policy_colours, slowdowns_with_wait
 from placeopt.report.html.simulation_log import SimulationLog, labels_of
 from placeopt.simulation.journal import log_name
-from placeopt.whatif.domain_levels import gpus_by_node
 
 POLICY_COLUMNS = (
     Column("policy"),
@@ -103,7 +102,7 @@ def _of_log(log: SimulationLog, scenario: Scenario | None) -> tuple[tuple[Cell, 
     if scenario is not None:
         slow = distribution_of(slowdowns_with_wait(log, scenario))
         until = max([end for spans in log.held.values() for _, end, _, _ in spans], default=0)
-        used = occupancy(log.stays(), gpus_by_node(scenario.cluster), first, until).allocation
+        used = occupancy(log.stays(), scenario.cluster.gpus_by_node, first, until).allocation
     cells = (
         len(done),
         len(set(log.stranded) - endless),

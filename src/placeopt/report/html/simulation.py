@@ -14,7 +14,6 @@ from placeopt.model.scenario import Scenario
 from placeopt.readable import amount, time_unit
 from placeopt.report.html.curves import Points, step_figure
 from placeopt.report.html.simulation_log import SimulationLog, labels_of
-from placeopt.whatif.domain_levels import gpus_by_node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +112,7 @@ class _Curve(NamedTuple):
 
 def _curves(logs: Sequence[SimulationLog], scenario: Scenario | None) -> list[_Curve]:
     """Return the curves that can be drawn; without the scenario those that logs alone tell."""
-    gpus_of = {} if scenario is None else gpus_by_node(scenario.cluster)
+    gpus_of = {} if scenario is None else scenario.cluster.gpus_by_node
     most = (float(sum(gpus_of.values())), "all GPUs of the cluster") if gpus_of else None
     hours = ("hours", "GPUs")
     curves = [_Curve("held", "GPUs held over time", "Sum of the shares held by jobs.", hours, _held, most)]

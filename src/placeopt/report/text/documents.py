@@ -80,10 +80,9 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
     """
     lost = find_lost(instance)
     cluster = instance.cluster if lost is None else lost.instance.cluster
-    machines = {machine.id: machine for machine in cluster.machines}
     uses = {}
     for node in cluster.nodes:
-        machine = machines[node.machine]
+        machine = cluster.machine_of(node)
         uses[node.id] = NodeUse(node, machine, [[] for _ in machine.gpus])
     for p, placement in enumerate(placements):
         for a, assignment in enumerate(placement.assignments):

@@ -241,8 +241,7 @@ MAX_JOBS = 40
 
 def job_facts(instance: Instance, plan: Plan) -> list[dict[str, Any]]:
     """Return every placed job with its GPUs and the links between those of one node; of hardware that is listed."""
-    machines = {machine.id: machine for machine in instance.cluster.machines}
-    machine_of = {node.id: machines[node.machine] for node in instance.cluster.nodes}
+    machine_of = {node.id: instance.cluster.machine_of(node) for node in instance.cluster.nodes}
     running = {held.job for held in instance.running}
 
     def links(assignment: Assignment) -> list[dict[str, Any]]:

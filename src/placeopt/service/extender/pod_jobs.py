@@ -22,10 +22,9 @@ class PodJobs:
 
     def __init__(self, cluster: Cluster, resource: str = GPU) -> None:
         self.cluster, self._resource = cluster, resource
-        machines = {machine.id: machine for machine in cluster.machines}
         objects: list[Any] = []
         for node in cluster.nodes:
-            machine = machines[node.machine]
+            machine = cluster.machine_of(node)
             amounts = {"cpu": f"{machine.cpu_millicores}m", "memory": f"{machine.memory_mib}Mi"}
             if machine.gpus:
                 amounts[resource] = str(len(machine.gpus))

@@ -111,14 +111,13 @@ def _state(now: Instance) -> dict[str, Any]:
     """Return the cluster in numbers, and the first of its queue."""
     running = {held.job for held in now.running}
     waiting = [job for job in now.jobs if job.id not in running]
-    count = {machine.id: len(machine.gpus) for machine in now.cluster.machines}
     return {
         "name": now.name,
         "policy": now.policy.name,
         "revision": now.revision,
         "nodes": len(now.cluster.nodes),
         "drained": sum(node.drained for node in now.cluster.nodes),
-        "gpus": sum(count[node.machine] for node in now.cluster.nodes),
+        "gpus": sum(now.cluster.gpus_by_node.values()),
         "gpu_milli_held": sum(sum(part.gpus.values()) for held in now.running for part in held.assignments),
         "running": len(running),
         "waiting": len(waiting),

@@ -145,7 +145,6 @@ def point_of(
     if goal is not None and goal.meets(low) == goal.meets(high):
         met = goal.meets(low)
     waits = [row.measures["max_wait"] for row in whole]
-    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
     point = ReplayPoint(
         setting=setting,
         nodes=whole[0].nodes,
@@ -157,6 +156,6 @@ def point_of(
         met=met,
         cut=sum(row.cut for row in whole),
         price_milli_per_hour=sum(map(cluster.price_of, cluster.nodes)),
-        gpus=sum(sizes[node.machine] for node in cluster.nodes),
+        gpus=sum(cluster.gpus_by_node.values()),
     )
     return point, max((float("inf") if wait is None else wait for wait in waits), default=0.0)

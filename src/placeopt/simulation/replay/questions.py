@@ -86,7 +86,6 @@ def add(
     workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
     most = min(MOST_NODES, workers) if most is None else most
     larger = with_added_nodes(scenario, node_type, 1).cluster
-    sizes = {machine.id: len(machine.gpus) for machine in larger.machines}
 
     def added(nodes: int) -> ReplayVariant:
         return ReplayVariant(str(nodes), with_added_nodes(scenario, node_type, nodes), scheduling)
@@ -108,7 +107,7 @@ def add(
             missed=max(below, default=None),
             monotone=_monotone(points, goal),
             price_milli_per_hour=larger.price_of(larger.nodes[-1]),
-            gpus=sizes[larger.nodes[-1].machine],
+            gpus=larger.gpus_by_node[larger.nodes[-1].id],
             left=int(runs.over),
         )
 

@@ -40,7 +40,7 @@ def adapted(scheduling: Scheduling, scenario: Scenario) -> Scheduling:
         looks_ahead = (
             any(_slows_without_sharing(slowdown) for slowdown in scenario.slowdowns)
             and (share_mode, preempts, elastic) == ("exclusive", "never", "asked")
-            and _num_gpus(scenario) <= LOOKAHEAD_GPUS
+            and sum(scenario.cluster.gpus_by_node.values()) <= LOOKAHEAD_GPUS
         )
         kept |= {"rounds": "whole", "method": "auto", "worth": "rate"} if looks_ahead else {"rounds": "each"}
         rule: Literal["lookahead", "none"] = "lookahead" if looks_ahead else "none"
@@ -97,8 +97,3 @@ def _pairs_gain(scenario: Scenario) -> bool:
 def _slows_without_sharing(slowdown: Slowdown) -> bool:
     """Return whether a neighbour counts that has GPUs of its own; without such, no place is worth waiting for."""
     return any((slowdown.switch_thousandths, slowdown.socket_thousandths, slowdown.node_thousandths))
-
-
-def _num_gpus(scenario: Scenario) -> int:
-    machines = {machine.id: machine for machine in scenario.cluster.machines}
-    return sum(len(machines[node.machine].gpus) for node in scenario.cluster.nodes)

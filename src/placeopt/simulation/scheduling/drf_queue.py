@@ -13,7 +13,6 @@ from placeopt.simulation.scheduling.node_arrays import NodeArrays, size_of
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
-    cluster_amounts,
     largest_share,
     requested_amounts,
 )
@@ -31,7 +30,7 @@ class DrfQueue(JobQueue):
     """
 
     def __init__(self, cluster: Cluster, *, gpus_alone: bool = False) -> None:
-        self._total = cluster_amounts(cluster)
+        self._total = cluster.amounts
         self._gpus_alone = gpus_alone
         self._queues: dict[str | None, JobQueue] = {}
         self._held: dict[str | None, Amounts] = {}
@@ -111,7 +110,7 @@ class ArrayDivision:
         for arrival in scenario.arrivals:
             names.setdefault(self._key(arrival.job), f"array-{len(names)}")
         self._names = names
-        total = cluster_amounts(scenario.cluster)
+        total = scenario.cluster.amounts
         weight = {queue: [0, 0, 0] for queue in names.values()}
         for arrival in scenario.arrivals:
             mine = weight[names[self._key(arrival.job)]]

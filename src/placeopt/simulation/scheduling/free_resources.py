@@ -37,12 +37,11 @@ class FreeResources:
     """
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
-        machines = {machine.id: machine for machine in cluster.machines}
         self._node = {node.id: node for node in cluster.nodes}
-        self._gpus = {node.id: machines[node.machine].gpus for node in cluster.nodes}
+        self._gpus = {node.id: cluster.machine_of(node).gpus for node in cluster.nodes}
         self._labels = dict(zip(self._node, effective_labels(Instance(cluster=cluster)), strict=True))
-        self._cpu_millicores = {node.id: machines[node.machine].cpu_millicores for node in cluster.nodes}
-        self._memory_mib = {node.id: machines[node.machine].memory_mib for node in cluster.nodes}
+        self._cpu_millicores = {node.id: cluster.machine_of(node).cpu_millicores for node in cluster.nodes}
+        self._memory_mib = {node.id: cluster.machine_of(node).memory_mib for node in cluster.nodes}
         self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
         """Sum over all GPUs; below 0 where GPUs are overcommitted."""
         self._free_milli = {name: [1000] * len(gpus) for name, gpus in self._gpus.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from placeopt.model import Cluster, Job, Option, Placement
 from placeopt.simulation.scheduling.free_resources import FreeResources
-from placeopt.simulation.scheduling.placement_amounts import Amounts, cluster_amounts
+from placeopt.simulation.scheduling.placement_amounts import Amounts
 
 LARGE = 4
 """GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
@@ -29,15 +29,14 @@ class NodeArrays:
     """
 
     def __init__(self, cluster: Cluster, part: Mapping[str, Amounts]) -> None:
-        machines = {machine.id: machine for machine in cluster.machines}
-        names = [node.id for node in cluster.nodes if machines[node.machine].gpus]
-        gpu_milli, cpu_millicores, _ = cluster_amounts(cluster)
+        names = [node.id for node in cluster.nodes if cluster.gpus_by_node[node.id]]
+        gpu_milli, cpu_millicores, _ = cluster.amounts
         share = part.get("large", (0, 0, 0))[0] / gpu_milli if gpu_milli else 0.0
         count = min(max(round(share * len(names)), share > 0), len(names) - (len(part.keys() & {"small"}) > 0))
         self._nodes = {"small": tuple(names[: len(names) - count]), "large": tuple(names[len(names) - count :])}
         of_cpu = part.get("none", (0, 0, 0))[1]
         self._cpu_part = {
-            node.id: machines[node.machine].cpu_millicores * of_cpu // cpu_millicores if cpu_millicores else 0
+            node.id: cluster.machine_of(node).cpu_millicores * of_cpu // cpu_millicores if cpu_millicores else 0
             for node in cluster.nodes
         }
         self._cpu_held = dict.fromkeys(self._cpu_part, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from placeopt.model import Assignment, Cluster, Demand, Option, Placement, WorkerGpus
+from placeopt.model import Assignment, Demand, Option, Placement, WorkerGpus
 from placeopt.model.policy import ShareMode
 from placeopt.model.scenario import Scenario
 from placeopt.problem.grants import Bounds, bounds_of, has_limit, with_grants, with_shares
@@ -25,17 +25,6 @@ def amounts_of(placement: Placement) -> Amounts:
 def gpu_milli_of(placement: Placement) -> int:
     """Return the GPU-milli that a placement states; the simulation keeps placements with the requested shares."""
     return sum(sum(assignment.gpus.values()) for assignment in placement.assignments)
-
-
-def cluster_amounts(cluster: Cluster) -> Amounts:
-    """Return what a cluster has."""
-    machines = {machine.id: machine for machine in cluster.machines}
-    used = [machines[node.machine] for node in cluster.nodes]
-    return (
-        1000 * sum(len(machine.gpus) for machine in used),
-        sum(machine.cpu_millicores for machine in used),
-        sum(machine.memory_mib for machine in used),
-    )
 
 
 def requested_amounts(option: Option, workers: int) -> Amounts:

@@ -90,7 +90,7 @@ class LongerRunTimeLeft(PreemptionRule):
 
     def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
         """Return the jobs with more left; none for a job without a prediction."""
-        predicted = next(option.run_time_ms for option in request.job.options if option.id == request.option.id)
+        predicted = request.job.option(request.option.id).run_time_ms
         if predicted is None:
             return []
         return _with_more(

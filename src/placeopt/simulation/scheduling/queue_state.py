@@ -233,4 +233,4 @@ class QueueState(Scheduler):
 
     def _option(self, placement: Placement) -> Option:
         """Return the option of a placement, as the engine gets it."""
-        return next(option for option in self._engine_jobs[placement.job].options if option.id == placement.option)
+        return self._engine_jobs[placement.job].option(placement.option)

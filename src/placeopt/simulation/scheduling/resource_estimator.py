@@ -12,7 +12,6 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import CHOICE_NAMES, Scheduling
 from placeopt.predict.resources import best_fit_cores, first_cores
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
-from placeopt.whatif.domain_levels import gpus_by_node
 
 
 class ResourceEstimator:
@@ -36,8 +35,9 @@ class ResourceEstimator:
         self._curves = {curve.profile: curve for curve in scenario.core_curves}
         self._best_fit = scheduling.cores == "best_fit" and bool(self._curves)
         self._bandwidth = scheduling.bandwidth
-        machines = {machine.id: machine for machine in scenario.cluster.machines}
-        self._node_cores = max(machines[node.machine].cpu_millicores // 1000 for node in scenario.cluster.nodes)
+        self._node_cores = max(
+            scenario.cluster.machine_of(node).cpu_millicores // 1000 for node in scenario.cluster.nodes
+        )
         self._earlier: dict[tuple[str | None, str], int] = {}
         self._known: dict[tuple[tuple[Option, ...], int, bool], tuple[Option, ...]] = {}
         self._trial_ms = scenario.physics.core_trial_ms
@@ -129,7 +129,7 @@ def by_rate(cluster: Cluster) -> OptionScore:
 
 def by_rate_over_cost(cluster: Cluster) -> OptionScore:
     """Score options by rate over cost (CER; GENIE eq. 10 and 11)."""
-    sizes = gpus_by_node(cluster).values()
+    sizes = cluster.gpus_by_node.values()
     num_gpus, num_nodes, largest = sum(sizes), sum(size > 0 for size in sizes), max(1, *sizes)
 
     def score(option: Option) -> float:

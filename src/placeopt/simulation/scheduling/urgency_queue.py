@@ -9,7 +9,6 @@ from placeopt.model import Job, Option, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Goals
 from placeopt.simulation.scheduling.placement_amounts import (
-    cluster_amounts,
     gpu_milli_of,
     largest_share,
     requested_amounts,
@@ -61,7 +60,7 @@ class UrgencyQueue(JobQueue):
 
     def __init__(self, scenario: Scenario, goals: Goals, *, until_end: bool = False) -> None:
         self._until_end = until_end
-        self._total = cluster_amounts(scenario.cluster)
+        self._total = scenario.cluster.amounts
         self._num_gpus = max(1, self._total[0] // 1000)
         self._services = {arrival.job.id for arrival in scenario.arrivals if arrival.service}
         self._goals = goals
@@ -104,7 +103,7 @@ class UrgencyQueue(JobQueue):
         if sign < 0:
             self._running.pop(job.id, None)
         elif job.id not in self._services:
-            option = next(option for option in job.options if option.id == placement.option)
+            option = job.option(placement.option)
             self._running[job.id] = self._now_ms + (option.run_time_ms or 0), gpu_milli_of(placement)
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:

@@ -243,7 +243,7 @@ def expected_ends(state: State) -> dict[int, int]:
 
 def option_of(problem: Problem, job: int, option: int) -> Option:
     """Return the record of an option of a job."""
-    return next(o for o in problem.instance.jobs[job].options if o.id == problem.options.name[option])
+    return problem.instance.jobs[job].option(problem.options.name[option])
 
 
 def spread_of(problem: Problem, job: int) -> int:
