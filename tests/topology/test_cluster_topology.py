@@ -1,4 +1,4 @@
-"""The network as a graph, and the compiled cluster: numbering, distances across nodes at any depth, size."""
+"""The compiled cluster: numbering, distances across nodes at any depth, size."""
 
 import networkx as nx
 import numpy as np
@@ -8,7 +8,7 @@ from hypothesis import given
 from placeopt import Unsupported
 from placeopt.build import cluster, node
 from placeopt.model import Cluster, Domain, Machine
-from placeopt.topology import ClusterTopology, cluster_graph, dgx1, domain_weights, machine_graph, minsky, pcie_box
+from placeopt.topology import ClusterTopology, dgx1, domain_weights, machine_graph, minsky, pcie_box
 from strategies import trees
 
 CPU = Machine(id="cpu", cpu_millicores=1000, memory_mib=1)
@@ -35,20 +35,6 @@ def whole_graph(cluster: Cluster) -> nx.Graph:
         graph.update(nx.relabel_nodes(machine_graph(machines[at.machine]), lambda vertex, n=n: (n, vertex)))
         graph.add_edge((n, ("machine", at.machine)), ("domain", at.domain) if at.domain else "network", weight=100)
     return graph
-
-
-def test_the_network_is_a_tree() -> None:
-    """An edge up from each domain and node, with the weights of `test_distances_by_hand`; machines stand at nodes."""
-    wired = DOMAINS[2].model_copy(update={"uplink_mbps": 9})
-    found = cluster_graph(SMALL.model_copy(update={"domains": (*DOMAINS[:2], wired)}))
-    assert nx.is_tree(found)
-    network, (row, a, b) = ("network", ""), (("domain", name) for name in ("row", "a", "b"))
-    above = {row: (network, 400), a: (row, 200), b: (row, 7)}
-    above |= {("node", f"n{i}"): (at, 100) for i, at in enumerate((a, a, b, row, network))}
-    assert found.number_of_edges() == len(above)
-    assert {end: (top, found.edges[end, top]["weight"]) for end, (top, _) in above.items()} == above
-    assert found.edges[b, row]["bandwidth_mbps"] == 9
-    assert found.nodes["node", "n3"]["machine"] == "cpu"
 
 
 def test_numbering() -> None:

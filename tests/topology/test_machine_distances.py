@@ -18,7 +18,6 @@ from placeopt.topology import (
     gpu_distances,
     machine_graph,
     minsky,
-    path_links,
     pcie_box,
     root_distances,
 )
@@ -78,9 +77,6 @@ def test_same_as_networkx(machine: Machine) -> None:
     size = len(machine.gpus)
     expected = [[lengths["gpu", a]["gpu", b] for b in range(size)] for a in range(size)]
     assert gpu_distances(machine).tolist() == expected
-    assert [
-        [sum(edge.weight for edge in path_links(machine, a, b)) for b in range(size)] for a in range(size)
-    ] == expected
 
 
 @pytest.mark.parametrize("name", list(MACHINES))
@@ -96,17 +92,6 @@ def test_widest_path_is_the_spanning_trees(name: str) -> None:
         for b in range(a):
             path = nx.shortest_path(tree, ("gpu", a), ("gpu", b))
             assert widths[a, b] == min(tree.edges[edge]["width"] for edge in pairwise(path))
-
-
-def test_path_names_its_edges() -> None:
-    """Minsky 0 -> 2: up to socket 0, up to the machine, down to socket 1, down to the GPU."""
-    path = path_links(minsky(), 0, 2)
-    assert [(edge.kind, edge.weight) for edge in path] == [("tree", 1), ("tree", 20), ("tree", 20), ("tree", 1)]
-    assert path[0].ends == (("gpu", 0), ("part", "socket0"))
-    assert [edge.kind for edge in path_links(minsky(), 0, 1)] == ["nvlink"]
-    assert path_links(minsky(), 1, 1) == []
-    with pytest.raises(BadInput, match="no GPU 4"):
-        path_links(minsky(), 0, 4)
 
 
 def test_a_huge_machine_is_quick() -> None:

@@ -1,4 +1,4 @@
-"""Shortest paths in machines of many GPUs: by the engine, by the referee, by networkx; and the clock."""
+"""Shortest paths in machines of many GPUs: by the engine, by the referee, by networkx."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,6 @@ from hypothesis import given
 from placeopt import Unsupported
 from placeopt.build import cluster, machine, node
 from placeopt.check.distances import Distances
-from placeopt.errors import OutOfTime
 from placeopt.model import Gpu, Link, Machine
 from placeopt.topology import ClusterTopology, gpu_distances
 from strategies import wired_machines
@@ -52,9 +51,15 @@ def test_a_machine_of_many_links() -> None:
     assert gpu_distances(kind).tolist() == judged(kind) == expected
 
 
+def test_links_of_weight_0_are_links() -> None:
+    """0 and 1 are one place: from 2 the way to either costs the same."""
+    kind = machine("m", 3, links=(Link(gpus=(0, 1), weight=0), Link(gpus=(1, 2), weight=1)))
+    assert gpu_distances(kind).tolist() == judged(kind) == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+
+
 @pytest.mark.parametrize("around", [True, False])
 def test_rings_and_chains_of_1024_gpus(around: bool) -> None:
-    """Half of the way around at most, or 500 up and 500 down; a closure of 1,025 vertices would take minutes."""
+    """Half of the way around at most, or 500 up and 500 down."""
     links = [(i, (i + 1) % 1024) for i in range(1024 if around else 1023)]
     assert gpu_distances(wired(links, 1024))[0, [1, 400, 512, 1023]].tolist() == [1, 400, 512, 1 if around else 1000]
 
@@ -62,11 +67,6 @@ def test_rings_and_chains_of_1024_gpus(around: bool) -> None:
 def test_a_ring_for_the_referee() -> None:
     found = judged(ring(300))
     assert (found[0][150], found[0][299]) == (150, 1)
-
-
-def test_no_time_is_left() -> None:
-    with pytest.raises(OutOfTime, match="distances"):
-        gpu_distances(ring(8), deadline=0.0)
 
 
 def test_machine_types_that_are_alike_share_a_table() -> None:
@@ -78,10 +78,10 @@ def test_machine_types_that_are_alike_share_a_table() -> None:
 
 
 def test_tables_beyond_memory_are_refused() -> None:
-    """129 different types of 1,024 GPUs have 135,266,304 pairs, 1 GB; refused before any is made."""
+    """17 different types of 1,024 GPUs have 17,825,792 pairs; refused before any is made."""
     first = machine("m0", [Gpu(model="x")] * 1024)
-    kinds = [first.model_copy(update={"id": f"m{i}", "links": (Link(gpus=(0, 1), weight=i),)}) for i in range(129)]
+    kinds = [first.model_copy(update={"id": f"m{i}", "links": (Link(gpus=(0, 1), weight=i),)}) for i in range(17)]
     nodes = [node(kind.id, kind.id) for kind in kinds]
     round_ = cluster(nodes[:1], machines=[first]).model_copy(update={"machines": tuple(kinds), "nodes": tuple(nodes)})
-    with pytest.raises(Unsupported, match="135266304 pairs of GPUs"):
+    with pytest.raises(Unsupported, match="17825792 pairs of GPUs"):
         ClusterTopology(round_)

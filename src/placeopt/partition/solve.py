@@ -17,7 +17,7 @@ from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
 from placeopt.partition.splitting import Part, Way, check_split, deal_parts, part_instance
 from placeopt.partition.transfer import NO_PLACES, PackedRound, Places, joined, places_of
-from placeopt.problem import Problem
+from placeopt.problem import Problem, compile_problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver
 from placeopt.solving.budget import Budget
 from placeopt.solving.methods import method_of
@@ -130,9 +130,7 @@ def solve_in_parts(
         raise BadInput(f"jobs: {jobs}; expected 1 or more")
     for name in (method, mend):
         method_of(name)
-    problem = Solver.compiled(instance, policy or instance.policy, params, started)
-    if isinstance(problem, Plan):
-        return problem
+    problem = compile_problem(instance, policy)
     dealt = deal_parts(problem, parts, by, seed)
     width = min(usable_cores() if jobs is None else jobs, len(dealt))
     done: dict[int, _Done] = {}
@@ -212,11 +210,7 @@ def _solve_part(task: _Task) -> _Done:
         params = replace(params, time_limit_s=left / task.turns)
     task.instance.__dict__["digest"] = NO_DIGEST
     with Solver() as solver:
-        run = solver.run_stages(
-            lambda: Solver.compiled(task.instance, task.instance.policy, params, given.started), params, given
-        )
-    if isinstance(run, Plan):
-        return _Done(task.number, NO_PLACES, "time")
+        run = solver.run_stages(lambda: compile_problem(task.instance), params, given)
     if run.is_interrupted:
         raise KeyboardInterrupt
     context = run.context

@@ -33,8 +33,6 @@ def compile_problem(
     policy: Policy | None = None,
     hardware: Hardware | None = None,
     lost: Lost | None = None,
-    *,
-    deadline: float = float("inf"),
 ) -> Problem:
     """
     Compile a round to arrays.
@@ -49,9 +47,6 @@ def compile_problem(
         Hardware of a problem of the same cluster under the same policy, to be reused.
     lost
         Stand-ins for nodes and GPUs that the cluster does not list, where the instance is a part of another.
-    deadline
-        Of ``time.monotonic()``. It limits only the distances inside machines; all else takes time in proportion to
-        the file.
 
     Returns
     -------
@@ -65,9 +60,7 @@ def compile_problem(
         a job's queue is unknown to the policy.
     Unsupported
         If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact, or distances inside
-        machines take more than 1 GiB.
-    OutOfTime
-        At the deadline.
+        machines take more than 128 MiB.
     """
     policy = policy or instance.policy
     given = instance
@@ -77,7 +70,7 @@ def compile_problem(
         instance = instance.model_copy(update={"cluster": lost.instance.cluster})
     if hardware is None:
         listed = None if lost is None else lost.listed
-        hardware = compile_hardware(instance, policy, listed=listed, deadline=deadline)
+        hardware = compile_hardware(instance, policy, listed=listed)
     members, job_class = job_classes(instance.jobs, policy)
     classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
     counts = np.bincount(job_class, minlength=len(members))

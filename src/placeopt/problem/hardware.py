@@ -68,18 +68,16 @@ def compile_hardware(
     policy: Policy,
     before: ClusterTopology | None = None,
     listed: Mapping[str, int] | None = None,
-    *,
-    deadline: float = float("inf"),
 ) -> Hardware:
     """
-    Compile the cluster; ``deadline`` as in ``compile_problem``.
+    Compile the cluster.
 
     ``before`` is the topology of an earlier state of the same cluster: distances inside machines are taken over where
     the machine types are the same. ``listed``: of machine types that stand in for lost hardware (``Lost.listed``), how
     many of their GPUs are not lost.
     """
     cluster = instance.cluster
-    topology = ClusterTopology(cluster, before, deadline=deadline)
+    topology = ClusterTopology(cluster, before)
     types: dict[tuple[str, int, bool], int] = {}
     listed = listed or {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case

@@ -11,7 +11,7 @@ from typing import Literal, Self, Unpack
 
 from placeopt.arguments import INSTANCE, expect
 from placeopt.environment import usable_cores
-from placeopt.errors import BadInput, OutOfTime, only_documented
+from placeopt.errors import BadInput, only_documented
 from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
@@ -23,7 +23,6 @@ from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
 from placeopt.solving.context import Handover, SolveContext
-from placeopt.solving.draft import plan_without_time
 from placeopt.solving.finish import Ending, finish
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
@@ -33,12 +32,6 @@ from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
 
 __all__ = ["Interrupted", "Solver", "solve"]
-
-DISTANCES_S = 0.2
-"""
-Seconds that distances inside machines get in any case: machines of some tens of GPUs take a few milliseconds, and
-reading may have taken all the time there was.
-"""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -215,25 +208,14 @@ class Solver:
         check_call(previous=previous, cancel=cancel, on_progress=on_progress)
 
         return self.solve_compiled(
-            lambda: self.compiled(instance, self.policy or instance.policy, params, started, read_s),
+            lambda: compile_problem(instance, self.policy),
             params,
             RoundInput(started, read_s, previous=previous, cancel=cancel, on_progress=on_progress),
         )
 
-    @staticmethod
-    def compiled(
-        instance: Instance, policy: Policy, params: SolveParams, started: float, read_s: float | None = None
-    ) -> Problem | Plan:
-        """Return the compiled round, or a plan that places nothing if time is over before; see `RoundInput`."""
-        try:
-            latest = max(started + params.time_limit_s, time.monotonic() + DISTANCES_S)
-            return compile_problem(instance, policy, deadline=latest)
-        except OutOfTime as error:
-            return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
-
     def solve_compiled(
         self,
-        compiled: Callable[[], Problem | Plan],
+        compiled: Callable[[], Problem],
         params: SolveParams,
         given: RoundInput,
         *,
@@ -244,7 +226,7 @@ class Solver:
         ending: Ending | None = None,
     ) -> Plan:
         """
-        Solve the round that ``compiled`` gives, whose running jobs are valid; a plan is returned as it is.
+        Solve the round that ``compiled`` gives, whose running jobs are valid.
 
         - ``prove``: Whether methods of greedy alone bound the value.
         - ``explain``: Whether the plan says why each job waits.
@@ -255,8 +237,6 @@ class Solver:
         ``Interrupted`` at Ctrl-C, with the best plan in it, ``InternalFault`` if referee or audit refuse the plan.
         """
         ran = self.run_stages(compiled, params, given, prove=prove, decision=decision, form=form)
-        if isinstance(ran, Plan):
-            return ran
         context, solve_s = ran.context, ran.run_s - ran.context.budget.check_s
         plan = (ending or finish)(context, given.read_s, ran.compile_s, solve_s, explain=explain)
         if ran.is_interrupted:
@@ -265,15 +245,15 @@ class Solver:
 
     def run_stages(
         self,
-        compiled: Callable[[], Problem | Plan],
+        compiled: Callable[[], Problem],
         params: SolveParams,
         given: RoundInput,
         *,
         prove: bool = True,
         decision: LookaheadDecision | None = None,
         form: PlanForm | None = None,
-    ) -> RoundRun | Plan:
-        """Return a round whose stages have run, without its plan; a plan that ``compiled`` gives as it is."""
+    ) -> RoundRun:
+        """Return a round whose stages have run, without its plan."""
         method = method_of(params.method)
         if not prove and method.is_greedy:
             method = method.without_bound()
@@ -284,8 +264,6 @@ class Solver:
             self.start()
         compiling = time.monotonic()
         problem = compiled()
-        if isinstance(problem, Plan):
-            return problem
         compile_s = time.monotonic() - compiling
         if not problem.is_plain:
             method = method.for_trees()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from placeopt.check import Violation, judge
-from placeopt.environment import versions
-from placeopt.errors import BadInput
-from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
+from placeopt.check import Violation
+from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
 from placeopt.model.base import trusted, trusted_all
 from placeopt.model.plan import (
     InstanceRef,
@@ -17,9 +14,7 @@ from placeopt.model.plan import (
     Moved,
     PolicyRef,
     Preempted,
-    Seconds,
     Shrunk,
-    Stage,
     Standing,
     Unplaced,
 )
@@ -27,7 +22,6 @@ from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import with_grants
 from placeopt.problem.trees import whole_placement
-from placeopt.solving.params import SolveParams
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
@@ -247,63 +241,3 @@ class Recorder:
             "memory_mib": len(ranks) * memory,
             "workers": tuple(workers),
         }
-
-
-def plan_without_time(
-    instance: Instance, policy: Policy, why: str, params: SolveParams, *, started: float, read_s: float | None
-) -> Plan:
-    """
-    Return a plan for the waiting jobs (``plan.asked``) that places none of them; running jobs stay as they are.
-
-    It states no costs: these need the distances for which there was no time. Its bound on value is what all waiting
-    jobs are worth in their best options, whether they fit or not.
-
-    - ``instance``, ``policy``: The round, and the policy that the plan names.
-    - ``why``: What was not done in time.
-    - ``params``: How to solve; the plan states the seed, and no times in deterministic mode.
-    - ``started``: When the call began, on ``time.monotonic``.
-    - ``read_s``: Seconds that reading took.
-
-    Raises ``BadInput`` if the running placements contradict each other.
-    """
-    running = {held.job for held in instance.running}
-    waiting = [job for job in instance.jobs if job.id not in running]
-    bound, unpriced = sum(_most_value(job) for job in waiting), policy.weights.any_cost
-    now, timed = time.monotonic(), not params.deterministic
-    plan = Plan(
-        format_version=1,
-        instance=InstanceRef(name=instance.name, digest=None, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible" if bound or unpriced else "optimal",
-        limit="time" if bound or unpriced else "none",
-        asked=tuple(job.id for job in waiting),
-        levels=(Level(name="value", sense="max", objective=0, bound=bound),),
-        gap=float(bound) if bound else None if unpriced else 0.0,
-        bound_relaxes=("everything",) if bound else (),
-        placements=(),
-        unplaced=tuple(Unplaced(job=job.id, reason="not_reached", detail=f"stopped by time: {why}") for job in waiting),
-        stages=(
-            Stage(
-                name="compile",
-                outcome="skipped",
-                detail=why,
-                objective=0,
-                bound=bound,
-                seconds=now - started if timed else None,
-            ),
-        ),
-        seconds=Seconds(read=read_s, compile=now - started - (read_s or 0.0), total=now - started)
-        if timed
-        else Seconds(),
-        seed=params.seed,
-        versions=versions(),
-    )
-    faults, standing = judge(instance, plan)
-    if faults:
-        raise BadInput(f"running placements: {faults[0].rule}: {faults[0].message}")
-    return plan.model_copy(update={"standing": standing_records(standing)}) if standing else plan
-
-
-def _most_value(job: Job) -> int:
-    """Return the value of a job in its best option, with as many workers as that takes."""
-    return max((option.value for option in job.options), default=0)

@@ -2,7 +2,7 @@
 
 from placeopt.topology.builders import MACHINES, dgx1, dgx2, dgx_a100, dgx_h100, minsky, pcie_box
 from placeopt.topology.cluster_topology import ClusterTopology
-from placeopt.topology.graphs import PathEdge, bottleneck_mbps, cluster_graph, machine_graph, path_links
+from placeopt.topology.graphs import bottleneck_mbps, machine_graph
 from placeopt.topology.machine_distances import (
     LEVEL_WEIGHTS,
     domain_weights,
@@ -14,9 +14,7 @@ __all__ = [
     "LEVEL_WEIGHTS",
     "MACHINES",
     "ClusterTopology",
-    "PathEdge",
     "bottleneck_mbps",
-    "cluster_graph",
     "dgx1",
     "dgx2",
     "dgx_a100",
@@ -25,7 +23,6 @@ __all__ = [
     "gpu_distances",
     "machine_graph",
     "minsky",
-    "path_links",
     "pcie_box",
     "root_distances",
 ]

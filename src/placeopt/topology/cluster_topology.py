@@ -17,8 +17,11 @@ from placeopt.topology.machine_distances import (
 
 MAX_TABLE_DOMAINS = 2_048
 """Up to here the table of distances between domains is made (34 MB); above, pairs are found by climbing."""
-MAX_TABLE_CELLS = 1 << 27
-"""Pairs of GPUs inside machines, over all machine types that differ in their distances: tables of 1 GiB."""
+MAX_TABLE_CELLS = 1 << 24
+"""
+Pairs of GPUs inside machines, over all machine types that differ in their distances: tables of 128 MiB, and some
+seconds where each of 1,024 GPUs has 65,536 links.
+"""
 
 
 class ClusterTopology:
@@ -35,23 +38,20 @@ class ClusterTopology:
     domain.
     """
 
-    def __init__(
-        self, cluster: Cluster, before: "ClusterTopology | None" = None, *, deadline: float = float("inf")
-    ) -> None:
+    def __init__(self, cluster: Cluster, before: "ClusterTopology | None" = None) -> None:
         """
         Compile ``cluster``, whose references hold already (the model checks them).
 
         Machine types that differ in name only, or in what distances do not depend on, share one table. The tables of
         ``before``, an earlier state of the cluster, are taken over where the machine types are the same objects. Raises
-        ``OutOfTime`` at the deadline, of ``time.monotonic()``, and ``Unsupported`` with more than ``MAX_TABLE_CELLS``
-        pairs of GPUs inside machine types that differ.
+        ``Unsupported`` with more than ``MAX_TABLE_CELLS`` pairs of GPUs inside machine types that differ.
         """
         position = {domain.id: d for d, domain in enumerate(cluster.domains)}
         machine_position = {machine.id: m for m, machine in enumerate(cluster.machines)}
         self._machines = cluster.machines
         if before is None or before._machines is not cluster.machines:
             # by machine type: (g, g) between its GPUs, (g,) from GPU to the machine's vertex
-            self.distance = _machine_tables(cluster.machines, deadline)
+            self.distance = _machine_tables(cluster.machines)
             self.root = [root_distances(machine) for machine in cluster.machines]
         else:
             self.distance, self.root = before.distance, before.root
@@ -208,7 +208,7 @@ class ClusterTopology:
         return _frozen(depth), _frozen(weight)
 
 
-def _machine_tables(machines: tuple[Machine, ...], deadline: float) -> list[IntArray]:
+def _machine_tables(machines: tuple[Machine, ...]) -> list[IntArray]:
     """Distances inside each machine type; one table for all that have the same tree, weights, links and matrix."""
     shapes = [
         (
@@ -228,7 +228,7 @@ def _machine_tables(machines: tuple[Machine, ...], deadline: float) -> list[IntA
     tables: dict[object, IntArray] = {}
     for shape, machine in zip(shapes, machines, strict=True):
         if shape not in tables:
-            tables[shape] = gpu_distances(machine, deadline)
+            tables[shape] = gpu_distances(machine)
     return [tables[shape] for shape in shapes]
 
 

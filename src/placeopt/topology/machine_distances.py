@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from placeopt.errors import OutOfTime
 from placeopt.model import Domain, Machine
 
 LEVEL_WEIGHTS = {"gpu": 1, "switch": 10, "numa": 10, "socket": 20, "machine": 100}
@@ -24,11 +22,6 @@ RACK_WEIGHT = 200
 
 MAX_WEIGHT = 1_000_000
 """The largest weight that the model accepts; the default of a very deep network stops there."""
-
-ABSENT = 1 << 60
-"""Weight of an edge that is not there; the sum of two still fits."""
-_ABSENT_32 = 1 << 29
-"""The same in 32 bits, which take half the time where no path can be that long."""
 
 
 def domain_weights(domains: Sequence[Domain]) -> list[int]:
@@ -67,87 +60,16 @@ def tree_distances(parent: IntArray, weight: IntArray) -> IntArray:
     return distance
 
 
-def shortest_paths(weight: IntArray, deadline: float = float("inf")) -> IntArray:
-    """
-    Shape ``(V, V)``: shortest path between all vertices of an undirected graph, ``ABSENT`` where there is none.
-
-    ``weight``, ``(V, V)``, is symmetric with zero diagonal, >= 0, and ``ABSENT`` without an edge. The clock is read at
-    every vertex; raises ``OutOfTime`` at the deadline.
-
-    Planken, de Weerdt, van der Krogt: Computing all-pairs shortest paths by leveraging low treewidth (JAIR 43, 2012),
-    the algorithm Snowball. Vertices are eliminated, one with the fewest neighbours first, and their neighbours joined;
-    taken back in reverse, each finds its paths through the neighbours that it had. ``O(V^2 w)`` for graphs in which no
-    eliminated vertex has more than w neighbours: 3 for a ring of GPUs under one switch. Ours: once the vertices left
-    have more than half of each other as neighbours, they are closed by Floyd and Warshall's algorithm, and only then
-    are the others taken back. So the worst case, a dense graph, takes ``O(V^3)``.
-    """
-    size = len(weight)
-    present = weight < ABSENT
-    narrow = size * int(weight[present].max(initial=0)) < _ABSENT_32
-    work = np.where(present, weight, _ABSENT_32).astype(np.int32) if narrow else weight.copy()
-    absent = work.dtype.type(_ABSENT_32 if narrow else ABSENT)
-    order, eliminated = list[int](), list[tuple[IntArray, IntArray]]()
-    np.fill_diagonal(present, False)
-    degree = present.sum(axis=1)  # (V,) of those left; of the others more than any
-    while len(order) < size:
-        _ask(deadline)
-        v = int(degree.argmin())
-        if 2 * int(degree[v]) > size - len(order):
-            break
-        near = np.flatnonzero(present[v])
-        ways = work[v, near]
-        block = np.ix_(near, near)
-        work[block] = np.minimum(work[block], ways[:, None] + ways[None, :])
-        present[v] = present[:, v] = False
-        joined = present[block]
-        degree[near] += len(near) - 2 - joined.sum(axis=1)  # to each other, without themselves; v is gone
-        present[block] = True
-        present[near, near] = False
-        work[near, near] = 0
-        degree[v] = 2 * size
-        order.append(v)
-        eliminated.append((near, ways))
-    core = np.setdiff1d(np.arange(size), np.array(order, dtype=np.int64))
-    place = np.empty(size, dtype=np.int64)  # row of each vertex in the table: the core first, the rest reversed
-    place[core] = np.arange(len(core))
-    place[order[::-1]] = np.arange(len(core), size)
-    out = np.zeros((size, size), dtype=work.dtype)
-    out[: len(core), : len(core)] = _closed(work[np.ix_(core, core)], deadline)
-    for at, (near, ways) in enumerate(reversed(eliminated), len(core)):
-        _ask(deadline)
-        row = (out[place[near], :at] + ways[:, None]).min(axis=0, initial=absent)
-        out[at, :at] = out[:at, at] = row
-    paths = out[np.ix_(place, place)].astype(np.int64)
-    paths[paths >= absent] = ABSENT
-    return paths
-
-
-def _closed(distance: np.ndarray, deadline: float) -> np.ndarray:
-    """Floyd and Warshall's algorithm, in place, a vertex at a time."""
-    through = np.empty_like(distance)
-    for k in range(len(distance)):
-        _ask(deadline)
-        np.add(distance[:, k : k + 1], distance[k : k + 1, :], out=through)
-        np.minimum(distance, through, out=distance)
-    return distance
-
-
-def _ask(deadline: float) -> None:
-    if time.monotonic() >= deadline:
-        raise OutOfTime("the deadline passed while distances between GPUs were computed")
-
-
-def gpu_distances(machine: Machine, deadline: float = float("inf")) -> IntArray:
+def gpu_distances(machine: Machine) -> IntArray:
     """
     Distance between all GPUs of a machine: the stated matrix, or shortest paths over the tree and the direct links.
 
-    Shape ``(g, g)``, symmetric, zero diagonal, read-only, in link-cost units. Raises ``OutOfTime`` at the deadline, of
-    ``time.monotonic()``, which is checked where there are direct links.
+    Shape ``(g, g)``, symmetric, zero diagonal, read-only, in link-cost units.
 
     Amaral et al. (SC'17, section 4.1.2): the distance is the sum of the weights on the shortest path. A path may pass
     through other GPUs: on a DGX-1, GPUs 0 and 5 have no link, but 0-1-5 costs 2. That is the paper's graph; hardware
     does not forward by itself, a library that builds rings does. A tree alone takes ``O(V^2)``; with direct links,
-    ``O(V^2 w)`` for graphs of treewidth about w (a ring: 3), and ``O(V^3)`` at worst (`shortest_paths`).
+    Dijkstra's algorithm from each GPU takes ``O(g E log V)``.
     """
     if machine.gpu_distance_matrix is not None:
         size = len(machine.gpus)
@@ -155,11 +77,8 @@ def gpu_distances(machine: Machine, deadline: float = float("inf")) -> IntArray:
     else:
         parent, weight = _tree(machine)
         first = 1 + len(machine.parts)
-        if machine.links:
-            distance = shortest_paths(_edges(machine, parent, weight), deadline)
-        else:
-            distance = tree_distances(parent, weight)
-        distance = distance[first:, first:].copy()
+        paths = _shortest_paths(machine, parent, weight) if machine.links else tree_distances(parent, weight)[first:]
+        distance = paths[:, first:].copy()
     distance.setflags(write=False)
     return distance
 
@@ -189,12 +108,16 @@ def _tree(machine: Machine) -> tuple[IntArray, IntArray]:
     return np.array(parent, np.int64), np.array(weight, np.int64)
 
 
-def _edges(machine: Machine, parent: IntArray, weight: IntArray) -> IntArray:
-    """Shape (V, V): weight of the edge between two vertices of tree and links, `ABSENT` without one."""
-    edges = np.full((len(parent), len(parent)), ABSENT, dtype=np.int64)
-    np.fill_diagonal(edges, 0)
-    below = np.arange(1, len(parent))
-    edges[below, parent[1:]] = edges[parent[1:], below] = weight[1:]
-    a, b = np.array([link.gpus for link in machine.links], dtype=np.int64).T + 1 + len(machine.parts)
-    edges[a, b] = edges[b, a] = [link.weight for link in machine.links]  # a pair is linked once, and never by the tree
-    return edges
+def _shortest_paths(machine: Machine, parent: IntArray, weight: IntArray) -> IntArray:
+    """Shape (g, V): shortest path over the tree and the links from each GPU."""
+    from scipy.sparse import csr_array  # loaded where a machine has links: it takes 0.1 s
+    from scipy.sparse.csgraph import dijkstra
+
+    first, size = 1 + len(machine.parts), len(parent)
+    links = np.array([link.gpus for link in machine.links], dtype=np.int64).T + first
+    tails, heads = np.append(np.arange(1, size), links[0]), np.append(parent[1:], links[1])
+    weights = np.append(weight[1:], [link.weight for link in machine.links])
+    # A link of weight 0 is an edge, too: a sparse array keeps zeros that are stated.
+    edges = csr_array((weights.astype(float), (tails, heads)), shape=(size, size))
+    paths = dijkstra(edges, directed=False, indices=np.arange(first, size))
+    return np.asarray(paths).astype(np.int64)  # sums below 2^53 are whole numbers
